@@ -1,0 +1,241 @@
+"""Predicates to Spark SQL text: exact comparisons, both null modes, constants in their column's type."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
+
+from holdfast.encode.column_type import ColumnType, Form, common_form
+from holdfast.errors import TypeMismatchError
+from holdfast.rules.predicate import Column, Constant, Membership, NullTest, Predicate
+from holdfast.rules.relation import ANY, EQ, GT, LT, NE, operator_of
+from holdfast.rules.rule import Nulls
+
+DIGITS_FUNCTION = "holdfast_digits"
+_BIGINT_LIMIT = 2**63 - 1
+_TRUE, _FALSE = "true", "false"
+
+# How a predicate names a column in SQL: `t.c3`.
+Naming = Callable[[Column], str]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Writes predicates as SQL over columns of known types.
+
+    Every text it returns is a condition that is true exactly when the predicate is satisfied; it may be null
+    instead of false. TypeMismatchError when a predicate compares what cannot be compared.
+    """
+
+    types: Mapping[str, ColumnType]
+    nulls: Nulls
+    naming: Naming
+
+    def predicate(self, predicate: Predicate) -> str:
+        if isinstance(predicate, NullTest):
+            return f"{self.naming(predicate.column)} IS {'' if predicate.is_null else 'NOT '}NULL"
+        if isinstance(predicate, Membership):
+            return self._membership(predicate)
+        self._require_order(predicate.left, predicate.allowed)
+        if isinstance(predicate.right, Constant):
+            return self._with_constant(predicate.left, predicate.allowed, predicate.right)
+        left, right = self.operands(predicate.left, predicate.right)
+        return comparison_sql(left, predicate.allowed, right, self.nulls)
+
+    def operands(self, left: Column, right: Column) -> tuple[str, str]:
+        """Both columns in the form in which they compare exactly."""
+        a, b = self.types[left.name], self.types[right.name]
+        form = common_form(a, b)
+        if form is None:
+            other = a if a.family == "other" else b
+            if other.family == "other":
+                raise TypeMismatchError(f"compares {left}, but values of type {other} cannot be compared")
+            raise TypeMismatchError(f"compares {left} ({a}) with {right} ({b})")
+        return in_form(self.naming(left), a, form), in_form(self.naming(right), b, form)
+
+    def _require_order(self, column: Column, allowed: int) -> None:
+        kind = self.types[column.name]
+        if allowed not in (EQ, NE) and not kind.ordered and kind.family != "other":
+            raise TypeMismatchError(
+                f"uses {operator_of(allowed)} on {column}, but {kind} values have no order (only = and !=)"
+            )
+
+    def _membership(self, member: Membership) -> str:
+        equal = [self._with_constant(member.column, EQ, v) for v in sorted(member.values, key=str)]
+        if member.inside:
+            return f"({' OR '.join(equal)})"
+        outside = f"NOT coalesce({' OR '.join(equal)}, false)"
+        return outside if self.nulls == "equal" else f"({outside} AND {self.naming(member.column)} IS NOT NULL)"
+
+    def _with_constant(self, column: Column, allowed: int, constant: Constant) -> str:
+        kind, name = self.types[column.name], self.naming(column)
+        null_satisfies = self.nulls == "equal" and allowed == NE
+        if kind.family == "void":
+            return _TRUE if null_satisfies else _FALSE
+        bound = bind_constant(constant, kind, column)
+        if not bound.exact:
+            # No value of the column equals the constant, and `literal` is the greatest one below it.
+            allowed = (LT | EQ if allowed & LT else 0) | (allowed & GT)
+        if bound.literal is None:
+            allowed = ANY if allowed & bound.all_are else 0
+        if allowed in (0, ANY):
+            return _FALSE if allowed == 0 else _TRUE if null_satisfies else f"{name} IS NOT NULL"
+        sql = f"{_plain_form(name, kind)} {operator_of(allowed)} {bound.literal}"
+        return f"({sql} OR {name} IS NULL)" if null_satisfies else sql
+
+
+def comparison_sql(left: str, allowed: int, right: str, nulls: Nulls) -> str:
+    """A condition that is true exactly when the two values are in an allowed relation, nulls as the mode says.
+
+    >>> comparison_sql("t.a", LT | EQ, "s.a", "equal")
+    '(t.a <= s.a OR (t.a IS NULL AND s.a IS NULL))'
+    """
+    operator = operator_of(allowed)
+    if nulls == "sql" or allowed in (LT, GT):
+        return f"{left} {operator} {right}"
+    if allowed == EQ:
+        return f"{left} <=> {right}"
+    if allowed == NE:
+        return f"NOT ({left} <=> {right})"
+    return f"({left} {operator} {right} OR ({left} IS NULL AND {right} IS NULL))"
+
+
+def in_form(name: str, kind: ColumnType, form: Form) -> str:
+    """The column's SQL in a form, exact."""
+    match form.way:
+        case "cast":
+            return name if kind.sql == form.target else f"CAST({name} AS {form.target})"
+        case "digits":
+            # Decimals travel as text and floats as their 64 bits: both are exact.
+            floating = kind.family == "float"
+            text = "CAST(NULL AS STRING)" if floating else f"CAST({name} AS STRING)"
+            return f"{DIGITS_FUNCTION}({text}, CAST({name if floating else 'NULL'} AS DOUBLE))"
+        case "halves":
+            return _halves(name, kind)
+        case _:
+            return _plain_form(name, kind)
+
+
+def _plain_form(name: str, kind: ColumnType) -> str:
+    # Text compares by its UTF-8 bytes, also in a column with a collation of its own.
+    return f"collate({name}, 'UTF8_BINARY')" if kind.collated else name
+
+
+def _halves(name: str, kind: ColumnType) -> str:
+    """A struct that sorts as the exact number: its nearest double, then what an integer has beyond that."""
+    near = f"CAST({name} AS DOUBLE)"
+    if kind.family == "float":
+        near, rest = f"{near} + 0.0D", "0L"
+    else:
+        # The double nearest to the largest bigints is 2^63, which is no bigint.
+        whole = f"CAST({name} AS BIGINT)"
+        rest = (
+            f"IF({near} >= 9.223372036854775807E18D, ({whole} - {_BIGINT_LIMIT}L) - 1L, "
+            f"{whole} - CAST({near} AS BIGINT))"
+        )
+    return f"IF({name} IS NULL, NULL, named_struct('d', {near}, 'r', {rest}))"
+
+
+# Constants -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A constant in a column's type.
+
+    When no value of the type equals it (`exact` is false), `literal` is the greatest value below it, or None
+    when there is none or when all values are below; then `all_are` tells the relation all values have to it.
+    """
+
+    literal: str | None
+    exact: bool = True
+    all_are: int = 0
+
+
+def bind_constant(constant: Constant, kind: ColumnType, column: Column) -> Bound:
+    """The constant in the column's type; TypeMismatchError when it has no meaning there."""
+    value: object = constant.value
+    if constant.raw:
+        value = _raw_value(str(value), kind)
+    if kind.numeric and isinstance(value, int | Decimal | float) and not isinstance(value, bool):
+        return _bound_float(value, kind) if kind.family == "float" else _bound_number(value, kind)
+    if kind.family == "text" and isinstance(value, str):
+        return Bound(text_literal(value))
+    if kind.family == "boolean" and isinstance(value, bool):
+        return Bound(_TRUE if value else _FALSE)
+    if kind.family in ("date", "timestamp"):
+        literal = _time_literal(value, kind)
+        if literal is not None:
+            return Bound(literal)
+    if kind.family == "other":
+        raise TypeMismatchError(f"compares {column}, but values of type {kind} cannot be compared")
+    names = {"number": "a number", "date": "a date", "boolean": "true or false", "timestamp": "a time"}
+    raise TypeMismatchError(f"compares {column} ({kind}) with {constant} ({names.get(constant.kind, 'text')})")
+
+
+def _raw_value(text: str, kind: ColumnType) -> int | Decimal | float | str | bool:
+    plain = text.strip()
+    if kind.numeric:
+        try:
+            number = Decimal(plain)
+        except InvalidOperation:
+            return text
+        return number if number.is_finite() else float(number)
+    if kind.family == "boolean" and plain.casefold() in ("true", "false"):
+        return plain.casefold() == "true"
+    return text
+
+
+def _bound_float(value: int | Decimal | float, kind: ColumnType) -> Bound:
+    # 0.1 against a double is that double, and against a float that float.
+    return Bound(f"CAST('{value}' AS {kind.sql.upper()})")
+
+
+def _bound_number(value: int | Decimal | float, kind: ColumnType) -> Bound:
+    """Integers and decimals: compared by value, also with constants their type cannot hold."""
+    if isinstance(value, float):  # only inf and NaN arrive here as floats; NaN is above all numbers
+        return Bound(None, exact=False, all_are=GT if value < 0 else LT)
+    number = Decimal(value)
+    if kind.family == "integer":
+        scale, limit, sql = 0, Decimal(_BIGINT_LIMIT), "BIGINT"
+    else:
+        scale, sql = kind.scale, kind.sql.upper()
+        limit = Decimal(10**kind.precision - 1).scaleb(-scale, Context(prec=80))
+    if number > limit:
+        return Bound(None, exact=False, all_are=LT)
+    if number < -limit - (kind.family == "integer"):
+        return Bound(None, exact=False, all_are=GT)
+    wide = Context(prec=max(80, len(number.as_tuple().digits) + 80))
+    below = number.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_FLOOR, context=wide)
+    return Bound(f"CAST('{below:f}' AS {sql})", exact=below == number)
+
+
+def _time_literal(value: object, kind: ColumnType) -> str | None:
+    if isinstance(value, str):
+        try:
+            value = dt.datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+        if kind.family == "date" and value.time() == dt.time() and value.tzinfo is None:
+            value = value.date()
+    if isinstance(value, dt.datetime):
+        zoned = value.tzinfo is not None or kind.sql == "timestamp"
+        return f"CAST('{value.isoformat(sep=' ')}' AS {'TIMESTAMP' if zoned else 'TIMESTAMP_NTZ'})"
+    if isinstance(value, dt.date):
+        literal = f"DATE '{value.isoformat()}'"
+        return literal if kind.family == "date" else f"CAST({literal} AS {kind.sql.upper()})"
+    return None
+
+
+def text_literal(value: str) -> str:
+    """The text as SQL that every session reads alike, whatever its escape settings.
+
+    >>> text_literal("EDI"), text_literal("it's")
+    ("'EDI'", "CAST(X'69742773' AS STRING)")
+    """
+    if re.fullmatch(r"[\w .,:;/@#$%&*()+=<>?!|-]*", value, re.ASCII):
+        return f"'{value}'"
+    return f"CAST(X'{value.encode().hex().upper()}' AS STRING)"

@@ -1,0 +1,87 @@
+"""Every exception Holdfast raises. One base class; each subclass is also a fitting builtin."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class HoldfastError(Exception):
+    """A problem told in the user's terms: what was given, where, what exists, and a hint what to do.
+
+    `exit_code` is what the command ends with: 2 for wrong use or bad input, 3 for a failure while running.
+    """
+
+    exit_code = 2
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\n\nHint: {self.hint}"
+
+
+class RuleSyntaxError(HoldfastError, ValueError):
+    """A rule's text cannot be read; the message points at the character."""
+
+
+class TrivialRuleError(HoldfastError, ValueError):
+    """A rule that no table could violate."""
+
+
+class RuleFileError(HoldfastError, ValueError):
+    """A rule file is not what the format says; names file, line and rule."""
+
+
+class UnknownColumnError(HoldfastError, LookupError):
+    """A rule, a key or an option names a column that the table does not have."""
+
+
+class TypeMismatchError(HoldfastError, TypeError):
+    """A rule compares values that have no common meaning, such as text with a number."""
+
+
+class ConditionError(HoldfastError, ValueError):
+    """A `where` condition that Spark cannot read as a truth value on this table."""
+
+
+class OptionError(HoldfastError, ValueError):
+    """An option has a value outside what it may be."""
+
+
+class SourceNotFoundError(HoldfastError, FileNotFoundError):
+    """There is no data at the place that was named."""
+
+
+class SourceError(HoldfastError, ValueError):
+    """Data is there but cannot be read as what it claims to be."""
+
+
+class OutputError(HoldfastError, OSError):
+    """A result cannot be written where it was asked to go."""
+
+
+class SessionError(HoldfastError, RuntimeError):
+    """Spark or Java cannot be started, or lacks something the job needs."""
+
+
+class RunError(HoldfastError, RuntimeError):
+    """Spark failed while a job was running, for no fault of the input."""
+
+    exit_code = 3
+
+
+def closest_hint(wrong: str, known: Iterable[str], *, what: str = "Columns", most: int = 20) -> str:
+    """A hint that offers the nearest known name, if one is near, and lists what there is.
+
+    >>> closest_hint("zipcode", ["zip_code", "state"])
+    "did you mean 'zip_code'? Columns: zip_code, state."
+    """
+    names = list(known)
+    by_fold = {name.casefold(): name for name in names}
+    near = difflib.get_close_matches(wrong.casefold(), by_fold, n=1, cutoff=0.6)
+    listed = ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    tail = f"{what}: {listed}." if names else f"There are no {what.lower()}."
+    return f"did you mean '{by_fold[near[0]]}'? {tail}" if near else tail

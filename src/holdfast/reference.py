@@ -1,0 +1,281 @@
+"""What each job means, in nested loops over Python values: slow, complete, never optimised.
+
+Every fast path is tested against this file. It reads as the definitions do; when the two disagree, this wins.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cmp_to_key
+from typing import Any, TypeAlias
+
+from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.dependency import CFD, FD, Key, as_dependency, is_symmetric
+from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate
+from holdfast.rules.relation import EQ, GT, LT, NE
+from holdfast.rules.rule import Nulls, Rule, RuleSet
+
+TableRow: TypeAlias = Mapping[str, Any]
+RowKey: TypeAlias = Any
+Condition: TypeAlias = Callable[[TableRow], bool]
+
+KEYS_PER_GROUP = 1_000
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that agree on the left side of a dependency and have one value on a right-hand column."""
+
+    left: tuple[Any, ...]
+    column: str
+    value: Any
+    rows: int
+    keys: tuple[RowKey, ...]
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """All that `check` says of one rule. None where a rule of this kind has no such thing."""
+
+    rule: Rule
+    pairs: tuple[tuple[RowKey, RowKey], ...] | None
+    conflicts: Mapping[RowKey, int]
+    suspects: frozenset[RowKey]
+    groups: tuple[Group, ...] | None
+    violating_groups: int | None
+    holds: bool
+
+
+def check(
+    rows: Sequence[TableRow], rules: RuleSet, *, where: Mapping[str, Condition] | None = None
+) -> tuple[RuleResult, ...]:
+    """The violations of every rule. `where` gives each rule's condition as a function, by rule name."""
+    names = row_keys(rows, rules.key)
+    conditions = where or {}
+    results = []
+    for rule in rules:
+        condition = conditions.get(rule.name)
+        scope = {k: row for k, row in zip(names, rows, strict=True) if condition is None or condition(row)}
+        results.append(_check_rule(scope, rule, rules.nulls))
+    return tuple(results)
+
+
+def row_keys(rows: Sequence[TableRow], key: Sequence[str]) -> list[RowKey]:
+    """What results call each row: its key, or its position where there is no key that tells rows apart."""
+    if key:
+        parts = [tuple(row[name] for name in key) for row in rows]
+        if not any(None in part for part in parts) and not _repeated(parts):
+            return [part[0] if len(key) == 1 else part for part in parts]
+    return list(range(len(rows)))
+
+
+def _repeated(parts: Sequence[tuple[Any, ...]]) -> bool:
+    return any(
+        all(relation(a, b) == EQ for a, b in zip(parts[i], parts[j], strict=True))
+        for i in range(len(parts))
+        for j in range(i)
+    )
+
+
+def relation(a: Any, b: Any) -> int:
+    """The relation of two values that are not null: exact by value; NaN equals NaN and is greatest."""
+    if isinstance(a, str) and isinstance(b, str):
+        a, b = a.encode(), b.encode()
+    a_nan, b_nan = (isinstance(v, float) and math.isnan(v) for v in (a, b))
+    if a_nan or b_nan:
+        return EQ if a_nan and b_nan else GT if a_nan else LT
+    if isinstance(a, tuple):
+        return next((r for r in map(relation, a, b) if r != EQ), EQ)
+    return EQ if a == b else LT if a < b else GT
+
+
+def satisfied(predicate: Predicate, t: TableRow, s: TableRow, nulls: Nulls) -> bool:
+    """Whether rows t and s satisfy the predicate."""
+
+    def value(column: Column) -> Any:
+        return (t if column.row == "t" else s)[column.name]
+
+    if isinstance(predicate, NullTest):
+        return (value(predicate.column) is None) == predicate.is_null
+    if isinstance(predicate, Membership):
+        equal = [satisfied(Comparison(predicate.column, EQ, constant), t, s, nulls) for constant in predicate.values]
+        if predicate.inside:
+            return any(equal)
+        return not any(equal) and (nulls == "equal" or value(predicate.column) is not None)
+    a = value(predicate.left)
+    b = constant_as(predicate.right, a) if isinstance(predicate.right, Constant) else value(predicate.right)
+    if a is None or b is None:
+        if nulls == "sql":
+            return False
+        return bool(predicate.allowed & EQ) if a is None and b is None else predicate.allowed == NE
+    return bool(predicate.allowed & relation(a, b))
+
+
+def constant_as(constant: Constant, beside: Any) -> Any:
+    """The constant in the type of the value it is compared with."""
+    value: Any = constant.value
+    if isinstance(beside, bool) and constant.raw:
+        return value.casefold() == "true"
+    if isinstance(beside, float) and (constant.raw or constant.kind == "number"):
+        return float(value)
+    if isinstance(beside, int | Decimal) and constant.raw:
+        return Decimal(value)
+    if isinstance(beside, dt.datetime) and constant.kind in ("raw", "text", "date"):
+        return dt.datetime.fromisoformat(str(value))
+    if isinstance(beside, dt.date) and constant.kind in ("raw", "text"):
+        return dt.date.fromisoformat(value)
+    return value
+
+
+def violates(constraint: DenialConstraint, t: TableRow, s: TableRow, nulls: Nulls) -> bool:
+    """Whether rows t and s make true what the constraint denies."""
+    return all(satisfied(predicate, t, s, nulls) for predicate in constraint.predicates)
+
+
+def _check_rule(scope: Mapping[RowKey, TableRow], rule: Rule, nulls: Nulls) -> RuleResult:
+    denials = rule.body.denials
+    two_row = [constraint for constraint in denials if constraint.two_rows]
+    one_row = [constraint for constraint in denials if not constraint.two_rows]
+    bad_rows = {k for k, row in scope.items() if any(violates(c, row, row, nulls) for c in one_row)}
+
+    symmetric = is_symmetric(rule.body)
+    pairs = [
+        (left, right)
+        for left in scope
+        for right in scope
+        if left != right
+        and not (symmetric and relation(left, right) == GT)
+        and any(violates(c, scope[left], scope[right], nulls) for c in two_row)
+    ]
+    conflicts = Counter(dict.fromkeys(bad_rows, 0))
+    for left, right in pairs:
+        conflicts[left] += 1
+        conflicts[right] += 1
+
+    dependency = as_dependency(rule.body)
+    groups: tuple[Group, ...] | None = None
+    violating_groups: int | None = None
+    if isinstance(dependency, FD | CFD) and two_row:
+        groups, violating_groups = _groups(scope, pairs, dependency, nulls)
+    suspects = bad_rows | _suspects_of_pairs(scope, pairs, dependency)
+    return RuleResult(
+        rule=rule,
+        pairs=tuple(pairs) if two_row else None,
+        conflicts=dict(conflicts),
+        suspects=frozenset(suspects),
+        groups=groups,
+        violating_groups=violating_groups,
+        holds=_holds(rule, len(suspects), len(pairs) if two_row else None, symmetric, len(scope)),
+    )
+
+
+def _holds(rule: Rule, suspects: int, pairs: int | None, symmetric: bool, rows: int) -> bool:
+    if rule.allow_pairs is None or pairs is None:
+        return rule.allow.covers(suspects, rows)
+    ordered = pairs * 2 if symmetric else pairs
+    if rule.allow_pairs.percent is None:
+        return rule.allow_pairs.covers(pairs, 0)
+    return rule.allow_pairs.covers(ordered, rows * (rows - 1))
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is None and b is None if a is None or b is None else relation(a, b) == EQ
+
+
+def _groups(
+    scope: Mapping[RowKey, TableRow],
+    pairs: Sequence[tuple[RowKey, RowKey]],
+    dependency: FD | CFD,
+    nulls: Nulls,
+) -> tuple[tuple[Group, ...], int]:
+    """Per right-hand column: the rows in pairs that differ there, by left side and by value."""
+    found: list[Group] = []
+    count = 0
+    for column in dependency.right:
+        involved: list[RowKey] = []
+        variable = [c for c in dependency.denials if c.two_rows and _differs_on(c, column)]
+        for left, right in pairs:
+            if any(violates(c, scope[a], scope[b], nulls) for c in variable for a, b in ((left, right), (right, left))):
+                involved += [left, right]
+        blocks: list[list[RowKey]] = []
+        for key in dict.fromkeys(involved):
+            for block in blocks:
+                if all(_same(scope[key][name], scope[block[0]][name]) for name in dependency.left):
+                    block.append(key)
+                    break
+            else:
+                blocks.append([key])
+        count += len(blocks)
+        for block in blocks:
+            for value_keys in _by_values(scope, block, (column,)):
+                ordered = sorted(value_keys, key=cmp_to_key(_key_order))
+                first = scope[ordered[0]]
+                left_values = tuple(first[name] for name in dependency.left)
+                keys = tuple(ordered[:KEYS_PER_GROUP])
+                found.append(Group(left_values, column, first[column], len(ordered), keys))
+    return tuple(found), count
+
+
+def _differs_on(constraint: DenialConstraint, column: str) -> bool:
+    return any(
+        isinstance(p, Comparison) and p.same_column and p.allowed == NE and p.left.name == column
+        for p in constraint.predicates
+    )
+
+
+def _by_values(scope: Mapping[RowKey, TableRow], keys: Sequence[RowKey], columns: Sequence[str]) -> list[list[RowKey]]:
+    classes: list[list[RowKey]] = []
+    for key in keys:
+        for members in classes:
+            if all(_same(scope[key][c], scope[members[0]][c]) for c in columns):
+                members.append(key)
+                break
+        else:
+            classes.append([key])
+    return classes
+
+
+def _key_order(a: RowKey, b: RowKey) -> int:
+    return {LT: -1, EQ: 0, GT: 1}[relation(a, b)]
+
+
+def _suspects_of_pairs(
+    scope: Mapping[RowKey, TableRow],
+    pairs: Sequence[tuple[RowKey, RowKey]],
+    dependency: Key | FD | CFD | None,
+) -> set[RowKey]:
+    """Rows that have to go for no pair to be left.
+
+    Of a duplicated key all but the smallest row key; of a group all but the most frequent right side, on a tie
+    the one with the smallest row key; otherwise greedily the row in most pairs, on a tie the largest row key.
+    """
+    involved = sorted({key for pair in pairs for key in pair}, key=cmp_to_key(_key_order))
+    if dependency is None:
+        return _greedy_cover(pairs)
+    suspects: set[RowKey] = set()
+    if isinstance(dependency, Key):
+        for duplicates in _by_values(scope, involved, dependency.columns):
+            suspects.update(duplicates[1:])
+        return suspects
+    for block in _by_values(scope, involved, dependency.left):
+        sides = _by_values(scope, block, dependency.right)
+        kept = max(sides, key=len)  # the first of the longest: blocks are in order of row keys
+        suspects.update(key for side in sides if side is not kept for key in side)
+    return suspects
+
+
+def _greedy_cover(pairs: Sequence[tuple[RowKey, RowKey]]) -> set[RowKey]:
+    left = list(pairs)
+    cover: set[RowKey] = set()
+    while left:
+        count = Counter(key for pair in left for key in pair)
+        most = max(count.values())
+        worst = max((k for k, n in count.items() if n == most), key=cmp_to_key(_key_order))
+        cover.add(worst)
+        left = [pair for pair in left if worst not in pair]
+    return cover

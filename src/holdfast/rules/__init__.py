@@ -1,0 +1,1 @@
+"""What a rule says: relations, predicates, constraints, dependencies; reading and writing them."""

@@ -1,0 +1,251 @@
+"""Denial constraints: `not(p1 and ... and pk)`, a sentence that no two distinct rows may make true."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+from holdfast.errors import TrivialRuleError
+from holdfast.rules.predicate import (
+    Column,
+    Comparison,
+    Constant,
+    Membership,
+    NullTest,
+    Operand,
+    Predicate,
+    comparison,
+)
+from holdfast.rules.relation import ANY, EQ, GT, LT, NE, operator_of, swapped
+
+Canonical: TypeAlias = frozenset[tuple[object, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class DenialConstraint:
+    """No two distinct rows t, s may satisfy all predicates; with one row only `t` is mentioned.
+
+    Predicates keep the order they were written in; on each pair of operands there is one. Two constraints are
+    equal when their canonical forms are: order and the way round of a comparison do not matter.
+    """
+
+    predicates: tuple[Predicate, ...]
+
+    def __str__(self) -> str:
+        return f"not({' and '.join(map(str, self.predicates))})"
+
+    @cached_property
+    def canonical(self) -> Canonical:
+        """What the constraint says, without order: one entry per operand pair."""
+        return frozenset(_canonical_entry(predicate) for predicate in self.predicates)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DenialConstraint) and self.canonical == other.canonical
+
+    def __hash__(self) -> int:
+        return hash(self.canonical)
+
+    def columns(self) -> Iterator[Column]:
+        for predicate in self.predicates:
+            yield from predicate.columns()
+
+    @cached_property
+    def two_rows(self) -> bool:
+        return any(column.row == "s" for column in self.columns())
+
+    def mirrored(self) -> DenialConstraint:
+        """The same sentence with t and s swapped; of one row, itself."""
+        if not self.two_rows:
+            return self
+        return DenialConstraint(tuple(predicate.mirrored() for predicate in self.predicates))
+
+    @property
+    def symmetric(self) -> bool:
+        return self == self.mirrored()
+
+    def implies(self, other: DenialConstraint) -> bool:
+        """Whether every table that holds this holds the other: it, or its mirror, allows at least as much.
+
+        >>> from holdfast.rules.parse import parse_constraint as dc
+        >>> dc("not(t.A <= s.A)").implies(dc("not(t.A < s.A and t.B = s.B)"))
+        True
+        """
+        return _allows_at_least(self, other) or _allows_at_least(self.mirrored(), other)
+
+
+def denial(predicates: Iterable[Predicate]) -> DenialConstraint:
+    """The constraint in canonical form: predicates on one operand pair are combined into one.
+
+    Raises TrivialRuleError when no table could violate it.
+    """
+    merged: dict[tuple[object, ...], Predicate] = {}
+    for predicate in _rows_named_from_t(list(predicates)):
+        slot = _slot(predicate)
+        earlier = merged.get(slot)
+        merged[slot] = predicate if earlier is None else _both(earlier, predicate)
+    result = DenialConstraint(tuple(p for p in merged.values() if not (isinstance(p, Comparison) and p.allowed == ANY)))
+    reason = _contradiction(result.predicates)
+    if reason is not None:
+        raise TrivialRuleError(f"no table could violate it: {reason}.")
+    return result
+
+
+def _rows_named_from_t(predicates: list[Predicate]) -> list[Predicate]:
+    # A rule that mentions only s is a one-row rule; read s as t.
+    rows = {column.row for predicate in predicates for column in predicate.columns()}
+    return [predicate.mirrored() for predicate in predicates] if rows == {"s"} else predicates
+
+
+def _slot(predicate: Predicate) -> tuple[object, ...]:
+    """What a predicate speaks about: predicates with one slot combine."""
+    if isinstance(predicate, Comparison):
+        if isinstance(predicate.right, Column) and predicate.left.row == predicate.right.row:
+            return ("pair", *sorted((predicate.left, predicate.right)))
+        return ("pair", predicate.left, predicate.right)
+    if isinstance(predicate, NullTest):
+        return ("null", predicate.column, predicate.is_null)
+    return ("in" if predicate.inside else "not in", predicate.column)
+
+
+def _canonical_entry(predicate: Predicate) -> tuple[object, ...]:
+    slot = _slot(predicate)
+    if isinstance(predicate, Comparison):
+        turned = slot[1] != predicate.left
+        return (*slot, swapped(predicate.allowed) if turned else predicate.allowed)
+    return (*slot, predicate.values) if isinstance(predicate, Membership) else slot
+
+
+def _both(first: Predicate, second: Predicate) -> Predicate:
+    if isinstance(first, Comparison) and isinstance(second, Comparison):
+        turned = first.left != second.left
+        allowed = first.allowed & (swapped(second.allowed) if turned else second.allowed)
+        return Comparison(first.left, allowed, first.right)
+    if isinstance(first, Membership) and isinstance(second, Membership):
+        values = first.values & second.values if first.inside else first.values | second.values
+        return Membership(first.column, values, first.inside)
+    return first
+
+
+def _allows_at_least(general: DenialConstraint, special: DenialConstraint) -> bool:
+    theirs = {_slot(predicate): predicate for predicate in special.predicates}
+    for predicate in general.predicates:
+        other = theirs.get(_slot(predicate))
+        if other is None or not _inside(other, predicate):
+            return False
+    return True
+
+
+def _inside(narrow: Predicate, wide: Predicate) -> bool:
+    if isinstance(narrow, Comparison) and isinstance(wide, Comparison):
+        turned = narrow.left != wide.left
+        allowed = swapped(narrow.allowed) if turned else narrow.allowed
+        return allowed & ~wide.allowed == 0
+    if isinstance(narrow, Membership) and isinstance(wide, Membership):
+        return narrow.values <= wide.values if narrow.inside else narrow.values >= wide.values
+    return narrow == wide
+
+
+# Contradiction -----------------------------------------------------------------------------------------------
+
+
+def _contradiction(predicates: tuple[Predicate, ...]) -> str | None:
+    """Why no rows can satisfy all predicates, or None when some could.
+
+    Complete for comparisons over a dense order without ends: the predicates are a graph of <, <= and !=; they
+    contradict each other exactly when a cycle has a strict edge, or a cycle without one joins two operands that
+    must differ. Nulls do not rescue a cycle: its operands are all null or all values, in both null modes.
+    """
+    for predicate in predicates:
+        if isinstance(predicate, Comparison) and predicate.left == predicate.right:
+            if not predicate.allowed & EQ:
+                return f"{predicate.left} cannot differ from itself"
+        elif isinstance(predicate, Comparison) and predicate.allowed == 0:
+            return f"{predicate.left} and {predicate.right} cannot be in all those relations at once"
+        elif isinstance(predicate, Membership) and predicate.inside and not predicate.values:
+            return f"no value of {predicate.column} is in all the lists"
+    nulls = {p.column for p in predicates if isinstance(p, NullTest) and p.is_null}
+    for predicate in predicates:
+        if isinstance(predicate, NullTest) and not predicate.is_null and predicate.column in nulls:
+            return f"{predicate.column} cannot be both null and not null"
+        if (
+            isinstance(predicate, Comparison)
+            and isinstance(predicate.right, Constant)
+            and predicate.left in nulls
+            and predicate.allowed != NE
+        ) or (isinstance(predicate, Membership) and predicate.inside and predicate.column in nulls):
+            return f"{next(predicate.columns())} cannot be null and have a value"
+    facts = [p for p in predicates if isinstance(p, Comparison)]
+    for member in (p for p in predicates if isinstance(p, Membership) and not p.inside):
+        facts += [comparison(member.column, NE, value) for value in member.values]
+    reason = _order_contradiction(facts)
+    if reason is not None:
+        return reason
+    for member in (p for p in predicates if isinstance(p, Membership) and p.inside):
+        if all(_order_contradiction([*facts, comparison(member.column, EQ, v)]) for v in member.values):
+            return f"no value in the list fits the other predicates on {member.column}"
+    return None
+
+
+def _order_contradiction(facts: list[Comparison]) -> str | None:
+    known = [*facts, *_constant_order(facts)]
+    nodes: list[Operand] = list(dict.fromkeys(operand for fact in known for operand in fact.operands))
+    place = {node: i for i, node in enumerate(nodes)}
+    # 0 nothing known, 1 at most, 2 less than; closed under transitivity.
+    below = [[0] * len(nodes) for _ in nodes]
+    for fact in known:
+        i, j = place[fact.left], place[fact.right]
+        for allowed, a, b in ((fact.allowed, i, j), (swapped(fact.allowed), j, i)):
+            if not allowed & GT:
+                below[a][b] = max(below[a][b], 1 if allowed & EQ else 2)
+    for k in range(len(nodes)):
+        for i in range(len(nodes)):
+            if below[i][k]:
+                for j in range(len(nodes)):
+                    if below[k][j]:
+                        below[i][j] = max(below[i][j], below[i][k], below[k][j])
+    for fact in known:
+        i, j = place[fact.left], place[fact.right]
+        if i == j:
+            continue
+        cycle = below[i][j] and below[j][i]
+        if cycle and (below[i][i] == 2 or fact.allowed in (NE, LT, GT)):
+            involved = [
+                f"{f.left} {operator_of(f.allowed)} {f.right}"
+                for f in facts
+                if f.left != f.right and _on_cycle(below, place[f.left], place[f.right], i)
+            ]
+            return f"{' and '.join(involved)} contradict each other"
+    return None
+
+
+def _on_cycle(below: list[list[int]], a: int, b: int, through: int) -> bool:
+    return all(below[x][through] and below[through][x] for x in (a, b))
+
+
+def _constant_order(facts: list[Comparison]) -> list[Comparison]:
+    # The order of the constants themselves, for kinds whose order does not depend on a column's type.
+    known: list[Comparison] = []
+    by_kind: dict[str, list[Constant]] = {}
+    for fact in facts:
+        if isinstance(fact.right, Constant) and fact.right not in by_kind.setdefault(fact.right.kind, []):
+            by_kind[fact.right.kind].append(fact.right)
+    for kind, constants in by_kind.items():
+        if kind in ("number", "date", "text"):
+            ordered = sorted(constants, key=_order_key)
+            known += [_fact(low, LT, high) for low, high in pairwise(ordered)]
+        else:
+            known += [_fact(a, NE, b) for i, a in enumerate(constants) for b in constants[i + 1 :] if kind != "raw"]
+    return known
+
+
+def _order_key(constant: Constant) -> Any:
+    value = constant.value
+    return value.encode() if isinstance(value, str) else value
+
+
+def _fact(left: Constant, allowed: int, right: Constant) -> Comparison:
+    # Only inside the search for contradictions may a constant stand left.
+    return Comparison(left, allowed, right)  # type: ignore[arg-type]

@@ -1,0 +1,336 @@
+"""Rule text to rules. Every error points at the character and says what was expected there."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import cache
+from importlib import resources
+from typing import Any, NoReturn
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from holdfast.errors import RuleSyntaxError, TrivialRuleError
+from holdfast.rules.constraint import DenialConstraint, denial
+from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Key, Pattern
+from holdfast.rules.predicate import (
+    Column,
+    Constant,
+    Membership,
+    NullTest,
+    Operand,
+    Predicate,
+    Row,
+    comparison,
+)
+from holdfast.rules.relation import mask_of
+
+# How an expected token is called in an error; several tokens may share one name.
+_FRIENDLY = {
+    "ROW_DOT": "a column such as t.A",
+    "NAME": "a column name",
+    "QUOTED_NAME": "a column name",
+    "NUMBER": "a number",
+    "TEXT": "'text'",
+    "TRUE": "true or false",
+    "FALSE": "true or false",
+    "DATE": "date '…'",
+    "TIMESTAMP": "timestamp '…'",
+    "OPERATOR": "one of = != < <= > >=",
+    "ARROW": "'->'",
+    "AND": "'and'",
+    "AMPERSAND": "'and'",
+    "__ANON_0": "'and'",
+    "THEN": "'then'",
+    "RPAR": "')'",
+    "LPAR": "'('",
+    "COMMA": "','",
+    "IS": "'is null'",
+    "IN": "'in (…)'",
+    "NOT": "'not'",
+    "NULL": "'null'",
+    "UNIQUE": "unique(…)",
+    "IF": "'if … then …'",
+    "BANG": "'not(…)'",
+    "FUNCTION": "EQ(…), IQ(…), LT(…), LTE(…), GT(…) or GTE(…)",
+    "ROW": "a row such as t1",
+    "$END": "the end of the rule",
+}
+_FUNCTIONS = {"EQ": "=", "IQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
+_START = "a rule: unique(A, B), A -> B, if … then …, or not(…)"
+
+
+def parse_body(text: str) -> Body:
+    """The rule that the text says, in the form it was written in.
+
+    >>> str(parse_body("if t.A = s.A then t.B == s.B"))
+    'if t.A = s.A then t.B = s.B'
+    """
+    if not text.strip():
+        raise RuleSyntaxError("the rule is empty.", hint=f"write {_START}.")
+    try:
+        tree = _parser().parse(text)
+    except UnexpectedInput as problem:
+        raise _syntax_error(text, problem) from None
+    reader = _Reader(text)
+    try:
+        body = reader.body(_tree(tree.children[0]))
+        body.denials  # noqa: B018 (a rule that no table could violate is refused here, not later)
+    except TrivialRuleError as problem:
+        raise TrivialRuleError(
+            f"rule {text.strip()!r} says nothing: {problem.message}",
+            hint="check the operators and the columns, or leave the rule out.",
+        ) from None
+    return body
+
+
+def parse_constraint(text: str) -> DenialConstraint:
+    """The one denial constraint that the text says; RuleSyntaxError when it says several.
+
+    >>> str(parse_constraint("A -> B"))
+    'not(t.A = s.A and t.B != s.B)'
+    """
+    denials = parse_body(text).denials
+    if len(denials) != 1:
+        raise RuleSyntaxError(f"{text!r} stands for {len(denials)} denial constraints, not for one.")
+    return denials[0]
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Column names from a comma-separated list, each bare or quoted as in a rule.
+
+    >>> parse_names('id, "zip code", `a,b`')
+    ('id', 'zip code', 'a,b')
+    """
+    pieces = re.findall(r'\s*("(?:[^"]|"")*"|`(?:[^`]|``)*`|[^,"`]*)\s*(?:,|$)', text)
+    if pieces and pieces[-1] == "" and not text.rstrip().endswith(","):
+        pieces.pop()
+    names = tuple(_unquoted(piece.strip()) for piece in pieces)
+    if not names or "" in names:
+        raise RuleSyntaxError(f"{text!r} is not a list of column names.", hint="separate names by commas.")
+    return names
+
+
+@cache
+def _parser() -> Lark:
+    grammar = resources.files("holdfast.rules").joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", propagate_positions=True)
+
+
+class _Reader:
+    """Turns one parse tree into a rule; knows the text, to point at it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._rows: dict[str, int] = {}
+
+    def body(self, tree: Tree[Token]) -> Body:
+        match tree.data:
+            case "key":
+                names = [self._name(child) for child in tree.children if isinstance(child, Tree)]
+                return Key(tuple(names))
+            case "dependency":
+                left, _, right = tree.children
+                return self._dependency(_tree(left), _tree(right))
+            case "implication":
+                self._note_rows(tree)
+                premise, conclusion = (c for c in tree.children if isinstance(c, Tree))
+                return Implication(self._conjunction(premise), self._conjunction(conclusion))
+            case "denial":
+                self._note_rows(tree)
+                (conjunction,) = (c for c in tree.children if isinstance(c, Tree))
+                return Denial(denial(self._conjunction(conjunction)))
+            case _:
+                self._note_rows(tree)
+                calls = (c for c in tree.children if isinstance(c, Tree))
+                return Denial(denial([self._call(call) for call in calls]))
+
+    def _dependency(self, left: Tree[Token], right: Tree[Token]) -> Body:
+        sides = [[self._item(_tree(item)) for item in side.children] for side in (left, right)]
+        (left_names, left_values), (right_names, right_values) = (
+            (tuple(name for name, _ in side), tuple(value for _, value in side)) for side in sides
+        )
+        if not any((*left_values, *right_values)):
+            return FD(left_names, right_names)
+        return CFD(left_names, right_names, (Pattern(left_values, right_values),), inline=True)
+
+    def _item(self, item: Tree[Token]) -> tuple[str, Constant | None]:
+        name = self._name(_tree(item.children[0]))
+        if len(item.children) == 1:
+            return name, None
+        operator, value = _token(item.children[1]), _tree(item.children[2])
+        if mask_of(operator) != mask_of("="):
+            self._fail(
+                operator,
+                f"a dependency can only say = here, found {operator!s}",
+                hint="write the rule as not(…) or if … then … to compare otherwise.",
+            )
+        return name, self._value(value)
+
+    def _conjunction(self, tree: Tree[Token]) -> tuple[Predicate, ...]:
+        return tuple(self._predicate(child) for child in tree.children if isinstance(child, Tree))
+
+    def _predicate(self, tree: Tree[Token]) -> Predicate:
+        if tree.data == "comparison":
+            left, operator, right = tree.children
+            return self._comparison(_tree(left), mask_of(_token(operator)), _tree(right))
+        column = self._ref(_tree(tree.children[0]))
+        negated = any(isinstance(c, Token) and c.type == "NOT" for c in tree.children)
+        if tree.data == "null_test":
+            return NullTest(column, not negated)
+        values = [c for c in tree.children[1:] if isinstance(c, Tree)]
+        return Membership(column, frozenset(map(self._value, values)), not negated)
+
+    def _comparison(self, left: Tree[Token], allowed: int, right: Tree[Token]) -> Predicate:
+        first, second = self._operand(left), self._operand(right)
+        if isinstance(first, Constant) and isinstance(second, Constant):
+            self._fail(left, "both sides are constants; a predicate compares a column with something")
+        return comparison(first, allowed, second)
+
+    def _call(self, tree: Tree[Token]) -> Predicate:
+        function, left, right = tree.children
+        return self._comparison(_tree(left), mask_of(_FUNCTIONS[_token(function)]), _tree(right))
+
+    def _operand(self, tree: Tree[Token]) -> Operand:
+        return self._ref(tree) if tree.data == "ref" else self._value(tree)
+
+    def _ref(self, tree: Tree[Token]) -> Column:
+        row = _token(tree.children[0]).rstrip(". \t\n")
+        return Column(self._row(row), self._name(_tree(tree.children[1])))
+
+    def _note_rows(self, tree: Tree[Token]) -> None:
+        # t and s; also t1 and t2, or t0 and t1, as other programs print them.
+        for token in tree.scan_values(lambda t: isinstance(t, Token) and t.type in ("ROW_DOT", "ROW")):
+            row = str(token).rstrip(". \t\n")
+            if row not in ("t", "s", "t0", "t1", "t2"):
+                self._fail(token, f"there is no row {row!r}", hint="the two rows are called t and s.")
+            self._rows.setdefault(row, len(self._rows))
+        if set(self._rows) not in ({"t"}, {"s"}, {"t", "s"}) and not (
+            set(self._rows) <= {"t1", "t2"} or set(self._rows) <= {"t0", "t1"}
+        ):
+            raise RuleSyntaxError(
+                f"rule {self._text.strip()!r} calls its rows {', '.join(self._rows)}.",
+                hint="a rule speaks of two rows at most; call them t and s.",
+            )
+
+    def _row(self, row: str) -> Row:
+        if row in ("t", "s"):
+            return "t" if row == "t" else "s"
+        first = "t0" if "t0" in self._rows else "t1"
+        return "t" if row == first else "s"
+
+    def _name(self, tree: Tree[Token]) -> str:
+        token = _token(tree.children[0])
+        name = _unquoted(token)
+        if not name:
+            self._fail(token, "a column name cannot be empty")
+        return name
+
+    def _value(self, tree: Tree[Token]) -> Constant:
+        child = tree.children[0]
+        if isinstance(child, Tree):
+            return self._typed_text(child)
+        match child.type:
+            case "NUMBER":
+                return self._number(child)
+            case "TEXT":
+                return Constant(_unquoted(child))
+            case _:
+                return Constant(child.type == "TRUE")
+
+    def _number(self, token: Token) -> Constant:
+        if re.match(r"[+-]?0\d", token):
+            self._fail(
+                token,
+                f"{token} has leading zeros, which a number loses",
+                hint=f"write '{token}' for text, or {Decimal(str(token)):f} for the number.",
+            )
+        number = Decimal(str(token))
+        return Constant(int(number) if re.fullmatch(r"[+-]?\d+", token) else number)
+
+    def _typed_text(self, tree: Tree[Token]) -> Constant:
+        word, text = _token(tree.children[0]), _token(tree.children[1])
+        try:
+            if word.casefold() == "date":
+                return Constant(dt.date.fromisoformat(_unquoted(text)))
+            return Constant(dt.datetime.fromisoformat(_unquoted(text)))
+        except ValueError:
+            example = "date '2024-01-31'" if word.casefold() == "date" else "timestamp '2024-01-31 12:00:00'"
+            self._fail(text, f"{text} is not a {word.casefold()}", hint=f"write it as in {example}.")
+
+    def _fail(self, place: Token | Tree[Token], message: str, *, hint: str | None = None) -> NoReturn:
+        start = place.start_pos if isinstance(place, Token) else place.meta.start_pos
+        raise RuleSyntaxError(f"{message}.\n\n{_pointed(self._text, start or 0)}", hint=hint)
+
+
+def _tree(node: Any) -> Tree[Token]:
+    assert isinstance(node, Tree), "the grammar puts a tree here"
+    return node
+
+
+def _token(node: Any) -> Token:
+    assert isinstance(node, Token), "the grammar puts a token here"
+    return node
+
+
+def _unquoted(text: str) -> str:
+    if text[:1] in ("'", '"', "`"):
+        return text[1:-1].replace(text[0] * 2, text[0])
+    return str(text)
+
+
+def _pointed(text: str, position: int) -> str:
+    """The line of the text that has the position, with a caret under it."""
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
+    line = text[start:] if end < 0 else text[start:end]
+    return f"  {line}\n  {' ' * (position - start)}^"
+
+
+def _syntax_error(text: str, problem: UnexpectedInput) -> RuleSyntaxError:
+    if isinstance(problem, UnexpectedCharacters):
+        position = problem.pos_in_stream or 0
+        expected: Iterable[str] = problem.allowed or ()
+    elif isinstance(problem, UnexpectedToken) and problem.token.type != "$END":
+        position, expected = problem.token.start_pos or 0, problem.accepts or problem.expected
+    else:
+        position = len(text.rstrip())
+        expected = getattr(problem, "accepts", None) or getattr(problem, "expected", None) or ()
+    found = _found(text, position)
+    wanted = _START if not text[:position].strip() else _listed(expected)
+    message = f"expected {wanted}, found {found}.\n\n{_pointed(text, position)}"
+    return RuleSyntaxError(message, hint=_syntax_hint(text, position))
+
+
+def _found(text: str, position: int) -> str:
+    word = re.match(r"\w+|\S", text[position:])
+    return f"'{word.group()}'" if word else "the end of the rule"
+
+
+def _listed(expected: Iterable[str]) -> str:
+    names = list(dict.fromkeys(_FRIENDLY.get(name, name.lower()) for name in _FRIENDLY if name in set(expected)))
+    if not names:
+        return "something else"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
+def _syntax_hint(text: str, position: int) -> str | None:
+    rest, before = text[position:], text[:position].rstrip()
+    if re.match(r"or\b|\|", rest, re.IGNORECASE):
+        return "a rule has no 'or': write two rules, or use 'in (…)'."
+    if rest.startswith("'") and "'" not in rest[1:]:
+        return "the text that starts here has no closing quote."
+    if re.search(r"(=|<|>|≠|≤|≥|\()$", before) and re.match(r'"', rest):
+        return 'text stands in single quotes; double quotes are for column names, as in t."zip code".'
+    if re.search(r"(=|<|>)$", before) and re.match(r"null\b", rest, re.IGNORECASE):
+        return "write 'is null' or 'is not null'."
+    if re.search(r"(=|<|>|\(|and|if|then|&)$", before, re.IGNORECASE) and re.match(r"[^\W\d]", rest):
+        return "columns are written t.A and s.A, text in single quotes."
+    if re.match(r"->|→", rest) and re.match(r"\s*(not|if)\b", text, re.IGNORECASE):
+        return "the arrow is for dependencies such as A -> B; use 'then' in an implication."
+    if re.match(r"[-.$#@/]", rest) and re.search(r"\w$", before):
+        return "a name with other characters than letters, digits and _ stands in double quotes."
+    return None

@@ -1,0 +1,208 @@
+"""Predicates: what a rule says of one row or of two, one comparison at a time."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal, TypeAlias
+
+from holdfast.rules.relation import EQ, NE, complement, operator_of, swapped
+
+Row: TypeAlias = Literal["t", "s"]
+ConstantValue: TypeAlias = int | Decimal | str | bool | dt.date | dt.datetime
+
+_BARE_NAME = re.compile(r"[^\W\d]\w*\Z")
+_OTHER: dict[Row, Row] = {"t": "s", "s": "t"}
+
+# Words that mean something where a column name may stand alone (as in `A -> B`), so they are quoted there.
+RESERVED = frozenset({"not", "if", "then", "and", "or", "unique", "is", "in", "null", "true", "false"})
+
+
+def quoted_name(name: str) -> str:
+    """The column name as rule text: bare where that can be read back, in double quotes otherwise.
+
+    >>> quoted_name("zip"), quoted_name("zip code"), quoted_name('a"b')
+    ('zip', '"zip code"', '"a""b"')
+    """
+    if _BARE_NAME.match(name) and name.casefold() not in RESERVED:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True, order=True)
+class Column:
+    """A column of the left row `t` or of the right row `s`."""
+
+    row: Row
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.row}.{quoted_name(self.name)}"
+
+    def mirrored(self) -> Column:
+        return Column(_OTHER[self.row], self.name)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value written in a rule. It takes the type of the column it is compared with when rules meet a table.
+
+    `raw` marks a tableau value: text from a rule file whose type only the column decides.
+    """
+
+    value: ConstantValue
+    raw: bool = False
+
+    @property
+    def kind(self) -> str:
+        """One of number, text, boolean, date, timestamp, raw: what may be compared with what."""
+        if self.raw:
+            return "raw"
+        if isinstance(self.value, bool):
+            return "boolean"
+        if isinstance(self.value, int | Decimal):
+            return "number"
+        if isinstance(self.value, dt.datetime):
+            return "timestamp"
+        return "date" if isinstance(self.value, dt.date) else "text"
+
+    def __eq__(self, other: object) -> bool:
+        # True == 1 in Python, but not in a rule.
+        return isinstance(other, Constant) and (self.kind, self.value) == (other.kind, other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.value))
+
+    def __str__(self) -> str:
+        value = self.value
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, int):
+            return str(value)
+        if isinstance(value, Decimal):
+            return _number_text(value)
+        if isinstance(value, dt.datetime):
+            return f"timestamp '{value.isoformat(sep=' ')}'"
+        if isinstance(value, dt.date):
+            return f"date '{value.isoformat()}'"
+        if self.raw and re.fullmatch(r"-?(0|[1-9]\d{0,30})(\.\d{1,30})?", value):
+            return value
+        return "'" + value.replace("'", "''") + "'"
+
+
+def _number_text(value: Decimal) -> str:
+    # Short and exact: plain digits where they are few, an exponent for the rest.
+    normal = value.normalize()
+    _, digits, exponent = normal.as_tuple()
+    assert isinstance(exponent, int), "a rule's number is finite"
+    return f"{normal:f}" if exponent >= -20 and len(digits) + exponent <= 20 else str(normal)
+
+
+Operand: TypeAlias = Column | Constant
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`left op right`, where `allowed` is the set of relations that satisfy it.
+
+    Oriented: a constant stands right, and between two rows `t` stands left.
+    """
+
+    left: Column
+    allowed: int
+    right: Operand
+
+    def __str__(self) -> str:
+        return f"{self.left} {operator_of(self.allowed)} {self.right}"
+
+    @property
+    def operands(self) -> tuple[Column, Operand]:
+        return (self.left, self.right)
+
+    def columns(self) -> Iterator[Column]:
+        yield self.left
+        if isinstance(self.right, Column):
+            yield self.right
+
+    def mirrored(self) -> Comparison:
+        if isinstance(self.right, Column):
+            return comparison(self.left.mirrored(), self.allowed, self.right.mirrored())
+        return Comparison(self.left.mirrored(), self.allowed, self.right)
+
+    def negated(self) -> Comparison:
+        return Comparison(self.left, complement(self.allowed), self.right)
+
+    @property
+    def same_column(self) -> bool:
+        """Whether this compares one column over two rows, as `t.A op s.A`."""
+        return isinstance(self.right, Column) and self.left.name == self.right.name and self.left.row != self.right.row
+
+
+@dataclass(frozen=True)
+class NullTest:
+    """`column is null`, or `is not null`."""
+
+    column: Column
+    is_null: bool
+
+    def __str__(self) -> str:
+        return f"{self.column} is {'' if self.is_null else 'not '}null"
+
+    def columns(self) -> Iterator[Column]:
+        yield self.column
+
+    def mirrored(self) -> NullTest:
+        return NullTest(self.column.mirrored(), self.is_null)
+
+    def negated(self) -> NullTest:
+        return NullTest(self.column, not self.is_null)
+
+
+@dataclass(frozen=True)
+class Membership:
+    """`column in (values)`, or `not in`: equal to one of the values, or different from all of them."""
+
+    column: Column
+    values: frozenset[Constant]
+    inside: bool
+
+    def __str__(self) -> str:
+        listed = ", ".join(sorted(map(str, self.values)))
+        return f"{self.column} {'in' if self.inside else 'not in'} ({listed})"
+
+    def columns(self) -> Iterator[Column]:
+        yield self.column
+
+    def mirrored(self) -> Membership:
+        return Membership(self.column.mirrored(), self.values, self.inside)
+
+    def negated(self) -> Membership:
+        return Membership(self.column, self.values, not self.inside)
+
+
+Predicate: TypeAlias = Comparison | NullTest | Membership
+
+
+def comparison(left: Operand, allowed: int, right: Operand) -> Comparison:
+    """The comparison, oriented: the constant right, `t` before `s`; within one row as it was written.
+
+    >>> str(comparison(Column("s", "A"), NE, Column("t", "B")))
+    't.B != s.A'
+    """
+    if isinstance(left, Constant):
+        assert isinstance(right, Column), "the parser refuses two constants"
+        return Comparison(right, swapped(allowed), left)
+    if isinstance(right, Column) and (left.row, right.row) == ("s", "t"):
+        return Comparison(right, swapped(allowed), left)
+    return Comparison(left, allowed, right)
+
+
+def equals(left: Operand, right: Operand) -> Comparison:
+    return comparison(left, EQ, right)
+
+
+def differs(left: Operand, right: Operand) -> Comparison:
+    return comparison(left, NE, right)

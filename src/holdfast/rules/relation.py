@@ -1,0 +1,59 @@
+"""The three relations two values can be in, and sets of them as small bit masks.
+
+Two comparable values are in exactly one of `LT`, `EQ`, `GT`. A predicate allows a set of relations, so an
+operator is a mask, conjunction is `&`, negation is the complement, and swapping the operands swaps two bits.
+"""
+
+from __future__ import annotations
+
+LT = 1
+EQ = 2
+GT = 4
+NE = LT | GT
+LE = LT | EQ
+GE = GT | EQ
+ANY = LT | EQ | GT
+
+_OPERATOR = {LT: "<", EQ: "=", GT: ">", NE: "!=", LE: "<=", GE: ">="}
+_MASK = {text: mask for mask, text in _OPERATOR.items()} | {"==": EQ, "<>": NE, "≠": NE, "≤": LE, "≥": GE}
+
+
+def mask_of(operator: str) -> int:
+    """The relations an operator allows.
+
+    >>> mask_of("<=") == LT | EQ
+    True
+    """
+    return _MASK[operator]
+
+
+def operator_of(mask: int) -> str:
+    """The operator that allows exactly these relations; the mask is neither empty nor full.
+
+    >>> operator_of(LT | GT)
+    '!='
+    """
+    return _OPERATOR[mask]
+
+
+def swapped(mask: int) -> int:
+    """What the mask says when its two operands change places.
+
+    >>> operator_of(swapped(mask_of("<=")))
+    '>='
+    """
+    return (mask & EQ) | (GT if mask & LT else 0) | (LT if mask & GT else 0)
+
+
+def complement(mask: int) -> int:
+    """The relations the mask does not allow.
+
+    >>> operator_of(complement(mask_of("<")))
+    '>='
+    """
+    return ANY & ~mask
+
+
+def is_inequality(mask: int) -> bool:
+    """Whether the mask is one of <, <=, >, >=."""
+    return mask in (LT, LE, GT, GE)

@@ -1,0 +1,154 @@
+"""A rule with its name and its terms, and a set of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Literal
+
+from holdfast.errors import OptionError, RuleFileError, closest_hint
+from holdfast.rules.dependency import CFD, FD, Body, Key
+from holdfast.rules.parse import parse_body
+
+Severity = Literal["error", "warn"]
+Nulls = Literal["sql", "equal"]
+
+_SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*\Z")
+_COUNT = re.compile(r"\s*(\d+)\s*\Z")
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """How much is tolerated: a number, or a share of what could be."""
+
+    count: int | None = 0
+    percent: Decimal | None = None
+
+    def __str__(self) -> str:
+        return str(self.count) if self.percent is None else f"{self.percent.normalize():f}%"
+
+    def covers(self, found: int, possible: int) -> bool:
+        """Whether `found` is within the allowance when `possible` could have been found.
+
+        >>> allowance("0.1%").covers(1, 1000), allowance("0.1%").covers(2, 1000)
+        (True, False)
+        """
+        if self.percent is None:
+            return found <= (self.count or 0)
+        return Decimal(found) * 100 <= self.percent * possible
+
+
+def allowance(text: str | int) -> Allowance:
+    """The allowance a rule file or an option says, as a number or as `0.1%`."""
+    if count := _COUNT.match(str(text)):
+        return Allowance(int(count.group(1)))
+    if share := _SHARE.match(str(text)):
+        percent = Decimal(share.group(1))
+        if percent <= 100:
+            return Allowance(None, percent)
+    raise OptionError(f"{text!r} is not an allowance.", hint='write a number such as 10, or a share such as "0.1%".')
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What must hold, under a name, and on what terms."""
+
+    name: str
+    body: Body
+    severity: Severity = "error"
+    allow: Allowance = Allowance()
+    allow_pairs: Allowance | None = None
+    where: str | None = None
+    description: str | None = None
+
+    def __str__(self) -> str:
+        return str(self.body)
+
+    @property
+    def kind(self) -> str:
+        return self.body.kind
+
+    @property
+    def denials(self) -> list[str]:
+        """The denial constraints the rule stands for, as text."""
+        return [str(constraint) for constraint in self.body.denials]
+
+
+@dataclass(frozen=True)
+class RuleSet:
+    """Rules with unique names, in order, and how they name rows and read nulls."""
+
+    rules: tuple[Rule, ...]
+    key: tuple[str, ...] = ()
+    nulls: Nulls = "sql"
+    origin: str | None = None
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for rule in self.rules:
+            if rule.name in seen:
+                raise RuleFileError(f"two rules are called {rule.name!r}.", hint="rule names are unique.")
+            seen.add(rule.name)
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.rules)
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def __getitem__(self, name: str) -> Rule:
+        for rule in self.rules:
+            if rule.name == name:
+                return rule
+        raise OptionError(f"there is no rule {name!r}.", hint=closest_hint(name, [r.name for r in self], what="Rules"))
+
+
+def parse_rule(text: str, *, name: str | None = None) -> Rule:
+    """The rule that the text says, under the name given or one made from its columns.
+
+    >>> rule = parse_rule("ZipCode -> City")
+    >>> rule.name, rule.kind, rule.denials
+    ('zipcode-city', 'fd', ['not(t.ZipCode = s.ZipCode and t.City != s.City)'])
+    """
+    body = parse_body(text)
+    return Rule(name or readable_name(body), body)
+
+
+def rule_set(rules: Iterable[str | Rule], *, key: Sequence[str] = (), nulls: Nulls = "sql") -> RuleSet:
+    """The rules as a set; names made from columns get a number where they would clash."""
+    made = [parse_rule(rule) if isinstance(rule, str) else rule for rule in rules]
+    return RuleSet(with_unique_names(made), tuple(key), nulls)
+
+
+def with_unique_names(rules: Sequence[Rule], fixed: Iterable[str] = ()) -> tuple[Rule, ...]:
+    """The rules, with -2, -3, ... after names that are taken; names in `fixed` are left as they are."""
+    kept = set(fixed)
+    taken = set(kept)
+    result = []
+    for rule in rules:
+        name, n = rule.name, 1
+        while name in taken and rule.name not in kept:
+            n += 1
+            name = f"{rule.name}-{n}"
+        taken.add(name)
+        result.append(rule if name == rule.name else replace(rule, name=name))
+    return tuple(result)
+
+
+def readable_name(body: Body) -> str:
+    """A short name that tells the rule's columns.
+
+    >>> readable_name(parse_body("unique(AreaCode, Phone)"))
+    'unique-areacode-phone'
+    """
+    if isinstance(body, Key):
+        words = ["unique", *body.columns]
+    elif isinstance(body, FD | CFD):
+        words = [*body.left, *body.right]
+    else:
+        words = list(body.columns)
+    slugs = [re.sub(r"[^\w]+", "-", word.casefold()).strip("-") for word in words]
+    name = "-".join(slug for slug in slugs if slug) or "rule"
+    return name if len(name) <= 60 else name[:60].rstrip("-")

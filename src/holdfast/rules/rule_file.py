@@ -1,0 +1,288 @@
+"""Rule files: YAML to a set of rules and back. Every error names file, line and rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from holdfast.errors import HoldfastError, RuleFileError, SourceNotFoundError, closest_hint
+from holdfast.rules.dependency import CFD, FD, Body, Pattern
+from holdfast.rules.parse import parse_body
+from holdfast.rules.predicate import Constant, quoted_name
+from holdfast.rules.rule import Allowance, Rule, RuleSet, allowance, readable_name, with_unique_names
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    rule: str
+    name: str | None = Field(default=None, min_length=1)
+    severity: Literal["error", "warn"] = "error"
+    allow: str = "0"
+    allow_pairs: str | None = None
+    where: str | None = None
+    description: str | None = None
+    patterns: list[dict[str, str]] | None = Field(default=None, min_length=1)
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    version: Literal["1"] = "1"
+    key: list[str] = Field(default_factory=list)
+    nulls: Literal["sql", "equal"] = "sql"
+    rules: list[_Entry]
+
+    @field_validator("key", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: object) -> object:
+        # A key in a rule file is a name as it is, or a list of names; commas belong to the name here.
+        return [value] if isinstance(value, str) else value
+
+    @field_validator("rules", mode="before")
+    @classmethod
+    def _plain_texts(cls, value: object) -> object:
+        if isinstance(value, list):
+            return [{"rule": entry} if isinstance(entry, str) else entry for entry in value]
+        return value
+
+
+def read_rules(path: str | Path) -> RuleSet:
+    """The rules of a YAML file, checked; names are made where the file gives none."""
+    place = Path(path)
+    try:
+        text = place.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SourceNotFoundError(f"there is no rule file {str(place)!r}.") from None
+    except IsADirectoryError:
+        raise RuleFileError(f"{str(place)!r} is a folder, not a rule file.") from None
+    except UnicodeDecodeError as problem:
+        raise RuleFileError(f"{str(place)!r} is not a text file in UTF-8: {problem.reason}.") from None
+    except OSError as problem:
+        raise RuleFileError(f"cannot read the rule file {str(place)!r}: {problem.strerror}.") from None
+    return parse_rules(text, origin=str(place))
+
+
+def parse_rules(text: str, *, origin: str = "rules") -> RuleSet:
+    """The rules that the YAML text says. `origin` is what errors call it."""
+    root = _composed(text, origin)
+    plain = _plain(root, origin)
+    if isinstance(plain, list):
+        plain = {"rules": plain}
+        root = yaml.MappingNode("map", [(yaml.ScalarNode("str", "rules"), root)], root.start_mark)
+    if not isinstance(plain, dict):
+        raise RuleFileError(
+            f"{origin} holds no rules.",
+            hint='a rule file looks like\n\nversion: 1\nrules:\n  - rule: "ZipCode -> City"',
+        )
+    try:
+        content = _File.model_validate(plain)
+    except ValidationError as problem:
+        raise _told(problem, root, origin) from None
+    return _rule_set(content, root, origin)
+
+
+def dump_rules(rules: RuleSet) -> str:
+    """YAML that `parse_rules` reads back as the same rules."""
+    content: dict[str, Any] = {"version": 1}
+    if rules.key:
+        content["key"] = rules.key[0] if len(rules.key) == 1 else list(rules.key)
+    content["nulls"] = rules.nulls
+    content["rules"] = [_entry_of(rule) for rule in rules]
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110)
+
+
+def _entry_of(rule: Rule) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": rule.name, "rule": str(rule.body)}
+    if isinstance(rule.body, CFD) and not rule.body.inline:
+        entry["patterns"] = [_pattern_entry(rule.body, pattern) for pattern in rule.body.patterns]
+    if rule.severity != "error":
+        entry["severity"] = rule.severity
+    if rule.allow != Allowance():
+        entry["allow"] = _allowance_entry(rule.allow)
+    if rule.allow_pairs is not None:
+        entry["allow_pairs"] = _allowance_entry(rule.allow_pairs)
+    if rule.where is not None:
+        entry["where"] = rule.where
+    if rule.description is not None:
+        entry["description"] = rule.description
+    return entry
+
+
+def _allowance_entry(allowed: Allowance) -> int | str:
+    return str(allowed) if allowed.count is None else allowed.count
+
+
+def _pattern_entry(body: CFD, pattern: Pattern) -> dict[str, str]:
+    values = zip((*body.left, *body.right), (*pattern.left, *pattern.right), strict=True)
+    return {name: "_" if value is None else str(value.value) for name, value in values}
+
+
+def _composed(text: str, origin: str) -> yaml.Node:
+    try:
+        root = yaml.compose(text, Loader=yaml.BaseLoader)
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        place = f"{origin}, line {mark.line + 1}" if mark else origin
+        raise RuleFileError(
+            f"{place}: this is not YAML: {problem.problem}.",
+            hint="put a rule's text in double quotes when it contains : # { [ or starts with a quote.",
+        ) from None
+    except yaml.YAMLError as problem:
+        raise RuleFileError(f"{origin}: this is not YAML: {problem}.") from None
+    if root is None:
+        raise RuleFileError(f"{origin} is empty.", hint='write at least\n\nrules:\n  - rule: "ZipCode -> City"')
+    assert isinstance(root, yaml.Node), "compose gives nodes"
+    return root
+
+
+def _plain(node: yaml.Node, origin: str) -> Any:
+    """The node as dicts, lists and text. Everything is text: YAML would read 0131 as 89 and NO as false."""
+    if isinstance(node, yaml.MappingNode):
+        result: dict[str, Any] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.value in result:
+                raise RuleFileError(
+                    f"{origin}, line {key.start_mark.line + 1}: {getattr(key, 'value', 'a name')!r} stands twice."
+                )
+            result[key.value] = _plain(value, origin)
+        return result
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(value, origin) for value in node.value]
+    assert isinstance(node, yaml.ScalarNode), "YAML has three kinds of nodes"
+    # An option left empty, as in `where:`, is not given.
+    return None if node.value == "" and node.style is None else str(node.value)
+
+
+def _told(problem: ValidationError, root: yaml.Node, origin: str) -> RuleFileError:
+    """The first problem pydantic found, in the words of the file."""
+    first = problem.errors()[0]
+    location = tuple(part for part in first["loc"] if part != "[key]")
+    line = _line(root, location)
+    where = f"{origin}, line {line}"
+    entry = _entry_name(root, location)
+    if entry:
+        where += f", {entry}"
+    field = str(location[-1]) if location else "the file"
+    known = list(_Entry.model_fields if len(location) > 1 else _File.model_fields)
+    match first["type"]:
+        case "extra_forbidden":
+            return RuleFileError(
+                f"{where}: there is no setting {field!r}.", hint=closest_hint(field, known, what="Settings")
+            )
+        case "missing":
+            return RuleFileError(f"{where}: {field!r} is missing.")
+        case "literal_error":
+            allowed = first["ctx"]["expected"].replace("'", "")
+            return RuleFileError(f"{where}: {field} is {first['input']!r}.", hint=f"it may be {allowed}.")
+        case "dict_type" | "model_type" | "model_attributes_type" | "list_type" | "string_type":
+            wanted = {"list_type": "a list", "string_type": "text"}.get(first["type"], "name: value lines")
+            if first["input"] is None:
+                return RuleFileError(f"{where}: {_field(location)} is empty.", hint=f"{wanted} is expected there.")
+            return RuleFileError(f"{where}: {_field(location)} should be {wanted}.")
+        case _:
+            return RuleFileError(f"{where}: {_field(location)}: {first['msg']}.")
+
+
+def _field(location: Sequence[int | str]) -> str:
+    names = [part for part in location if isinstance(part, str)]
+    return repr(names[-1]) if names else "an entry"
+
+
+def _entry_name(root: yaml.Node, location: Sequence[int | str]) -> str | None:
+    if len(location) < 2 or location[0] != "rules" or not isinstance(location[1], int):
+        return None
+    node = _node(root, location[:2])
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            if key.value == "name" and value.value:
+                return f"rule {value.value!r}"
+    return f"rule {location[1] + 1}"
+
+
+def _node(root: yaml.Node, location: Sequence[int | str]) -> yaml.Node:
+    """The node at the location, or the nearest one above it."""
+    node = root
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            inner = next((v for k, v in node.value if k.value == part), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            inner = node.value[part] if part < len(node.value) else None
+        else:
+            inner = None
+        if inner is None:
+            return node
+        node = inner
+    return node
+
+
+def _line(root: yaml.Node, location: Sequence[int | str]) -> int:
+    parent = _node(root, location[:-1]) if location else root
+    if location and isinstance(parent, yaml.MappingNode):
+        for key, _ in parent.value:
+            if key.value == location[-1]:
+                return int(key.start_mark.line) + 1
+    return int(_node(root, location).start_mark.line) + 1
+
+
+def _rule_set(content: _File, root: yaml.Node, origin: str) -> RuleSet:
+    made: list[Rule] = []
+    given: dict[str, int] = {}
+    for i, entry in enumerate(content.rules):
+        line = _line(root, ("rules", i, "rule"))
+        label = f"{origin}, line {line}, rule {entry.name or i + 1!r}"
+        try:
+            body = _with_patterns(parse_body(entry.rule), entry.patterns)
+            rule = Rule(
+                name=entry.name or readable_name(body),
+                body=body,
+                severity=entry.severity,
+                allow=allowance(entry.allow),
+                allow_pairs=None if entry.allow_pairs is None else allowance(entry.allow_pairs),
+                where=entry.where,
+                description=entry.description,
+            )
+        except HoldfastError as problem:
+            raise RuleFileError(f"{label}: {problem.message}", hint=problem.hint) from problem
+        if entry.name is not None:
+            if entry.name in given:
+                raise RuleFileError(
+                    f"{label}: the name {entry.name!r} is taken by the rule in line {given[entry.name]}.",
+                    hint="rule names are unique.",
+                )
+            given[entry.name] = line
+        made.append(rule)
+    return RuleSet(with_unique_names(made, given), tuple(content.key), content.nulls, origin)
+
+
+def _with_patterns(body: Body, patterns: list[dict[str, str]] | None) -> Body:
+    if patterns is None:
+        return body
+    if not isinstance(body, FD):
+        raise RuleFileError(
+            "only a plain dependency such as CC, AC -> city can have patterns.",
+            hint="put the constants into the patterns, not into the rule.",
+        )
+    for pattern in patterns:
+        for name in pattern:
+            if name not in body.columns:
+                raise RuleFileError(
+                    f"a pattern names {quoted_name(name)}, which the rule does not have.",
+                    hint=closest_hint(name, body.columns),
+                )
+    lines = tuple(
+        Pattern(
+            tuple(_pattern_value(pattern.get(name)) for name in body.left),
+            tuple(_pattern_value(pattern.get(name)) for name in body.right),
+        )
+        for pattern in patterns
+    )
+    made = CFD(body.left, body.right, tuple(dict.fromkeys(lines)))
+    made.denials  # noqa: B018 (refuse here what no table could violate)
+    return made
+
+
+def _pattern_value(text: str | None) -> Constant | None:
+    return None if text in (None, "_") else Constant(str(text), raw=True)
