@@ -1,1 +1,41 @@
-"""Holdfast finds the rules your data holds, and holds your data to them."""
+"""Holdfast finds the rules your data holds, and holds your data to them.
+
+>>> import holdfast as hf
+>>> hf.parse_rule("ZipCode -> City").denials
+['not(t.ZipCode = s.ZipCode and t.City != s.City)']
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from holdfast.errors import HoldfastError
+    from holdfast.jobs import check
+    from holdfast.rules.rule import Rule, RuleSet, parse_rule
+    from holdfast.rules.rule_file import read_rules
+
+# Names load when they are first used: importing holdfast pulls in neither pyspark nor the compiler.
+_HOMES = {
+    "HoldfastError": "holdfast.errors",
+    "Rule": "holdfast.rules.rule",
+    "RuleSet": "holdfast.rules.rule",
+    "check": "holdfast.jobs",
+    "parse_rule": "holdfast.rules.rule",
+    "read_rules": "holdfast.rules.rule_file",
+}
+
+__all__ = ["HoldfastError", "Rule", "RuleSet", "check", "parse_rule", "read_rules"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("holdfast")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'holdfast' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

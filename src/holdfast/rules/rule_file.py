@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from holdfast.errors import HoldfastError, RuleFileError, SourceNotFoundError, c
 from holdfast.rules.dependency import CFD, FD, Body, Pattern
 from holdfast.rules.parse import parse_body
 from holdfast.rules.predicate import Constant, quoted_name
-from holdfast.rules.rule import Allowance, Rule, RuleSet, allowance, readable_name, with_unique_names
+from holdfast.rules.rule import Allowance, Rule, RuleSet, allowance, readable_name, rule_set, with_unique_names
 
 
 class _Entry(BaseModel):
@@ -286,3 +287,25 @@ def _with_patterns(body: Body, patterns: list[dict[str, str]] | None) -> Body:
 
 def _pattern_value(text: str | None) -> Constant | None:
     return None if text in (None, "_") else Constant(str(text), raw=True)
+
+
+def as_rule_set(rules: Any) -> RuleSet:
+    """Rules in any form a caller may have them: a set, a file, a rule's text, or a list of texts and rules.
+
+    An object with a `rule_set`, such as what discovery found, goes too.
+    """
+    if isinstance(rules, RuleSet):
+        return rules
+    if isinstance(found := getattr(rules, "rule_set", None), RuleSet):
+        return found
+    if isinstance(rules, Rule):
+        return rule_set([rules])
+    if isinstance(rules, Path) or (isinstance(rules, str) and (_names_a_file(rules) or Path(rules).is_file())):
+        return read_rules(rules)
+    if isinstance(rules, str):
+        return rule_set([rules])
+    return rule_set(rules)
+
+
+def _names_a_file(text: str) -> bool:
+    return text.endswith((".yaml", ".yml")) or not re.search(r"->|→|\(", text)

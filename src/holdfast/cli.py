@@ -1,0 +1,347 @@
+"""The command: arguments to jobs, results to standard output, errors to exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+
+from holdfast.errors import HoldfastError, OptionError, OutputError
+from holdfast.jobs import DEFAULT_LIMIT
+from holdfast.rules.rule import Severity
+
+if TYPE_CHECKING:
+    from holdfast.spark.check import CheckResult
+
+app = typer.Typer(
+    name="holdfast",
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    help="Finds the rules your data holds, and holds your data to them.",
+)
+
+VIOLATED, BAD_INPUT, FAILED, INTERRUPTED = 1, 2, 3, 130
+
+
+class Format(StrEnum):
+    text = "text"
+    json = "json"
+
+
+class FailOn(StrEnum):
+    error = "error"
+    warn = "warn"
+
+
+class NullsMode(StrEnum):
+    sql = "sql"
+    equal = "equal"
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+) -> None:
+    if version:
+        import holdfast
+
+        print(f"holdfast {holdfast.__version__}")
+        raise typer.Exit
+
+
+_CHECK_EXAMPLES = """
+Examples:
+
+  holdfast check tax.csv rules.yaml --key id
+
+  holdfast check tax.csv "ZipCode -> City, State"
+
+  holdfast check orders.parquet rules.yaml --format json --output result.json
+
+  holdfast check orders.csv rules.yaml --violations found/ --quarantine split/
+
+Exit code: 0 all rules hold, 1 a rule of severity error is violated beyond what it allows, 2 bad input, 3 a failure.
+"""
+
+
+@app.command(epilog=_CHECK_EXAMPLES.replace("\n\n", "\n\n\n"))
+def check(
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A CSV, Parquet, JSON or ORC file or folder, spark:db.table, or a JDBC URL.",
+            show_default=False,
+        ),
+    ],
+    rules: Annotated[
+        str, typer.Argument(metavar="RULES", help="A rule file (YAML), or one rule in quotes.", show_default=False)
+    ],
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN[,COLUMN]", help="What names a row in results. Default: the rule file's key, or _row."
+        ),
+    ] = None,
+    violations: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write violating pairs, rows and groups there, as Parquet.")
+    ] = None,
+    quarantine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write clean/ and quarantined/ rows there, as Parquet; the latter with the rules they break.",
+        ),
+    ] = None,
+    limit: Annotated[
+        str, typer.Option(metavar="N|none", help="List at most N pairs per rule; counts stay exact.")
+    ] = str(DEFAULT_LIMIT),
+    fail_on: Annotated[FailOn, typer.Option(help="Which severity makes the check fail.")] = FailOn.error,
+    nulls: Annotated[
+        NullsMode | None, typer.Option(help="How nulls compare. Default: what the rule file says, or sql.")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Print the plan and stop.")] = False,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=TYPE", help="Read a column as text, int, double, decimal(p,s), date, …"),
+    ] = None,
+    null_values: Annotated[str | None, typer.Option(metavar="NA,?", help="Texts that mean null in CSV.")] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="What separates CSV fields. Default: seen in the header.")
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="The CSV's encoding. Default: UTF-8, checked.")] = None,
+    multiline: Annotated[
+        bool | None, typer.Option("--multiline/--no-multiline", help="CSV values may contain line breaks.")
+    ] = None,
+    input_format: Annotated[str | None, typer.Option(metavar="FORMAT", help="csv, parquet, json or orc.")] = None,
+    format: Annotated[Format, typer.Option(help="What to print.")] = Format.text,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the result there instead of printing it.")
+    ] = None,
+    master: Annotated[str | None, typer.Option(help="The Spark master. Default: local[*].")] = None,
+    conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A Spark setting; may be repeated.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show what Spark says when something fails.")
+    ] = False,
+) -> None:
+    """Detect every violation of a set of rules, and count them exactly."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output)
+        most = _limit(limit)
+        reading = {
+            "types": _assignments(types, "--types"),
+            "null_values": tuple(null_values.split(",")) if null_values is not None else (),
+            "delimiter": delimiter,
+            "encoding": encoding,
+            "multiline": multiline,
+            "input_format": input_format,
+        }
+        asked: dict[str, Any] = {
+            "key": key,
+            "nulls": nulls.value if nulls else None,
+            "master": master,
+            "conf": _assignments(conf, "--conf"),
+            **reading,
+        }
+        progress = _Progress(quiet)
+        if explain:
+            from holdfast.jobs import plan_check
+
+            with progress.step("starting Spark"):
+                _, plan = plan_check(data, rules, **asked)
+            _emit(plan.explain() + "\n", output)
+            return
+        result = _checked(progress, data, rules, asked, most, _severity(fail_on), violations, quarantine)
+        with result:
+            _write_folders(progress, result, violations, quarantine)
+            if format is Format.json:
+                _emit(json.dumps(result.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
+            else:
+                with progress.step("looking at what was found"):
+                    result.detailed  # noqa: B018 (asks Spark for witnesses)
+                _print_summary(result, output)
+        raise typer.Exit(0 if result.holds else VIOLATED)
+
+
+def _checked(
+    progress: _Progress,
+    data: str,
+    rules: str,
+    asked: dict[str, Any],
+    limit: int | None,
+    fail_on: Severity,
+    violations: str | None,
+    quarantine: str | None,
+) -> CheckResult:
+    from holdfast.rules.rule_file import as_rule_set
+
+    wanted = as_rule_set(rules)
+    with progress.step("starting Spark"):
+        from holdfast.jobs import plan_check
+        from holdfast.spark.check import run_check
+        from holdfast.spark.outputs import require_writable_folder
+
+        for folder, parts in ((violations, VIOLATION_FOLDERS), (quarantine, QUARANTINE_FOLDERS)):
+            if folder is not None:
+                require_writable_folder(folder, parts)
+        table, plan = plan_check(data, wanted, **asked)
+    with progress.step(f"checking {len(wanted)} rule{'s' if len(wanted) != 1 else ''} on {table.name}"):
+        keep_all = quarantine is not None
+        return run_check(
+            table.frame.sparkSession,
+            table,
+            plan,
+            limit=limit,
+            fail_on=fail_on,
+            all_columns=keep_all,
+        )
+
+
+VIOLATION_FOLDERS = ("pairs", "rows", "groups")
+QUARANTINE_FOLDERS = ("clean", "quarantined")
+
+
+def _write_folders(progress: _Progress, result: CheckResult, violations: str | None, quarantine: str | None) -> None:
+    from holdfast.spark.outputs import write_folders
+
+    if violations is not None:
+        with progress.step(f"writing violations to {violations}"):
+            frames = {"pairs": result.pairs, "rows": result.rows, "groups": result.groups}
+            write_folders(frames, violations)
+    if quarantine is not None:
+        with progress.step(f"writing clean and quarantined rows to {quarantine}"):
+            clean, quarantined = result.split()
+            write_folders({"clean": clean, "quarantined": quarantined}, quarantine)
+
+
+def _print_summary(result: CheckResult, output: Path | None) -> None:
+    from holdfast.report.text import summary_text, summary_view
+
+    if output is not None:
+        _emit(summary_text(result.detailed) + "\n", output)
+    else:
+        console = Console(soft_wrap=False) if sys.stdout.isatty() else Console(width=140)
+        console.print(summary_view(result.detailed))
+
+
+# What every command needs ---------------------------------------------------------------------------------------
+
+
+class _Progress:
+    """What is being done, on standard error: a spinner on a terminal, plain lines elsewhere, nothing when quiet."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._console = Console(stderr=True)
+
+    @contextlib.contextmanager
+    def step(self, what: str) -> Iterator[None]:
+        if self._quiet:
+            yield
+        elif self._console.is_terminal:
+            with self._console.status(what, spinner="dots"):
+                yield
+        else:
+            self._console.print(f"holdfast: {what} …", highlight=False, markup=False, soft_wrap=True)
+            yield
+
+
+@contextlib.contextmanager
+def _told(verbose: bool) -> Iterator[None]:
+    """Ends the command as the contract says: with an exit code, and with words instead of a traceback."""
+    try:
+        yield
+    except HoldfastError as problem:
+        _fail(f"{type(problem).__name__}: {problem}", problem.exit_code, problem if verbose else None)
+    except KeyboardInterrupt:
+        _fail("interrupted; nothing was left half-written.", INTERRUPTED, None)
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as problem:
+        first = (str(problem).strip() or type(problem).__name__).splitlines()[0]
+        hint = "" if verbose else "\n\nHint: run again with --verbose for the whole story."
+        _fail(f"holdfast failed: {type(problem).__name__}: {first}{hint}", FAILED, problem if verbose else None)
+
+
+def _fail(message: str, code: int, cause: BaseException | None) -> NoReturn:
+    if cause is not None:
+        traceback.print_exception(cause, file=sys.stderr)
+    print(message, file=sys.stderr)
+    raise typer.Exit(code)
+
+
+def _severity(chosen: FailOn) -> Severity:
+    return "warn" if chosen is FailOn.warn else "error"
+
+
+def _limit(text: str) -> int | None:
+    if text.strip().casefold() == "none":
+        return None
+    if not text.strip().isdecimal():
+        raise OptionError(f"--limit {text!r} is not a number.", hint="write a number such as 1000, or none.")
+    return int(text)
+
+
+def _assignments(pairs: list[str] | None, option: str) -> dict[str, str]:
+    result: dict[str, str] = {}
+    for pair in pairs or ():
+        # Types may be given as a list; a comma inside decimal(10,2) does not separate.
+        for piece in _outside_brackets(pair) if option == "--types" else [pair]:
+            name, separator, value = piece.partition("=")
+            if not separator or not name.strip() or not value.strip():
+                example = "--types zip=text" if option == "--types" else "--conf spark.driver.memory=4g"
+                raise OptionError(f"{option} {piece!r} does not say name=value.", hint=f"write it as in {example}.")
+            result[name.strip()] = value.strip()
+    return result
+
+
+def _outside_brackets(text: str) -> list[str]:
+    pieces, depth = [""], 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += char
+    return pieces
+
+
+def _require_writable_file(path: Path) -> None:
+    if path.is_dir():
+        raise OutputError(f"--output {str(path)!r} is a folder.", hint="name a file.")
+    if not path.absolute().parent.is_dir():
+        raise OutputError(f"--output {str(path)!r}: the folder {str(path.parent)!r} does not exist.")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise OutputError(f"--output {str(path)!r}: no permission to write there.")
+
+
+def _emit(text: str, output: Path | None) -> None:
+    """To standard output, or to the file, whole or not at all."""
+    if output is None:
+        sys.stdout.write(text)
+        return
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=output.absolute().parent, prefix=f".{output.name}.", delete=False
+    ) as waiting:
+        waiting.write(text)
+    os.chmod(waiting.name, 0o644)
+    os.replace(waiting.name, output)
+
+
+def main() -> None:
+    app()

@@ -1,0 +1,114 @@
+"""What a check found, as values: counts, verdicts, and the witnesses a person is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from holdfast.rules.rule import Rule
+
+FailOn = Literal["error", "warn"]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A violating pair, or a violating row alone, in the table's own values.
+
+    `marked` names the columns whose values break the rule; `shown` those that the rule speaks of, in its order.
+    """
+
+    left_key: Any
+    left: Mapping[str, Any]
+    right_key: Any = None
+    right: Mapping[str, Any] | None = None
+    shown: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WorstRow:
+    """A row with how many violating pairs it is in."""
+
+    key: Any
+    conflicts: int
+
+
+@dataclass(frozen=True)
+class RuleOutcome:
+    """Counts and verdict of one rule; None where a count has no meaning for its kind."""
+
+    rule: Rule
+    holds: bool
+    violating_pairs: int | None
+    violating_rows: int
+    suspect_rows: int | None
+    violating_groups: int | None
+    pairs_cut: bool = False
+    witness: Witness | None = None
+    worst: tuple[WorstRow, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.rule.name,
+            "rule": str(self.rule),
+            "kind": self.rule.kind,
+            "severity": self.rule.severity,
+            "holds": self.holds,
+            "violating_pairs": self.violating_pairs,
+            "violating_rows": self.violating_rows,
+            "suspect_rows": self.suspect_rows,
+            "violating_groups": self.violating_groups,
+        }
+
+
+@dataclass(frozen=True)
+class CheckOutcome:
+    """What a check found of all rules, in the order of the rules."""
+
+    table: str
+    rows: int
+    key: tuple[str, ...]
+    seconds: float
+    rules: tuple[RuleOutcome, ...]
+    fail_on: FailOn = "error"
+    limit: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether every rule that counts holds: those of severity error, with `fail_on` warn all of them."""
+        return all(found.holds for found in self.rules if self.counts(found))
+
+    def counts(self, found: RuleOutcome) -> bool:
+        return found.rule.severity == "error" or self.fail_on == "warn"
+
+    @property
+    def key_label(self) -> str | list[str]:
+        """The key as results call it: one name, a list of names, or `_row`."""
+        if not self.key:
+            return "_row"
+        return self.key[0] if len(self.key) == 1 else list(self.key)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "key": self.key_label,
+            "seconds": round(self.seconds, 3),
+            "holds": self.holds,
+            "rules": [found.to_dict() for found in self.rules],
+        }
+
+
+def rule_holds(
+    rule: Rule, *, suspects: int | None, violating_rows: int, pairs: int | None, symmetric: bool, rows: int
+) -> bool:
+    """Whether what was found is within what the rule allows, among `rows` rows that it speaks of.
+
+    By suspect rows, or by violating rows where suspects are unknown; by pairs where the rule says `allow_pairs`.
+    """
+    if rule.allow_pairs is None or pairs is None:
+        return rule.allow.covers(violating_rows if suspects is None else suspects, rows)
+    if rule.allow_pairs.percent is None:
+        return rule.allow_pairs.covers(pairs, 0)
+    return rule.allow_pairs.covers(pairs * 2 if symmetric else pairs, rows * (rows - 1))

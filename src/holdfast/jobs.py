@@ -1,0 +1,80 @@
+"""The jobs, wired: rules, plan, Spark, result. No logic of their own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from holdfast.detect.outcome import FailOn
+from holdfast.rules.parse import parse_names
+from holdfast.rules.rule import Nulls, Rule, RuleSet
+from holdfast.rules.rule_file import as_rule_set
+
+if TYPE_CHECKING:
+    from holdfast.detect.plan import Plan
+    from holdfast.spark.check import CheckResult
+    from holdfast.spark.table import Frame, Table
+
+DEFAULT_LIMIT = 1_000_000
+
+
+def check(
+    data: Frame | str | os.PathLike[str],
+    rules: RuleSet | Rule | str | os.PathLike[str] | Iterable[str | Rule],
+    *,
+    key: str | Sequence[str] | None = None,
+    nulls: Nulls | None = None,
+    limit: int | None = DEFAULT_LIMIT,
+    fail_on: FailOn = "error",
+    all_columns: bool = False,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> CheckResult:
+    """Every violation of every rule, counted exactly.
+
+    `data` is a Spark DataFrame or whatever `holdfast check` takes; `rules` a rule file, a rule's text, a list of them,
+    or a set. `key` names the column or columns by which results name rows; it and `nulls` default to what the rule file
+    says. `limit` caps the pairs that are listed per rule (None for no cap). With `all_columns` the scan keeps whole
+    rows, so that `split()` needs no second one. `reading` goes to the reader: types, null_values, delimiter, encoding,
+    multiline, input_format. Runs on the caller's session, and starts one only when there is none.
+    """
+    from holdfast.spark.check import run_check
+
+    table, plan = plan_check(data, rules, key=key, nulls=nulls, master=master, conf=conf, **reading)
+    spark = table.frame.sparkSession
+    return run_check(spark, table, plan, limit=limit, fail_on=fail_on, all_columns=all_columns)
+
+
+def plan_check(
+    data: Frame | str | os.PathLike[str],
+    rules: RuleSet | Rule | str | os.PathLike[str] | Iterable[str | Rule],
+    *,
+    key: str | Sequence[str] | None = None,
+    nulls: Nulls | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> tuple[Table, Plan]:
+    """The table that `check` would read, and the plan it would run; nothing is scanned."""
+    wanted = as_rule_set(rules)  # before Spark starts: a typo in a rule should not cost a start-up
+    if nulls is not None:
+        wanted = replace(wanted, nulls=nulls)
+    names = wanted.key if key is None else parse_names(key) if isinstance(key, str) else tuple(key)
+
+    from holdfast.spark.check import plan_check as plan_on_spark
+
+    table = _table(data, master, conf, reading)
+    return table, plan_on_spark(table, wanted, names)
+
+
+def _table(data: Any, master: str | None, conf: Mapping[str, str] | None, reading: Mapping[str, Any]) -> Table:
+    from holdfast.spark.session import get_session
+    from holdfast.spark.sources import read_table
+    from holdfast.spark.table import ReadOptions, Table
+
+    if not isinstance(data, str | os.PathLike):
+        return Table(data, "the DataFrame")
+    return read_table(get_session(master=master, conf=conf), data, ReadOptions(**reading))

@@ -1,0 +1,76 @@
+"""Findings in plain words, the same for text and HTML."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+from holdfast.detect.outcome import CheckOutcome, RuleOutcome
+
+MAX_VALUE = 40
+
+
+def verdict(found: RuleOutcome) -> str:
+    """One word for how the rule fares: holds, allowed, warning or violated."""
+    if found.holds:
+        return "allowed" if found.violating_rows else "holds"
+    return "violated" if found.rule.severity == "error" else "warning"
+
+
+def counts(found: RuleOutcome) -> str:
+    """The counts that mean something for this rule.
+
+    As in `3 pairs, 4 rows, 1 suspect, 1 group`.
+    """
+    if not found.violating_rows:
+        return "no violations"
+    parts = [
+        (found.violating_pairs, "pair"),
+        (found.violating_rows, "row"),
+        (found.suspect_rows if found.violating_pairs is not None else None, "suspect"),
+        (found.violating_groups, "group"),
+    ]
+    return ", ".join(number(n, word) for n, word in parts if n is not None)
+
+
+def number(n: int, word: str) -> str:
+    """A count with its noun.
+
+    >>> number(1, "row"), number(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
+
+
+def value_text(value: Any) -> str:
+    """A value of the table as a person reads it; long ones are cut."""
+    if value is None:
+        return "null"
+    if isinstance(value, bytes | bytearray):
+        text = "0x" + bytes(value).hex()
+    elif isinstance(value, tuple | list):
+        text = ", ".join(map(value_text, value))
+    elif isinstance(value, dt.datetime):
+        text = value.isoformat(sep=" ")
+    elif isinstance(value, Decimal):
+        text = f"{value:f}"
+    else:
+        text = str(value)
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"
+
+
+def closing(outcome: CheckOutcome) -> str:
+    """The last sentence: what it all amounts to."""
+    if not outcome.rules:
+        return "There are no rules to check."
+    violated = [found for found in outcome.rules if not found.holds]
+    if not violated:
+        return "The one rule holds." if len(outcome.rules) == 1 else f"All {len(outcome.rules)} rules hold."
+    errors = [found for found in violated if outcome.counts(found)]
+    text = f"{len(violated)} of {number(len(outcome.rules), 'rule')} {'is' if len(violated) == 1 else 'are'} violated"
+    if len(errors) < len(violated):
+        warnings = len(violated) - len(errors)
+        text += f", {'all' if not errors else warnings} only as {'warnings' if warnings > 1 else 'a warning'}"
+    return text + "."

@@ -1,0 +1,65 @@
+"""A table that was read: its rows, its name, and where they came from."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+from pyspark.sql import DataFrame
+
+from holdfast.spark.csv_types import ColumnType
+
+# What the rooms after this one call a Spark table; they do not import pyspark.
+Frame: TypeAlias = DataFrame
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read a source where it does not say so itself. Formats: csv, parquet, json, orc."""
+
+    types: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    null_values: tuple[str, ...] = ()
+    delimiter: str | None = None
+    encoding: str | None = None
+    multiline: bool | None = None
+    input_format: str | None = None
+
+
+@dataclass(frozen=True)
+class CsvLayout:
+    """How a CSV source's text is cut into fields. `encoding` is Python's name of it."""
+
+    delimiter: str
+    encoding: str
+    multiline: bool
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What explain_failure() needs to find the place in the source that an error is about."""
+
+    kind: Literal["csv", "parquet", "json", "orc", "table", "jdbc"]
+    columns: tuple[str, ...] = ()
+    types: tuple[ColumnType | None, ...] = ()
+    local: tuple[Path, ...] = ()
+    remote: tuple[str, ...] = ()
+    layout: CsvLayout | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a source with the user's own column names, and what was noticed while opening it."""
+
+    frame: DataFrame
+    name: str
+    notes: tuple[str, ...] = ()
+    origin: Origin | None = field(default=None, repr=False, compare=False)
+
+
+def complaint_token(name: str) -> str:
+    """Marks errors that a table's own scan raises, so that no other table explains them."""
+    return format(zlib.crc32(name.encode()), "08x")

@@ -1,0 +1,21 @@
+"""One Spark session for all tests that need one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from holdfast.spark.session import get_session
+
+    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+    session = get_session(master="local[2]", conf=settings, app_name="holdfast tests")
+    yield session
+    session.stop()

@@ -1,0 +1,190 @@
+"""Tables with ties, nulls, NaN, one row and no rows; rules of every kind over them; conditions."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import strategies as st
+
+from holdfast.errors import HoldfastError
+from holdfast.rules.constraint import denial
+from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Key, Pattern
+from holdfast.rules.predicate import Column, Constant, Membership, NullTest, Predicate, comparison
+from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE
+from holdfast.rules.rule import Rule, RuleSet, allowance, parse_rule, with_unique_names
+
+NAMES = ("a", "zip code", 'q"t', "d.ot", "b`t", "Ünï", "A", "not")
+WIDE = 2**53
+
+# Small domains, so that ties are common, with the values that go wrong elsewhere.
+DOMAINS: Mapping[str, tuple[Any, ...]] = {
+    "bigint": (0, 1, 2, -1, WIDE, WIDE + 1, 2**63 - 1, -(2**63)),
+    "double": (0.0, -0.0, 1.0, 0.5, 0.1, float("nan"), float("inf"), float(WIDE), float(2**63)),
+    "decimal(20,2)": tuple(map(Decimal, ("0.00", "1.00", "0.50", "-1.00", "2.25"))),
+    "decimal(38,20)": tuple(Decimal(x).quantize(Decimal(1).scaleb(-20)) for x in ("0.1", "0.5", "1", "-1")),
+    "string": ("", "a", "b", "A", "é", "z", "\U0001f40c", "o'x", "\\n", "{x}", "NO", "0131"),
+    "boolean": (True, False),
+    "date": (dt.date(2024, 1, 31), dt.date(2024, 2, 1), dt.date(1900, 1, 1)),
+    "timestamp_ntz": (dt.datetime(2024, 1, 31), dt.datetime(2024, 1, 31, 12, 0, 0, 1), dt.datetime(2024, 2, 1)),
+    "binary": (b"", b"\x00\xff", b"a"),
+}
+ORDERED = frozenset(DOMAINS) - {"boolean", "binary"}
+NUMBERS = frozenset({"bigint", "double", "decimal(20,2)", "decimal(38,20)"})
+TIMES = frozenset({"date", "timestamp_ntz"})
+
+
+@dataclass(frozen=True)
+class RandomTable:
+    """Rows of Python values with a Spark type per column, the key being `id`."""
+
+    types: Mapping[str, str]
+    rows: tuple[Mapping[str, Any], ...]
+
+    @property
+    def ddl_fields(self) -> list[tuple[str, str]]:
+        return list(self.types.items())
+
+
+@st.composite
+def tables(draw: st.DrawFn, *, max_rows: int = 9, max_columns: int = 4) -> RandomTable:
+    names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=max_columns, unique_by=str.casefold))
+    types = {name: draw(st.sampled_from(sorted(DOMAINS))) for name in names}
+    n = draw(st.integers(0, max_rows))
+    columns = {}
+    for name, kind in types.items():
+        domain = draw(st.lists(st.sampled_from(DOMAINS[kind]), min_size=1, max_size=3))
+        column = st.lists(st.sampled_from([*domain, None]), min_size=n, max_size=n)
+        columns[name] = draw(column)
+    keys = draw(st.permutations(range(n)))
+    rows = tuple({"id": keys[i], **{name: columns[name][i] for name in names}} for i in range(n))
+    return RandomTable({"id": "bigint", **types}, rows)
+
+
+def comparable(a: str, b: str) -> bool:
+    return a == b or {a, b} <= NUMBERS or {a, b} <= TIMES
+
+
+def constants(kind: str) -> st.SearchStrategy[Constant]:
+    """Constants that mean something against a column of the type; some of them no value of the type equals."""
+    if kind in NUMBERS:
+        texts = ("0", "1", "2", "-1", "0.5", "0.1", "2.5", "9007199254740993", "9223372036854775807", "1e30", "-1e30")
+        return st.sampled_from(texts).map(lambda t: Constant(int(t) if t.lstrip("-").isdigit() else Decimal(t)))
+    if kind == "timestamp_ntz":
+        return st.sampled_from(DOMAINS["timestamp_ntz"] + DOMAINS["date"]).map(Constant)
+    return st.sampled_from(DOMAINS[kind]).map(Constant)
+
+
+@st.composite
+def predicates(draw: st.DrawFn, types: Mapping[str, str], *, rows: tuple[str, ...] = ("t", "s")) -> Predicate:
+    name = draw(st.sampled_from(sorted(types)))
+    kind = types[name]
+    column = Column(draw(st.sampled_from(rows)), name)  # type: ignore[arg-type]
+    allowed = draw(st.sampled_from([EQ, NE, LT, LE, GT, GE] if kind in ORDERED else [EQ, NE]))
+    shape = draw(st.sampled_from(["two", "two", "two", "cross", "constant", "null", "in"]))
+    if shape == "null":
+        return NullTest(column, draw(st.booleans()))
+    if shape == "in" and kind != "binary":
+        return Membership(
+            column, frozenset(draw(st.lists(constants(kind), min_size=1, max_size=2))), draw(st.booleans())
+        )
+    if shape == "constant" and kind != "binary":
+        return comparison(column, allowed, draw(constants(kind)))
+    if shape == "cross":
+        others = sorted(other for other in types if comparable(kind, types[other]))
+        return comparison(column, allowed, Column(draw(st.sampled_from(rows)), draw(st.sampled_from(others))))  # type: ignore[arg-type]
+    if rows == ("t", "s"):
+        return comparison(Column("t", name), allowed, Column("s", name))
+    return comparison(column, allowed, draw(constants(kind))) if kind != "binary" else NullTest(column, False)
+
+
+def raw(kind: str, value: Any) -> Constant:
+    """A tableau value as a rule file would hold it."""
+    return Constant(str(value).lower() if kind == "boolean" else str(value), raw=True)
+
+
+@st.composite
+def dependencies(draw: st.DrawFn, types: Mapping[str, str]) -> Body:
+    names = draw(st.permutations(sorted(types)))
+    cut = draw(st.integers(1, max(1, len(names) - 1)))
+    left, right = tuple(names[:cut]), tuple(names[cut : cut + draw(st.integers(1, 2))])
+    shape = draw(st.sampled_from(["key", "fd", "fd", "cfd", "tableau", "tableau"]))
+    if shape == "key" or not right:
+        return Key(left)
+    plain = tuple(n for n in (*left, *right) if types[n] in ("bigint", "string", "boolean", "date", "decimal(20,2)"))
+
+    def side(columns: tuple[str, ...], as_raw: bool) -> tuple[Constant | None, ...]:
+        made: list[Constant | None] = []
+        for name in columns:
+            if name in plain and draw(st.booleans()):
+                value = draw(st.sampled_from(DOMAINS[types[name]]))
+                made.append(raw(types[name], value) if as_raw else Constant(value))
+            else:
+                made.append(None)
+        return tuple(made)
+
+    if shape == "cfd":
+        pattern = Pattern(side(left, False), side(right, False))
+        if any(v is not None for v in (*pattern.left, *pattern.right)):
+            return CFD(left, right, (pattern,), inline=True)
+        return FD(left, right)
+    if shape == "tableau":
+        lines = {Pattern(side(left, True), side(right, True)): None for _ in range(draw(st.integers(1, 3)))}
+        return CFD(left, right, tuple(lines))
+    return FD(left, right)
+
+
+@st.composite
+def bodies(draw: st.DrawFn, types: Mapping[str, str]) -> Body:
+    """A rule of any kind that some table could violate."""
+    for _ in range(20):
+        try:
+            shape = draw(st.sampled_from(["dependency", "dependency", "denial", "denial", "row", "if"]))
+            if shape == "dependency":
+                body = draw(dependencies(types))
+            elif shape == "if":
+                premise = draw(st.lists(predicates(types), min_size=1, max_size=2))
+                conclusion = draw(st.lists(predicates(types), min_size=1, max_size=2))
+                body = Implication(tuple(premise), tuple(conclusion))
+            else:
+                rows = ("t",) if shape == "row" else ("t", "s")
+                body = Denial(denial(draw(st.lists(predicates(types, rows=rows), min_size=1, max_size=3))))
+            assert body.denials
+            return body
+        except HoldfastError:
+            continue
+    return Key((sorted(types)[0],))
+
+
+@dataclass(frozen=True)
+class RandomRules:
+    rules: RuleSet
+    conditions: Mapping[str, Callable[[Mapping[str, Any]], bool]]
+
+
+@st.composite
+def rule_sets(draw: st.DrawFn, table: RandomTable, *, size: int = 4) -> RandomRules:
+    types = {name: kind for name, kind in table.types.items() if name != "id"}
+    made, conditions = [], {}
+    for i in range(size):
+        rule = Rule(f"r{i}", draw(bodies(types)), severity=draw(st.sampled_from(["error", "warn"])))
+        if draw(st.integers(0, 3)) == 0:
+            rule = replace(rule, where="id % 2 = 0")
+            conditions[rule.name] = lambda row: row["id"] % 2 == 0
+        if draw(st.integers(0, 3)) == 0:
+            rule = replace(rule, allow=allowance(draw(st.sampled_from(["1", "2", "20%", "50%"]))))
+        made.append(rule)
+    nulls = draw(st.sampled_from(["sql", "equal"]))
+    return RandomRules(RuleSet(with_unique_names(made), ("id",), nulls), conditions)  # type: ignore[arg-type]
+
+
+def rule_texts() -> st.SearchStrategy[str]:
+    """Rules as text, printed from random ones over columns with awkward names."""
+    types = dict(zip(NAMES, sorted(DOMAINS), strict=False))
+    return bodies(types).filter(lambda b: not (isinstance(b, CFD) and not b.inline)).map(str)
+
+
+__all__ = ["RandomRules", "RandomTable", "bodies", "parse_rule", "rule_sets", "rule_texts", "tables"]
