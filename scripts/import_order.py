@@ -27,6 +27,7 @@ ROOMS = (
     "report",
     "spark",
     "jobs",
+    "demo",
     "cli",
     "__main__",
     "__init__",

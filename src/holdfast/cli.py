@@ -10,6 +10,7 @@ import tempfile
 import traceback
 from collections.abc import Iterator
 from enum import StrEnum
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -56,9 +57,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
 ) -> None:
     if version:
-        import holdfast
-
-        print(f"holdfast {holdfast.__version__}")
+        print(f"holdfast {metadata.version('holdfast')}")
         raise typer.Exit
 
 

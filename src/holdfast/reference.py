@@ -83,9 +83,14 @@ def _repeated(parts: Sequence[tuple[Any, ...]]) -> bool:
 
 
 def relation(a: Any, b: Any) -> int:
-    """The relation of two values that are not null: exact by value; NaN equals NaN and is greatest."""
+    """The relation of two values that are not null: exact by value; NaN equals NaN and is greatest.
+
+    Text is ordered by its UTF-8 bytes; a date beside a time is its midnight.
+    """
     if isinstance(a, str) and isinstance(b, str):
         a, b = a.encode(), b.encode()
+    if isinstance(a, dt.datetime) != isinstance(b, dt.datetime):
+        a, b = (v if isinstance(v, dt.datetime) else dt.datetime.combine(v, dt.time()) for v in (a, b))
     a_nan, b_nan = (isinstance(v, float) and math.isnan(v) for v in (a, b))
     if a_nan or b_nan:
         return EQ if a_nan and b_nan else GT if a_nan else LT
@@ -162,7 +167,7 @@ def _check_rule(scope: Mapping[RowKey, TableRow], rule: Rule, nulls: Nulls) -> R
     violating_groups: int | None = None
     if isinstance(dependency, FD | CFD) and two_row:
         groups, violating_groups = _groups(scope, pairs, dependency, nulls)
-    suspects = bad_rows | _suspects_of_pairs(scope, pairs, dependency)
+    suspects = bad_rows | _suspects_of_pairs(scope, pairs, dependency, nulls)
     return RuleResult(
         rule=rule,
         pairs=tuple(pairs) if two_row else None,
@@ -248,11 +253,13 @@ def _suspects_of_pairs(
     scope: Mapping[RowKey, TableRow],
     pairs: Sequence[tuple[RowKey, RowKey]],
     dependency: Key | FD | CFD | None,
+    nulls: Nulls,
 ) -> set[RowKey]:
     """Rows that have to go for no pair to be left.
 
     Of a duplicated key all but the smallest row key; of a group all but the most frequent right side, on a tie
-    the one with the smallest row key; otherwise greedily the row in most pairs, on a tie the largest row key.
+    the one with the smallest row key; otherwise greedily the row in most pairs, on a tie the largest row key. A right
+    side is the values of the columns that the patterns leave free in this group, a null being a value like others.
     """
     involved = sorted({key for pair in pairs for key in pair}, key=cmp_to_key(_key_order))
     if dependency is None:
@@ -263,10 +270,24 @@ def _suspects_of_pairs(
             suspects.update(duplicates[1:])
         return suspects
     for block in _by_values(scope, involved, dependency.left):
-        sides = _by_values(scope, block, dependency.right)
+        sides = _by_values(scope, block, _free_columns(dependency, scope[block[0]], nulls))
         kept = max(sides, key=len)  # the first of the longest: blocks are in order of row keys
         suspects.update(key for side in sides if side is not kept for key in side)
     return suspects
+
+
+def _free_columns(dependency: FD | CFD, row: TableRow, nulls: Nulls) -> tuple[str, ...]:
+    """Right-hand columns that some pattern leaves free for rows with this row's left side."""
+    if isinstance(dependency, FD):
+        return dependency.right
+
+    def fits(values: Sequence[Constant | None]) -> bool:
+        given = zip(dependency.left, values, strict=True)
+        tests = [Comparison(Column("t", name), EQ, value) for name, value in given if value is not None]
+        return all(satisfied(test, row, row, nulls) for test in tests)
+
+    lines = [line for line in dependency.patterns if fits(line.left)]
+    return tuple(name for i, name in enumerate(dependency.right) if any(line.right[i] is None for line in lines))
 
 
 def _greedy_cover(pairs: Sequence[tuple[RowKey, RowKey]]) -> set[RowKey]:

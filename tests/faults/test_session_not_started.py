@@ -87,7 +87,7 @@ def test_without_any_java_the_error_says_how_to_get_one(tmp_path: Path) -> None:
     ("options", "says"),
     [
         ({"conf": {"spark.driver.memory": "plenty"}}, "Invalid maximum heap size: -Xmxplenty"),
-        ({"conf": {"spark.sql.shuffle.partitions": "many"}}, "'many' in the config"),
+        ({"conf": {"spark.sql.shuffle.partitions": "many"}}, "spark.sql.shuffle.partitions"),
         ({"master": "cluster://nowhere"}, "Master must"),
         ({"master": "sc://127.0.0.1:9"}, "no Spark Connect server answers at 'sc://127.0.0.1:9'"),
     ],

@@ -1,4 +1,4 @@
-"""check on Spark says of random tables and rules what reference.py says."""
+"""check on Spark says of random tables and rules what reference.py says, in every way it has of running."""
 
 from __future__ import annotations
 
@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
-from holdfast import check, reference
+from holdfast import reference
+from holdfast.spark.check import EngineName, plan_check, run_check
+from holdfast.spark.table import Table
 from strategies import RandomRules, RandomTable, rule_sets, tables
+
+slowly = settings(
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
+)
 
 
 def frame_of(spark: SparkSession, table: RandomTable) -> DataFrame:
@@ -21,20 +29,26 @@ def frame_of(spark: SparkSession, table: RandomTable) -> DataFrame:
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[RandomTable, RandomRules]:
     table = draw(tables())
-    return table, draw(rule_sets(table))
+    return table, draw(rule_sets(table, size=6))
 
 
-@settings(
-    max_examples=25,
-    deadline=None,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
-)
+@settings(slowly, max_examples=60)
 @given(case=cases())
-def test_check_matches_reference(spark: SparkSession, case: tuple[RandomTable, RandomRules]) -> None:
+def test_check_by_kernels_matches_reference(spark: SparkSession, case: tuple[RandomTable, RandomRules]) -> None:
+    assert_matches(spark, case, "kernel")
+
+
+@settings(slowly, max_examples=15)
+@given(case=cases())
+def test_check_by_sql_matches_reference(spark: SparkSession, case: tuple[RandomTable, RandomRules]) -> None:
+    assert_matches(spark, case, "sql")
+
+
+def assert_matches(spark: SparkSession, case: tuple[RandomTable, RandomRules], engine: EngineName) -> None:
     table, random = case
     expected = reference.check(table.rows, random.rules, where=random.conditions)
-    with check(frame_of(spark, table), random.rules, limit=None) as result:
+    source = Table(frame_of(spark, table), "random")
+    with run_check(spark, source, plan_check(source, random.rules, ("id",)), limit=None, engine=engine) as result:
         pairs, rows, groups, suspects = (
             frame.collect() for frame in (result.pairs, result.rows, result.groups, result.suspects)
         )

@@ -9,6 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -106,7 +107,9 @@ def test_the_users_own_settings_win(tmp_path: Path) -> None:
         "after stop": 4,
     }
     assert result.stderr == ""
-    assert list(work.iterdir()) == []
+    # Spark 4.0 makes an empty folder `artifacts` wherever it runs.
+    known = {"artifacts"} if pyspark.__version__.startswith("4.0.") else set()
+    assert {path.name for path in work.iterdir()} <= known
 
 
 FAILING_QUERY = """

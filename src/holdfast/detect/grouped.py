@@ -62,19 +62,25 @@ class GroupedSql:
     def base(self) -> str:
         """(k, x0, ..., y0, ...) of the rows the rule can speak of."""
         columns = [f"{self._value(name)} AS x{i}" for i, name in enumerate(self.left)] or ["0 AS x0"]
+        columns += [f"{self.right_value(name)} AS y{i}" for i, name in enumerate(self.right)]
         conditions = [f"{self._value(name)} IS NOT NULL" for name in self.left] if self.nulls == "sql" else []
-        matches = [self._match(name) for name in self.right]
-        for i, (name, match) in enumerate(zip(self.right, matches, strict=True)):
-            value = self._value(name)
-            # Where no pattern leaves the column free, the whole group has null there, and nothing differs.
-            columns.append(f"{value} AS y{i}" if match is None else f"IF({match}, {value}, NULL) AS y{i}")
-        free = [match for match in matches if match is not None]
-        if free and len(free) == len(matches):
-            conditions.append(" OR ".join(f"({match})" for match in dict.fromkeys(free)))
+        if (match := self.match_any()) is not None:
+            conditions.append(match)
         if len(self.right) == 1 and self.nulls == "sql":
             conditions.append(f"{self._value(self.right[0])} IS NOT NULL")
         where = f" WHERE {' AND '.join(f'({c})' for c in conditions)}" if conditions else ""
         return f"SELECT t.k, {', '.join(columns)} FROM {self.rows} t{where}"
+
+    def right_value(self, name: str) -> str:
+        """The right-hand column, as null in groups where no pattern leaves it free: there nothing differs."""
+        match, value = self._match(name), self._value(name)
+        return value if match is None else f"IF({match}, {value}, NULL)"
+
+    def match_any(self) -> str | None:
+        """When some right-hand column is left free by a pattern; None for always."""
+        matches = [self._match(name) for name in self.right]
+        free = [match for match in matches if match is not None]
+        return " OR ".join(f"({m})" for m in dict.fromkeys(free)) if free and len(free) == len(matches) else None
 
     def _value(self, name: str) -> str:
         return self.encoder.operands(Column("t", name), Column("t", name))[0]

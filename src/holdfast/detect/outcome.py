@@ -35,6 +35,22 @@ class WorstRow:
 
 
 @dataclass(frozen=True)
+class Summary:
+    """The counts of one rule before any verdict, the keys of a witness, and the worst rows where they are known.
+
+    `suspects` is None where the pairs they follow from are too many to list. `worst` is None where nobody has looked.
+    """
+
+    pairs: int | None
+    rows: int
+    suspects: int | None
+    groups: int | None
+    left: Any = None
+    right: Any = None
+    worst: tuple[WorstRow, ...] | None = None
+
+
+@dataclass(frozen=True)
 class RuleOutcome:
     """Counts and verdict of one rule; None where a count has no meaning for its kind."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from holdfast.detect.bind import Schema, require_columns
 from holdfast.detect.grouped import GroupedSql
 from holdfast.detect.joined import joined_pairs_sql
+from holdfast.detect.program import Programs, make_programs
 from holdfast.encode.expression import DIGITS_FUNCTION, Encoder
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import CFD, FD, Key, as_dependency, is_symmetric
@@ -51,6 +52,7 @@ class Plan:
     columns: tuple[str, ...]
     conditions: tuple[str, ...]
     steps: tuple[RulePlan, ...]
+    programs: Programs
 
     @property
     def functions(self) -> frozenset[str]:
@@ -84,6 +86,7 @@ def make_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:
         columns=tuple(name for name in schema.types if name in used),
         conditions=conditions,
         steps=tuple(_rule_plan(rule, rules, schema, scopes) for rule in rules),
+        programs=make_programs(rules, schema, scopes),
     )
 
 

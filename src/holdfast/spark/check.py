@@ -7,35 +7,39 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
-from functools import cached_property
-from typing import Any
+from functools import cached_property, reduce
+from typing import Any, Literal
 
-import numpy as np
-import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from holdfast.detect.bind import mismatched_columns, require_columns, require_types, without_types
-from holdfast.detect.outcome import CheckOutcome, FailOn, RuleOutcome, Witness, WorstRow, rule_holds
+from holdfast.detect.outcome import CheckOutcome, FailOn, RuleOutcome, Summary, Witness, WorstRow, rule_holds
 from holdfast.detect.plan import Plan, RulePlan, make_plan
 from holdfast.encode.digits import digits_key
 from holdfast.encode.expression import DIGITS_FUNCTION, text_literal
 from holdfast.errors import HoldfastError, RunError
-from holdfast.kernels.cover import greedy_cover
 from holdfast.report.html import summary_html
 from holdfast.report.text import summary_text
+from holdfast.report.words import number, value_text
 from holdfast.rules.dependency import CFD, FD, Key, as_dependency
 from holdfast.rules.predicate import Comparison
 from holdfast.rules.relation import EQ
 from holdfast.rules.rule import RuleSet
 from holdfast.spark.explain_failure import explain_failure
+from holdfast.spark.kernel_engine import WORST_ROWS, KernelEngine
 from holdfast.spark.rows import entirely_null, keyed, numbered, schema_of, select_rows
+from holdfast.spark.sql_engine import SqlEngine
 from holdfast.spark.table import Table
 
-WORST_ROWS = 3
+# Up to here one task with kernels is quicker than the shuffles that several would need.
+ONE_TASK_ROWS = 1_000_000
 BROKEN_RULES = "_broken_rules"
+
+Engine = SqlEngine | KernelEngine
+EngineName = Literal["auto", "sql", "kernel"]
 
 
 def plan_check(table: Table, rules: RuleSet, key: Sequence[str]) -> Plan:
@@ -59,69 +63,119 @@ def run_check(
     limit: int | None,
     fail_on: FailOn = "error",
     all_columns: bool = False,
+    engine: EngineName = "auto",
 ) -> CheckResult:
     """What the plan finds. `limit` caps the pairs that are listed per rule; counts are exact.
 
-    A key that is null or occurs twice is told in the notes, and rows are numbered instead.
+    A key that is null or occurs twice is told in the notes, and rows are numbered instead. `engine` forces the way:
+    `sql` for Spark SQL alone, `kernel` for one task.
     """
     started = time.monotonic()
+    notes = list(table.notes)
     with told_plainly(table):
-        notes = list(table.notes)
         if DIGITS_FUNCTION in plan.functions:
             spark.udf.register(DIGITS_FUNCTION, F.udf(_digits, BinaryType(), useArrow=True))
-        rows, kept = _named_rows(spark, table, plan, all_columns)
-        facts = _facts(spark, rows, plan)
-        problem = _key_problem(plan, facts)
+        scan = Scan.of(spark, table, plan, all_columns)
+        problem = scan.key_problem(None)
+        if problem is None:
+            engines = _engines(scan, plan, limit, engine)
+            problem = scan.key_problem(engines)
         if problem is not None:
-            kept.unpersist()
+            scan.close()
             notes.append(f"{problem}; rows are named by _row instead")
             plan = replace(plan, key=())
-            rows, kept = _named_rows(spark, table, plan, all_columns)
-        found = _summaries(spark, rows, plan)
-        small = [i for i, row in enumerate(found) if row["pairs"] and row["suspects"] is None]
-        small = [i for i in small if limit is None or found[i]["pairs"] <= limit]
-        covers = _covers(spark, rows, plan, small) if small else None
-        counted = (
-            {row["i"]: row["n"] for row in covers.groupBy("i").agg(F.count("*").alias("n")).collect()} if covers else {}
-        )
-        outcomes = tuple(
-            _outcome(step, row, counted.get(i), facts, limit)
-            for i, (step, row) in enumerate(zip(plan.steps, found, strict=True))
-        )
+            scan = Scan.of(spark, table, plan, all_columns)
+            engines = _engines(scan, plan, limit, engine)
+        found = {i: summary for one in engines for i, summary in one.summaries.items()}
+    summaries = [found[i] for i in range(len(plan.steps))]
     outcome = CheckOutcome(
         table=table.name,
-        rows=facts["n"],
+        rows=scan.count,
         key=plan.key,
         seconds=time.monotonic() - started,
-        rules=outcomes,
+        rules=tuple(_outcome(step, one, scan, limit) for step, one in zip(plan.steps, summaries, strict=True)),
         fail_on=fail_on,
         limit=limit,
         notes=tuple(notes),
     )
-    witnesses = [(row["left"], row["right"]) for row in found]
-    return CheckResult(spark, table, plan, outcome, rows, kept, covers, witnesses, all_columns)
+    return CheckResult(scan, plan, outcome, engines, summaries)
+
+
+def _engines(scan: Scan, plan: Plan, limit: int | None, engine: EngineName) -> list[Engine]:
+    everything = range(len(plan.steps))
+    if engine == "kernel" or (engine == "auto" and scan.count <= ONE_TASK_ROWS):
+        return [KernelEngine(scan.spark, scan.rows, plan, everything, limit)]
+    return [SqlEngine(scan.spark, scan.rows, plan, everything, limit)]
+
+
+class Scan:
+    """The rows of one scan, named, and what is known of them."""
+
+    def __init__(
+        self, spark: SparkSession, table: Table, plan: Plan, rows: DataFrame, kept: DataFrame, whole: bool
+    ) -> None:
+        self.spark, self.table, self.plan, self.rows, self.whole = spark, table, plan, rows, whole
+        self._kept = kept
+
+    @classmethod
+    def of(cls, spark: SparkSession, table: Table, plan: Plan, whole: bool) -> Scan:
+        """A scan that keeps the columns the plan needs, or with `whole` all of them; persisted, so it happens once."""
+        selected = select_rows(table.frame, plan, all_columns=whole)
+        if plan.key:
+            rows = keyed(selected, plan).persist()
+            return cls(spark, table, plan, rows, rows, whole)
+        kept = selected.persist()
+        return cls(spark, table, plan, numbered(spark, kept), kept, whole)
+
+    @cached_property
+    def _facts(self) -> Row:
+        parts = [f"c{self.plan.schema.position(name)} IS NULL" for name in self.plan.key]
+        missing = f", count_if({' OR '.join(parts)}) AS missing" if parts else ""
+        scopes = "".join(f", count_if(w{i}) AS w{i}" for i in range(len(self.plan.conditions)))
+        row = self.spark.sql(f"SELECT count(*) AS n{missing}{scopes} FROM {{rows}}", rows=self.rows).first()
+        assert row is not None, "an aggregate has one row"
+        return row
+
+    @property
+    def count(self) -> int:
+        return int(self._facts["n"])
+
+    def in_scope(self, scope: str | None) -> int:
+        """How many rows a rule with this condition speaks of."""
+        return int(self._facts[scope]) if scope else self.count
+
+    def key_problem(self, engines: Sequence[Engine] | None) -> str | None:
+        """Why the key cannot name rows. Nulls are counted at once; who has it twice, an engine may know already."""
+        if not self.plan.key:
+            return None
+        name = ", ".join(self.plan.key)
+        if engines is None:
+            missing = self._facts["missing"]
+            return f"the key {name} is null in {number(missing, 'row')}" if missing else None
+        if isinstance(engines[0], KernelEngine):
+            twice = engines[0].key_twice
+        else:
+            same = "SELECT k, count(*) AS c FROM {rows} GROUP BY k HAVING count(*) > 1"
+            row = self.spark.sql(f"SELECT min(named_struct('k', k, 'c', c)) AS d FROM ({same})", rows=self.rows).first()
+            twice = (row["d"]["k"], row["d"]["c"]) if row is not None and row["d"] is not None else None
+        if twice is None:
+            return None
+        return f"the key {name} is not unique: {value_text(plain(twice[0]))!r} occurs {twice[1]:,} times"
+
+    def close(self) -> None:
+        self._kept.unpersist()
 
 
 class CheckResult:
     """What a check found: counts and verdicts at once, violations as DataFrames that run when they are used.
 
-    The scanned rows stay persisted until `close()`, or until the result is no longer used.
+    The scanned rows stay persisted until `close()`, or until the end of a `with` block.
     """
 
     def __init__(
-        self,
-        spark: SparkSession,
-        table: Table,
-        plan: Plan,
-        outcome: CheckOutcome,
-        rows: DataFrame,
-        kept: DataFrame,
-        covers: DataFrame | None,
-        witnesses: Sequence[tuple[Any, Any]],
-        all_columns: bool,
+        self, scan: Scan, plan: Plan, outcome: CheckOutcome, engines: Sequence[Engine], summaries: Sequence[Summary]
     ) -> None:
-        self._spark, self._table, self._rows, self._kept = spark, table, rows, kept
-        self._covers, self._witnesses, self._all_columns = covers, witnesses, all_columns
+        self._scan, self._engines, self._summaries = scan, engines, summaries
         self.plan = plan
         self.outcome = outcome
 
@@ -136,28 +190,21 @@ class CheckResult:
     @cached_property
     def pairs(self) -> DataFrame:
         """(rule, left, right): the violating pairs of two-row rules, at most `limit` of each."""
-        parts = []
-        for step, found in zip(self.plan.steps, self.outcome.rules, strict=True):
-            if step.pairs is not None and found.violating_pairs:
-                limit = f" LIMIT {self.outcome.limit}" if found.pairs_cut else ""
-                parts.append(f"SELECT {_name(step)} AS rule, * FROM ({step.pairs}{limit})")
-        return self._union(parts, "SELECT '' AS rule, k AS `left`, k AS `right` FROM {rows} WHERE false")
+        which = [i for i, found in enumerate(self.outcome.rules) if found.violating_pairs]
+        empty = "SELECT '' AS rule, k AS `left`, k AS `right` FROM {rows} WHERE false"
+        return self._union([engine.pairs(which) for engine in self._engines], empty)
 
     @cached_property
     def rows(self) -> DataFrame:
         """(rule, key, conflicts): every violating row, with the number of violating pairs it is in."""
-        parts = [
-            f"SELECT {_name(step)} AS rule, * FROM ({step.conflicts})"
-            for step, found in zip(self.plan.steps, self.outcome.rules, strict=True)
-            if found.violating_rows
-        ]
-        return self._union(parts, "SELECT '' AS rule, k AS key, 0L AS conflicts FROM {rows} WHERE false")
+        empty = "SELECT '' AS rule, k AS key, 0L AS conflicts FROM {rows} WHERE false"
+        return self._union([engine.rows(self._violated) for engine in self._engines], empty)
 
     @cached_property
     def groups(self) -> DataFrame:
         """(rule, group, column, value, rows, keys): how the groups that violate an FD or CFD are divided."""
         parts = [
-            f"SELECT {_name(step)} AS rule, * FROM ({step.groups})"
+            f"SELECT {text_literal(step.rule.name)} AS rule, * FROM ({step.groups})"
             for step, found in zip(self.plan.steps, self.outcome.rules, strict=True)
             if step.groups is not None and found.violating_groups
         ]
@@ -165,59 +212,47 @@ class CheckResult:
             "SELECT '' AS rule, '' AS `group`, '' AS `column`, '' AS value, 0L AS `rows`, array(k) AS keys "
             "FROM {rows} WHERE false"
         )
-        return self._union(parts, empty)
+        return self._scan.spark.sql("\nUNION ALL\n".join(parts) if parts else empty, rows=self._scan.rows)
 
     @cached_property
     def suspects(self) -> DataFrame:
         """(rule, key): the rows that would have to go; where those are unknown, all violating rows."""
-        parts = []
-        covered = []
-        for i, (step, found) in enumerate(zip(self.plan.steps, self.outcome.rules, strict=True)):
-            if not found.violating_rows:
-                continue
-            if step.suspects is not None:
-                parts.append(f"SELECT {_name(step)} AS rule, key FROM ({step.suspects})")
-            elif not found.violating_pairs or found.suspect_rows is None:
-                parts.append(f"SELECT {_name(step)} AS rule, key FROM ({step.conflicts})")
-            else:
-                covered.append((i, step.rule.name))
-        frame = self._union(parts, "SELECT '' AS rule, k AS key FROM {rows} WHERE false")
-        if covered:
-            assert self._covers is not None, "suspects of joined rules come from covers"
-            names = self._spark.createDataFrame(covered, "i int, rule string")
-            frame = frame.unionByName(self._covers.join(F.broadcast(names), "i").select("rule", "key"))
-        return frame
+        empty = "SELECT '' AS rule, k AS key FROM {rows} WHERE false"
+        return self._union([engine.suspects(self._violated) for engine in self._engines], empty)
 
     def split(self) -> tuple[DataFrame, DataFrame]:
         """(clean, quarantined): the table without its suspect rows, and those, with an array of the rules they break.
 
         The rules are those that count for the verdict. The clean rows hold all of them, up to rules whose suspects
-        are unknown because their pairs were cut.
+        are unknown because their pairs were cut: of those all violating rows go.
         """
-        names = self._table.frame.columns
-        rows = self._rows if self._all_columns else _named_rows(self._spark, self._table, self.plan, True)[0]
+        names = self._scan.table.frame.columns
+        scan = self._scan
+        rows = scan.rows if scan.whole else Scan.of(scan.spark, scan.table, self.plan, True).rows
         counted = [found.rule.name for found in self.outcome.rules if self.outcome.counts(found)]
-        broken = (
-            self.suspects.where(F.col("rule").isin(counted)).groupBy("key").agg(F.sort_array(F.collect_set("rule")))
-        )
-        broken = broken.toDF("key", BROKEN_RULES)
+        by_row = self.suspects.where(F.col("rule").isin(counted)).groupBy("key")
+        broken = by_row.agg(F.sort_array(F.collect_set("rule")).alias(BROKEN_RULES))
         columns = [f"c{i}" for i in range(len(names))]
-        clean = rows.join(broken, rows["k"].eqNullSafe(broken["key"]), "left_anti").select(*columns).toDF(*names)
-        bad = rows.join(broken, rows["k"].eqNullSafe(broken["key"])).select(*columns, BROKEN_RULES)
+        clean = rows.join(broken, rows["k"] == broken["key"], "left_anti").select(*columns).toDF(*names)
+        bad = rows.join(broken, rows["k"] == broken["key"]).select(*columns, BROKEN_RULES)
         return clean, bad.toDF(*names, BROKEN_RULES)
 
     @cached_property
     def detailed(self) -> CheckOutcome:
         """The outcome with, per violated rule, a witness in the table's own values and its worst rows."""
-        violated = [i for i, found in enumerate(self.outcome.rules) if found.violating_rows]
+        violated = self._violated
         if not violated:
             return self.outcome
-        with told_plainly(self._table):
-            values = self._values([key for i in violated for key in self._witnesses[i] if key is not None])
-            worst = self._worst(violated)
+        with told_plainly(self._scan.table):
+            ends = [(self._summaries[i].left, self._summaries[i].right) for i in violated]
+            values = self._values([key for pair in ends for key in pair if key is not None])
+            worst = self._worst([i for i in violated if self._summaries[i].worst is None])
         rules = list(self.outcome.rules)
-        for i in violated:
-            rules[i] = replace(rules[i], witness=self._witness(i, values), worst=tuple(worst.get(i, ())))
+        for i, pair in zip(violated, ends, strict=True):
+            known = self._summaries[i].worst
+            rows = worst.get(i, ()) if known is None else known
+            told = tuple(WorstRow(plain(row.key), row.conflicts) for row in rows)
+            rules[i] = replace(rules[i], witness=self._witness(i, pair, values), worst=told)
         return replace(self.outcome, rules=tuple(rules))
 
     def summary(self) -> str:
@@ -232,9 +267,9 @@ class CheckResult:
 
     def close(self) -> None:
         """Lets go of the persisted rows; the DataFrames of this result are then computed from the source again."""
-        self._kept.unpersist()
-        if self._covers is not None:
-            self._covers.unpersist()
+        self._scan.close()
+        for engine in self._engines:
+            engine.close()
 
     def __enter__(self) -> CheckResult:
         return self
@@ -242,38 +277,46 @@ class CheckResult:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _union(self, parts: Sequence[str], empty: str) -> DataFrame:
-        return _sql(self._spark, "\nUNION ALL\n".join(parts) if parts else empty, self._rows)
+    @property
+    def _violated(self) -> list[int]:
+        return [i for i, found in enumerate(self.outcome.rules) if found.violating_rows]
 
-    def _worst(self, violated: Sequence[int]) -> dict[int, list[WorstRow]]:
+    def _union(self, frames: Sequence[DataFrame | None], empty: str) -> DataFrame:
+        some = [frame for frame in frames if frame is not None]
+        if not some:
+            return self._scan.spark.sql(empty, rows=self._scan.rows)
+        return reduce(DataFrame.union, some)
+
+    def _worst(self, which: Sequence[int]) -> dict[int, list[WorstRow]]:
+        if not which:
+            return {}
         parts = [
             f"SELECT * FROM (SELECT {i} AS i, * FROM ({self.plan.steps[i].conflicts}) "
             f"ORDER BY conflicts DESC, key LIMIT {WORST_ROWS})"
-            for i in violated
+            for i in which
         ]
         worst: dict[int, list[WorstRow]] = {}
-        for row in _sql(self._spark, "\nUNION ALL\n".join(parts), self._rows).collect():
-            worst.setdefault(row["i"], []).append(WorstRow(plain(row["key"]), row["conflicts"]))
+        for row in self._scan.spark.sql("\nUNION ALL\n".join(parts), rows=self._scan.rows).collect():
+            worst.setdefault(row["i"], []).append(WorstRow(row["key"], row["conflicts"]))
         return {i: sorted(rows, key=lambda r: -r.conflicts) for i, rows in worst.items()}
 
     def _values(self, keys: Sequence[Any]) -> dict[Any, Row]:
-        field = self._rows.schema["k"]
-        schema = StructType([StructField("key", field.dataType)])
-        wanted = self._spark.createDataFrame([(key,) for key in {_hashable(k): k for k in keys}.values()], schema)
-        found = self._rows.join(F.broadcast(wanted), self._rows["k"] == wanted["key"]).collect()
+        rows = self._scan.rows
+        schema = StructType([StructField("key", rows.schema["k"].dataType)])
+        once_each = {_hashable(key): key for key in keys}
+        wanted = self._scan.spark.createDataFrame([(key,) for key in once_each.values()], schema)
+        found = rows.join(F.broadcast(wanted), rows["k"] == wanted["key"]).collect()
         return {_hashable(row["k"]): row for row in found}
 
-    def _witness(self, i: int, values: dict[Any, Row]) -> Witness | None:
-        left_key, right_key = self._witnesses[i]
-        left, right = (values.get(_hashable(key)) if key is not None else None for key in (left_key, right_key))
+    def _witness(self, i: int, ends: tuple[Any, Any], values: dict[Any, Row]) -> Witness | None:
+        left, right = (values.get(_hashable(key)) if key is not None else None for key in ends)
         if left is None:
             return None
         shown = self.outcome.rules[i].rule.body.columns
         places = {name: f"c{self.plan.schema.position(name)}" for name in shown}
         a = {name: left[place] for name, place in places.items()}
         b = {name: right[place] for name, place in places.items()} if right is not None else None
-        marked = _marked(self.outcome.rules[i], a, b)
-        return Witness(plain(left_key), a, plain(right_key), b, shown, marked)
+        return Witness(plain(ends[0]), a, plain(ends[1]), b, shown, _marked(self.outcome.rules[i], a, b))
 
 
 def plain(key: Any) -> Any:
@@ -299,117 +342,17 @@ def told_plainly(table: Table) -> Iterator[None]:
         ) from problem
 
 
-def _sql(spark: SparkSession, text: str, rows: DataFrame) -> DataFrame:
-    return spark.sql(text, rows=rows)
-
-
-def _named_rows(spark: SparkSession, table: Table, plan: Plan, all_columns: bool) -> tuple[DataFrame, DataFrame]:
-    """The rows with their names, and what of them is persisted, so that the source is scanned once."""
-    selected = select_rows(table.frame, plan, all_columns=all_columns)
-    if plan.key:
-        rows = keyed(selected, plan).persist()
-        return rows, rows
-    kept = selected.persist()
-    return numbered(spark, kept), kept
-
-
-def _facts(spark: SparkSession, rows: DataFrame, plan: Plan) -> Row:
-    """Row count, rows in the scope of each condition, null keys, and a key that occurs twice, in one job."""
-    scopes = "".join(f", count_if(w{i}) AS w{i}" for i in range(len(plan.conditions)))
-    if not plan.key:
-        row = _sql(spark, f"SELECT count(*) AS n{scopes} FROM {{rows}}", rows).first()
-    else:
-        parts = [f"c{plan.schema.position(name)}" for name in plan.key]
-        missing = " OR ".join(f"{part} IS NULL" for part in parts)
-        twice = "SELECT k, count(*) AS c FROM {rows} GROUP BY k HAVING count(*) > 1"
-        row = _sql(
-            spark,
-            f"SELECT f.*, d.* FROM (SELECT count(*) AS n, count_if({missing}) AS missing{scopes} FROM {{rows}}) f\n"
-            f"CROSS JOIN (SELECT min(named_struct('k', k, 'c', c)) AS twice FROM ({twice})) d",
-            rows,
-        ).first()
-    assert row is not None, "an aggregate has one row"
-    return row
-
-
-def _key_problem(plan: Plan, facts: Row) -> str | None:
-    if not plan.key:
-        return None
-    name = ", ".join(plan.key)
-    if facts["missing"]:
-        rows = "1 row" if facts["missing"] == 1 else f"{facts['missing']:,} rows"
-        return f"the key {name} is null in {rows}"
-    if facts["twice"] is not None:
-        value = plain(facts["twice"]["k"])
-        shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        return f"the key {name} is not unique: {shown!r} occurs {facts['twice']['c']:,} times"
-    return None
-
-
-def _summaries(spark: SparkSession, rows: DataFrame, plan: Plan) -> list[Row]:
-    """The summary of every rule, in order, from one job."""
-    if not plan.steps:
-        return []
-    parts = [f"SELECT {i} AS i, * FROM ({step.summary})" for i, step in enumerate(plan.steps)]
-    found = _sql(spark, "\nUNION ALL\n".join(parts), rows).collect()
-    return sorted(found, key=lambda row: row["i"])
-
-
-def _covers(spark: SparkSession, rows: DataFrame, plan: Plan, which: Sequence[int]) -> DataFrame:
-    """(i, key): per rule, a greedy cover of its pairs, with the rows it breaks alone; persisted, it is small."""
-    parts = [f"SELECT {i} AS i, * FROM ({plan.steps[i].pairs})" for i in which]
-    pairs = _sql(spark, "\nUNION ALL\n".join(parts), rows).persist()
-    try:
-        numbered_rows = spark.sql(
-            "SELECT i, key, row_number() OVER (PARTITION BY i ORDER BY key) - 1 AS id FROM (\n"
-            "  SELECT DISTINCT i, explode(array(`left`, `right`)) AS key FROM {pairs})",
-            pairs=pairs,
-        ).persist()
-        ends = spark.sql(
-            "SELECT p.i, CAST(a.id AS BIGINT) AS a, CAST(b.id AS BIGINT) AS b FROM {pairs} p\n"
-            "JOIN {ids} a ON p.i = a.i AND p.`left` = a.key JOIN {ids} b ON p.i = b.i AND p.`right` = b.key",
-            pairs=pairs,
-            ids=numbered_rows,
-        )
-        taken = ends.repartition("i").mapInArrow(_cover_batches, "i int, id bigint")
-        covers = taken.join(numbered_rows, ["i", "id"]).select("i", "key")
-        alone = [f"SELECT {i} AS i, k AS key FROM ({plan.steps[i].one_row})" for i in which if plan.steps[i].one_row]
-        if alone:
-            covers = covers.union(_sql(spark, "\nUNION ALL\n".join(alone), rows)).distinct()
-        covers = covers.persist()
-        covers.count()
-        return covers
-    finally:
-        pairs.unpersist()
-
-
-def _cover_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    whole = pa.Table.from_batches(list(batches))
-    if whole.num_rows == 0:
-        return
-    rule, left, right = (whole.column(name).to_numpy() for name in ("i", "a", "b"))
-    for i in np.unique(rule):
-        mine = rule == i
-        size = int(max(left[mine].max(), right[mine].max())) + 1
-        ids = greedy_cover(left[mine].astype(np.int64), right[mine].astype(np.int64), size)
-        yield pa.RecordBatch.from_arrays([pa.array(np.full(len(ids), i, np.int32)), pa.array(ids)], names=["i", "id"])
-
-
-def _outcome(step: RulePlan, row: Row, cover: int | None, facts: Row, limit: int | None) -> RuleOutcome:
-    pairs = row["pairs"]
-    cut = bool(pairs and limit is not None and pairs > limit)
-    suspects = row["suspects"]
-    if suspects is None and not cut:
-        suspects = cover if pairs else row["rows"]
+def _outcome(step: RulePlan, found: Summary, scan: Scan, limit: int | None) -> RuleOutcome:
     holds = rule_holds(
         step.rule,
-        suspects=suspects,
-        violating_rows=row["rows"],
-        pairs=pairs,
+        suspects=found.suspects,
+        violating_rows=found.rows,
+        pairs=found.pairs,
         symmetric=step.symmetric,
-        rows=facts[step.scope] if step.scope else facts["n"],
+        rows=scan.in_scope(step.scope),
     )
-    return RuleOutcome(step.rule, holds, pairs, row["rows"], suspects, row["groups"], pairs_cut=cut)
+    cut = bool(found.pairs and limit is not None and found.pairs > limit)
+    return RuleOutcome(step.rule, holds, found.pairs, found.rows, found.suspects, found.groups, pairs_cut=cut)
 
 
 def _marked(found: RuleOutcome, left: dict[str, Any], right: dict[str, Any] | None) -> tuple[str, ...]:
@@ -429,10 +372,6 @@ def _marked(found: RuleOutcome, left: dict[str, Any], right: dict[str, Any] | No
         for column in predicate.columns()
     }
     return tuple(name for name in found.rule.body.columns if name in telling) or found.rule.body.columns
-
-
-def _name(step: RulePlan) -> str:
-    return text_literal(step.rule.name)
 
 
 def _hashable(key: Any) -> Any:

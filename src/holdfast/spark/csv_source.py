@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from holdfast.errors import OptionError, SourceError, UnknownColumnError, closest_hint
@@ -71,10 +70,11 @@ def read_csv(spark: SparkSession, files: DataFiles, options: ReadOptions) -> Tab
     nulls = options.null_values
 
     def typed(position: int, type: ColumnType) -> Column:
-        text = F.col(f"`{raw.columns[position]}`")
-        if type.kind == "text":
-            return checked_text(text, token=token, column=position, check_bytes=encoding is None, null_values=nulls)
-        return checked_cast(text, type, token=token, column=position, null_values=nulls)
+        if type.kind != "text":
+            return checked_cast(f"c{position}", type, token=token, position=position, null_values=nulls)
+        return checked_text(
+            f"c{position}", token=token, position=position, check_bytes=encoding is None, null_values=nulls
+        )
 
     # Aliases by position: the user's names, whatever their characters, come last and all at once.
     frame = raw.select(*(typed(i, type).alias(f"c{i}") for i, type in enumerate(types))).toDF(*names)
@@ -96,7 +96,7 @@ def column_types(types: Mapping[str, str], columns: Sequence[str], table: str) -
 def _raw(
     spark: SparkSession, files: DataFiles, names: tuple[str, ...], layout: CsvLayout, charset: str | None
 ) -> DataFrame:
-    """All columns as text, in order, with every way closed in which Spark skips a row or a check."""
+    """All columns as text, called c0, c1, …, with every way closed in which Spark skips a row or a check."""
     # Names by position keep Spark from giving a column a meaning (_corrupt_record) or from folding case.
     # Only where this process cannot compare the files' headers does Spark compare them, by real names.
     by_name = not files.local and len(files.remote) > 1
@@ -122,7 +122,7 @@ def _raw(
         reader = reader.option("encoding", charset)
     if files.name_filter is not None:
         reader = reader.option("pathGlobFilter", files.name_filter)
-    return reader.load(list(files.load))
+    return reader.load(list(files.load)).toDF(*(f"c{i}" for i in range(len(names))))
 
 
 def _remote_sample(

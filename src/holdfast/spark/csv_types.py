@@ -6,7 +6,7 @@ import datetime
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from typing import Literal
@@ -224,11 +224,6 @@ def better_type(value: str, refused_by: ColumnType) -> ColumnType:
     if refused_by.kind == "date" and looks is Shape.TIMESTAMP_NTZ:
         return ColumnType("timestamp_ntz")
     return TEXT
-
-
-def as_inferred(type: ColumnType) -> ColumnType:
-    """The same type, as if no person had named it."""
-    return replace(type, given=False)
 
 
 def _number_type(texts: Iterable[str], *, floating: bool) -> ColumnType | None:

@@ -76,9 +76,9 @@ def explain(error: Exception, name: str, origin: Origin) -> HoldfastError | None
     if origin.kind == "csv" and _malformed(text):
         return _ragged(shown, origin, local, text)
     if origin.kind in ("parquet", "orc"):
-        made = {"parquet": "Parquet", "orc": "ORC"}[origin.kind]
+        made = {"parquet": "a Parquet", "orc": "an ORC"}[origin.kind]
         return SourceError(
-            f"{shown} is not a {made} file, or is damaged: {_format_trouble(text)}.",
+            f"{shown} is not {made} file, or is damaged: {_format_trouble(text)}.",
             hint="if it is of another format, say so with --input-format; otherwise write it again.",
         )
     return SourceError(f"{shown} cannot be read: {root_cause(text)}.")

@@ -198,11 +198,17 @@ def spark_java_home(java: Java, env: Mapping[str, str]) -> Path:
     return java.home
 
 
-def _wrapper_folders(env: Mapping[str, str]) -> Iterator[Path]:
+def cache_folder(env: Mapping[str, str]) -> Path | None:
+    """Where this user's files that can be made again belong; None where the environment does not say."""
     if env.get("XDG_CACHE_HOME"):
-        yield Path(env["XDG_CACHE_HOME"]) / "holdfast"
-    elif env.get("HOME"):
-        yield Path(env["HOME"]) / ".cache" / "holdfast"
+        return Path(env["XDG_CACHE_HOME"]) / "holdfast"
+    return Path(env["HOME"]) / ".cache" / "holdfast" if env.get("HOME") else None
+
+
+def _wrapper_folders(env: Mapping[str, str]) -> Iterator[Path]:
+    cache = cache_folder(env)
+    if cache is not None:
+        yield cache
     # A name that nobody else can have made: the folder holds a program that we are about to run.
     yield Path(tempfile.mkdtemp(prefix="holdfast-"))
 

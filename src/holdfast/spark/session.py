@@ -29,6 +29,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from holdfast.errors import OptionError, SessionError
+from holdfast.spark.class_archive import class_archive_options
 from holdfast.spark.java import find_java, newest_java, spark_java_home
 
 LOG_FILE = Path(__file__).with_name("log4j2.properties")
@@ -391,14 +392,17 @@ def _launch_jvm(plan: Launch, voice: _JvmVoice) -> SparkConf:
     for key, value in plan.conf.items():
         conf.set(key, value)
     if SparkContext._gateway is None:
-        with _environment({"JAVA_HOME": _java_home()}), voice.pipe() as end:
+        with _environment(_java_environment()), voice.pipe() as end:
             gateway = launch_gateway(conf, popen_kwargs={"stdout": end, "stderr": end})  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway)
     return conf
 
 
-def _java_home() -> str:
-    return str(spark_java_home(find_java(os.environ, newest=newest_java()), os.environ))
+def _java_environment() -> dict[str, str]:
+    """The variables by which Spark's launcher finds Java, and what Java is to do for a quicker start."""
+    java = find_java(os.environ, newest=newest_java())
+    options = f"{class_archive_options(java, os.environ)} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
+    return {"JAVA_HOME": str(spark_java_home(java, os.environ)), "SPARK_SUBMIT_OPTS": options}
 
 
 def _quiet_python_log() -> None:

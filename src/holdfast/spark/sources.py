@@ -220,13 +220,12 @@ def _with_types(frame: DataFrame, name: str, options: ReadOptions, origin: Origi
     for i, (column, source) in enumerate(zip(names, sources, strict=True)):
         type = given.get(column)
         types.append(type)
-        value = F.col(f"c{i}")
         if type is None:
-            columns.append(value)
+            columns.append(F.col(f"c{i}"))
         elif source == "string" and type.kind != "text":
-            columns.append(checked_cast(value, type, token=token, column=i).alias(f"c{i}"))
+            columns.append(checked_cast(f"c{i}", type, token=token, position=i).alias(f"c{i}"))
         else:
-            columns.append(checked_conversion(value, source, type, token=token, column=i).alias(f"c{i}"))
+            columns.append(checked_conversion(f"c{i}", source, type, token=token, position=i).alias(f"c{i}"))
     try:
         typed = plain.select(*columns).toDF(*names)
         typed.schema  # noqa: B018  Connect analyses only when it is asked for something

@@ -1,0 +1,121 @@
+"""`holdfast demo`: the bundled orders held to the bundled rules, as a user would do it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from holdfast.errors import OutputError
+from holdfast.report.text import summary_view
+
+if TYPE_CHECKING:
+    from holdfast.spark.check import CheckResult
+
+DATA, RULES, KEY = "orders.csv", "rules.yaml", "order_id"
+
+
+def demo_command(
+    folder: Annotated[
+        Path | None, typer.Option("--dir", metavar="DIR", help="Where the demo's files go. Default: a new folder.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Show what Holdfast does, on data that ships with it. Done is done: exit code 0, violations or not."""
+    run_demo(Console(), folder=folder, progress=Console(stderr=True, quiet=quiet)).close()
+
+
+def run_demo(console_out: Console, *, folder: Path | None = None, progress: Console | None = None) -> CheckResult:
+    """What the check of the demo's orders found, after it was shown on `console_out`.
+
+    The files go into `folder`, or into a new temporary one, and stay there for the reader to play with. Starts Spark
+    only when no session runs. `progress` is told what is being done.
+    """
+    check_again = f"holdfast check {DATA} {RULES} --key {KEY}"
+    said = progress or Console(stderr=True, quiet=True)
+    place = copy_demo(folder)
+    _say(console_out, f"A month of {_order_count():,} customer orders, some of them wrong, and ten rules for them.")
+    _say(console_out, f"Both files are in {place}. This is what you would type there:")
+    _command(console_out, check_again)
+
+    with _step(said, "starting Spark and checking"):
+        from holdfast.jobs import check
+
+        # Whole rows are not asked for here: the demo splits nothing.
+        result = check(place / DATA, place / RULES, key=KEY)
+    with _step(said, "looking at what was found"):
+        view = summary_view(result.detailed)
+    console_out.print(view)
+
+    _say(console_out, f"\nWhat each rule says stands in {RULES}; change it and see. Go on with:")
+    _command(
+        console_out,
+        f"cd {quote(str(place))}",
+        f"{check_again} --format json",
+        f"{check_again} --violations found",
+        f"{check_again} --quarantine split",
+    )
+    _say(console_out, "json: the counts, for a program. found: every violating pair, row and group, as Parquet.")
+    _say(console_out, "split: clean rows and suspect rows apart, the suspect ones with the rules they break.")
+    return result
+
+
+def copy_demo(folder: Path | None = None) -> Path:
+    """The folder that now holds the demo's data and rules; a new temporary one when none is named.
+
+    OutputError where it cannot be written, or where another file of the same name would be lost.
+    """
+    place = Path(tempfile.mkdtemp(prefix="holdfast-demo-")) if folder is None else folder
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        for name in (DATA, RULES):
+            content = bundled(name)
+            target = place / name
+            if target.exists() and (not target.is_file() or target.read_bytes() != content):
+                raise OutputError(
+                    f"{os.fspath(place)!r} has another {name}, which the demo does not overwrite.",
+                    hint="name a new folder with --dir, or leave --dir out.",
+                )
+            target.write_bytes(content)
+    except OSError as problem:
+        if isinstance(problem, OutputError):
+            raise
+        raise OutputError(f"cannot write the demo to {os.fspath(place)!r}: {problem.strerror or problem}.") from problem
+    return place
+
+
+def bundled(name: str) -> bytes:
+    """The file of the demo, as it ships with the package."""
+    return resources.files("holdfast.demo").joinpath(name).read_bytes()
+
+
+def _order_count() -> int:
+    return bundled(DATA).count(b"\n") - 1
+
+
+def _say(console: Console, text: str) -> None:
+    # Whole paths and whole sentences: a terminal may wrap them, but nothing is cut or coloured.
+    console.print(Text(text), soft_wrap=True)
+
+
+def _command(console: Console, *lines: str) -> None:
+    _say(console, "\n" + "\n".join(f"  $ {line}" for line in lines) + "\n")
+
+
+@contextlib.contextmanager
+def _step(progress: Console, what: str) -> Iterator[None]:
+    if progress.is_terminal and not progress.quiet:
+        with progress.status(what, spinner="dots"):
+            yield
+    else:
+        progress.print(f"holdfast: {what} …", highlight=False, markup=False, soft_wrap=True)
+        yield

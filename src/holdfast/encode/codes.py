@@ -1,0 +1,132 @@
+"""Arrow columns to 64-bit integers that compare as the values do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A column as integers: order and equality of values are those of codes. Codes of nulls mean nothing."""
+
+    codes: NDArray[np.int64]
+    valid: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def shared_codes(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
+    """Codes for columns of one type that are compared with each other: equal values have equal codes in all of them.
+
+    NaN equals NaN and is greatest, -0.0 equals 0.0; text is ordered by its UTF-8 bytes. Numbers, dates and times cost
+    one pass; text, wide decimals and structs cost a sort of the distinct values.
+    """
+    whole = pa.chunked_array([chunk for column in columns for chunk in column.chunks], type=columns[0].type)
+    array = whole.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):  # several chunks remain only where one would be too large
+        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
+    codes = _codes(array)
+    valid = np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False), np.bool_)
+    ends = np.cumsum([len(column) for column in columns])
+    return [Coded(codes[e - len(c) : e], valid[e - len(c) : e]) for c, e in zip(columns, ends, strict=True)]
+
+
+def _codes(array: pa.Array) -> NDArray[np.int64]:
+    kind = array.type
+    if pa.types.is_null(kind):
+        return np.zeros(len(array), np.int64)
+    if pa.types.is_floating(kind):
+        return _float_codes(_filled(array).to_numpy(zero_copy_only=False).astype(np.float64))
+    if pa.types.is_decimal(kind):
+        return _decimal_codes(array)
+    if pa.types.is_struct(kind):
+        return _ranks([_codes(array.field(i)) for i in range(kind.num_fields)])
+    if pa.types.is_boolean(kind):
+        return _codes(array.cast(pa.int8()))
+    if pa.types.is_integer(kind):
+        return np.asarray(_filled(array).to_numpy(zero_copy_only=False), np.int64)
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return np.asarray(_filled(array.view(pa.int32())).to_numpy(zero_copy_only=False), np.int64)
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        return np.asarray(_filled(array.view(pa.int64())).to_numpy(zero_copy_only=False), np.int64)
+    return _dictionary_codes(array)
+
+
+def _filled(array: pa.Array) -> pa.Array:
+    return array if array.null_count == 0 else pc.fill_null(array, pa.scalar(0, array.type))
+
+
+def _float_codes(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    # The bits of a float order like integers once negative ones are turned round; one zero, one NaN, above all.
+    values = values + 0.0
+    values[np.isnan(values)] = np.nan
+    bits = values.view(np.int64)
+    return np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
+
+
+def _decimal_codes(array: pa.Array) -> NDArray[np.int64]:
+    if pa.types.is_decimal256(array.type):
+        words = 4
+    else:
+        words = 2
+        if array.type.bit_width != 128:
+            array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    buffer = array.buffers()[1]
+    if buffer is None or len(array) == 0:
+        return np.zeros(len(array), np.int64)
+    parts = np.frombuffer(buffer, np.int64, count=(array.offset + len(array)) * words).reshape(-1, words)
+    parts = parts[array.offset :]
+    if array.type.precision <= 18:
+        return parts[:, 0].copy()
+    # Two's complement, low word first: the top word is signed, the others are not.
+    signed = [parts[:, words - 1]] + [parts[:, i] ^ np.int64(-(2**63)) for i in range(words - 2, -1, -1)]
+    return _ranks(signed)
+
+
+def _dictionary_codes(array: pa.Array) -> NDArray[np.int64]:
+    encoded = array.dictionary_encode()
+    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    places = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
+    return ranks[places] if len(ranks) else np.zeros(len(array), np.int64)
+
+
+def _ranks(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Dense ranks of rows ordered by the first part, then the second, and so on."""
+    n = len(parts[0])
+    order = np.lexsort(tuple(reversed(parts)))
+    steps = np.zeros(n, np.bool_)
+    for part in parts:
+        ordered = part[order]
+        steps[1:] |= ordered[1:] != ordered[:-1]
+    ranks = np.empty(n, np.int64)
+    ranks[order] = np.cumsum(steps)
+    return ranks
+
+
+def dense_ids(parts: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
+    """Ids from 0 that are equal exactly where all parts are; without parts, all 0."""
+    ids = np.zeros(size, np.int64)
+    for at, part in enumerate(parts):
+        compact = compacted(part)
+        # Both are at most a few times the number of rows, so their product fits 64 bits.
+        ids = compact if at == 0 else compacted(ids * (np.int64(compact.max(initial=0)) + 1) + compact)
+    return ids
+
+
+def compacted(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The codes as ranks 0, 1, 2, ... of the distinct ones; codes in a narrow range are only shifted."""
+    if len(codes) == 0:
+        return codes
+    low, high = int(codes.min()), int(codes.max())
+    if high - low <= 4 * len(codes) + 1024:
+        return codes - np.int64(low)
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)

@@ -1,0 +1,91 @@
+"""The pairs themselves, up to a limit; the twin of pair_counts, which says how many there are."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from holdfast.kernels.pair_counts import Ints
+
+_SMALL, _LARGE = 64, 4096
+
+
+def list_pairs(
+    left_group: Ints,
+    right_group: Ints,
+    a: Ints,
+    b: Ints,
+    *,
+    unequal: tuple[Ints, Ints],
+    wanted: NDArray[np.bool_],
+    order: Ints | None,
+    limit: int,
+) -> tuple[Ints, Ints]:
+    """At most `limit` pairs (i, j), i other than j, of left rows that are `wanted`.
+
+    As in `count_pairs`, and for every line of `unequal` the two values differ. With `order`, only pairs whose left row
+    comes first in it: each pair of a symmetric rule once. Cost: a sort, then for each wanted row the rows that pass the
+    first inequality, in leaps over those that cannot pass the second.
+    """
+    lefts = np.flatnonzero((left_group >= 0) & wanted)
+    rights = np.flatnonzero(right_group >= 0)
+    if limit <= 0 or len(lefts) == 0 or len(rights) == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    if len(a):
+        rights = rights[np.lexsort((b[0][rights], right_group[rights]))]
+    else:
+        rights = rights[np.argsort(right_group[rights], kind="stable")]
+    ids = right_group[rights]
+    starts = np.searchsorted(ids, left_group[lefts], side="left")
+    ends = np.searchsorted(ids, left_group[lefts], side="right")
+    second = b[1][rights] if len(a) > 1 else np.empty(0, np.int64)
+    rank = order if order is not None else np.empty(0, np.int64)
+    return _list(lefts, rights, starts, ends, a, b, second, unequal[0], unequal[1], rank, limit)  # type: ignore[no-any-return]
+
+
+@njit(cache=True)
+def _tops(values, width):  # type: ignore[no-untyped-def]
+    tops = np.empty((len(values) + width - 1) // width, np.int64)
+    for block in range(len(tops)):
+        tops[block] = values[block * width : (block + 1) * width].max()
+    return tops
+
+
+@njit(cache=True)
+def _list(lefts, rights, starts, ends, a, b, second, left_unequal, right_unequal, rank, limit):  # type: ignore[no-untyped-def]
+    small, large = _tops(second, _SMALL), _tops(second, _LARGE)
+    found_left, found_right = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
+    for at in range(len(lefts)):
+        i = lefts[at]
+        q, end = starts[at], ends[at]
+        if len(a) > 0:
+            low, high = q, end
+            while low < high:  # the first right row with a greater value
+                mid = (low + high) // 2
+                if b[0, rights[mid]] <= a[0, i]:
+                    low = mid + 1
+                else:
+                    high = mid
+            q = low
+        while q < end:
+            if len(second) > 0:
+                if q % _LARGE == 0 and q + _LARGE <= end and large[q // _LARGE] <= a[1, i]:
+                    q += _LARGE
+                    continue
+                if q % _SMALL == 0 and q + _SMALL <= end and small[q // _SMALL] <= a[1, i]:
+                    q += _SMALL
+                    continue
+            j = rights[q]
+            q += 1
+            fits = i != j and (len(rank) == 0 or rank[i] < rank[j])
+            for k in range(1, len(a)):
+                fits = fits and a[k, i] < b[k, j]
+            for k in range(len(left_unequal)):
+                fits = fits and left_unequal[k, i] != right_unequal[k, j]
+            if fits:
+                found_left.append(i)
+                found_right.append(j)
+                if len(found_left) == limit:
+                    return np.array(found_left), np.array(found_right)
+    return np.array(found_left, np.int64), np.array(found_right, np.int64)

@@ -1,0 +1,144 @@
+"""Rules checked by Spark SQL alone: groups, joins and filters over the scanned rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from holdfast.detect.outcome import Summary
+from holdfast.detect.plan import Plan
+from holdfast.encode.expression import text_literal
+from holdfast.kernels.cover import greedy_cover
+
+
+class SqlEngine:
+    """The plan's SQL steps, run on `rows`. `which` are the positions of the rules it is responsible for."""
+
+    def __init__(
+        self, spark: SparkSession, rows: DataFrame, plan: Plan, which: Sequence[int], limit: int | None
+    ) -> None:
+        self._spark, self._rows, self._plan, self._limit = spark, rows, plan, limit
+        self.which = tuple(which)
+        self._to_cover: list[int] = []
+
+    @cached_property
+    def summaries(self) -> dict[int, Summary]:
+        """The summary of every rule, from one job, and one more where suspects are a cover of pairs."""
+        if not self.which:
+            return {}
+        parts = [f"SELECT {i} AS i, * FROM ({self._plan.steps[i].summary})" for i in self.which]
+        found = {row["i"]: row for row in self._sql(" UNION ALL ".join(parts)).collect()}
+        listable = [i for i, row in found.items() if row["pairs"] and self._may_list(row["pairs"])]
+        self._to_cover = [i for i in listable if found[i]["suspects"] is None]
+        covered = {}
+        if self._to_cover:
+            counted = self._covers.groupBy("i").agg(F.count("*").alias("n")).collect()
+            covered = {row["i"]: row["n"] for row in counted}
+        result = {}
+        for i, row in found.items():
+            suspects = row["suspects"]
+            if suspects is None:
+                suspects = covered.get(i) if row["pairs"] else row["rows"]
+            result[i] = Summary(row["pairs"], row["rows"], suspects, row["groups"], row["left"], row["right"])
+        return result
+
+    def _may_list(self, pairs: int) -> bool:
+        return self._limit is None or pairs <= self._limit
+
+    def pairs(self, which: Sequence[int]) -> DataFrame | None:
+        """(rule, left, right), at most `limit` of each rule."""
+        limit = "" if self._limit is None else f" LIMIT {self._limit}"
+        return self._union(
+            [
+                f"SELECT {self._name(i)} AS rule, * FROM ({self._plan.steps[i].pairs}{limit})"
+                for i in self._mine(which)
+                if self._plan.steps[i].pairs is not None
+            ]
+        )
+
+    def rows(self, which: Sequence[int]) -> DataFrame | None:
+        """(rule, key, conflicts) of every violating row."""
+        return self._union(
+            [f"SELECT {self._name(i)} AS rule, * FROM ({self._plan.steps[i].conflicts})" for i in self._mine(which)]
+        )
+
+    def suspects(self, which: Sequence[int]) -> DataFrame | None:
+        """(rule, key) of the rows that would have to go; all violating rows where those are unknown."""
+        parts, covered = [], []
+        for i in self._mine(which):
+            step, found = self._plan.steps[i], self.summaries[i]
+            if step.suspects is not None:
+                parts.append(f"SELECT {self._name(i)} AS rule, key FROM ({step.suspects})")
+            elif not found.pairs or found.suspects is None:
+                parts.append(f"SELECT {self._name(i)} AS rule, key FROM ({step.conflicts})")
+            else:
+                covered.append((i, step.rule.name))
+        frame = self._union(parts)
+        if covered:
+            names = self._spark.createDataFrame(covered, "i int, rule string")
+            cover = self._covers.join(F.broadcast(names), "i").select("rule", "key")
+            frame = cover if frame is None else frame.union(cover)
+        return frame
+
+    def close(self) -> None:
+        if "_covers" in self.__dict__:
+            self._covers.unpersist()
+
+    def _mine(self, which: Sequence[int]) -> list[int]:
+        return [i for i in which if i in self.which]
+
+    def _name(self, i: int) -> str:
+        return text_literal(self._plan.steps[i].rule.name)
+
+    def _sql(self, text: str) -> DataFrame:
+        return self._spark.sql(text, rows=self._rows)
+
+    def _union(self, parts: Sequence[str]) -> DataFrame | None:
+        return self._sql("\nUNION ALL\n".join(parts)) if parts else None
+
+    @cached_property
+    def _covers(self) -> DataFrame:
+        """(i, key): per rule, a greedy cover of its pairs, with the rows it breaks alone; persisted, it is small."""
+        steps = self._plan.steps
+        parts = [f"SELECT {i} AS i, * FROM ({steps[i].pairs})" for i in self._to_cover]
+        pairs = self._sql("\nUNION ALL\n".join(parts)).persist()
+        try:
+            ids = self._spark.sql(
+                "SELECT i, key, row_number() OVER (PARTITION BY i ORDER BY key) - 1 AS id FROM (\n"
+                "  SELECT DISTINCT i, explode(array(`left`, `right`)) AS key FROM {pairs})",
+                pairs=pairs,
+            )
+            ends = self._spark.sql(
+                "SELECT p.i, CAST(a.id AS BIGINT) AS a, CAST(b.id AS BIGINT) AS b FROM {pairs} p\n"
+                "JOIN {ids} a ON p.i = a.i AND p.`left` = a.key JOIN {ids} b ON p.i = b.i AND p.`right` = b.key",
+                pairs=pairs,
+                ids=ids,
+            )
+            taken = ends.repartition("i").mapInArrow(_cover_batches, "i int, id bigint")
+            covers = taken.join(ids, ["i", "id"]).select("i", "key")
+            alone = [f"SELECT {i} AS i, k AS key FROM ({steps[i].one_row})" for i in self._to_cover if steps[i].one_row]
+            if alone:
+                covers = covers.union(self._sql("\nUNION ALL\n".join(alone))).distinct()
+            covers = covers.persist()
+            covers.count()
+            return covers
+        finally:
+            pairs.unpersist()
+
+
+def _cover_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    arrived = list(batches)
+    if not arrived:
+        return
+    whole = pa.Table.from_batches(arrived)
+    rule, left, right = (whole.column(name).to_numpy() for name in ("i", "a", "b"))
+    for i in np.unique(rule):
+        mine = rule == i
+        size = int(max(left[mine].max(), right[mine].max())) + 1
+        ids = greedy_cover(left[mine].astype(np.int64), right[mine].astype(np.int64), size)
+        yield pa.RecordBatch.from_arrays([pa.array(np.full(len(ids), i, np.int32)), pa.array(ids)], names=["i", "id"])
