@@ -15,7 +15,7 @@ from holdfast.rules.constraint import denial
 from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Key, Pattern
 from holdfast.rules.predicate import Column, Constant, Membership, NullTest, Predicate, comparison
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE
-from holdfast.rules.rule import Rule, RuleSet, allowance, parse_rule, with_unique_names
+from holdfast.rules.rule import Rule, RuleSet, allowance, parse_rule
 
 NAMES = ("a", "zip code", 'q"t', "d.ot", "b`t", "Ünï", "A", "not")
 WIDE = 2**53
@@ -178,7 +178,7 @@ def rule_sets(draw: st.DrawFn, table: RandomTable, *, size: int = 4) -> RandomRu
             rule = replace(rule, allow=allowance(draw(st.sampled_from(["1", "2", "20%", "50%"]))))
         made.append(rule)
     nulls = draw(st.sampled_from(["sql", "equal"]))
-    return RandomRules(RuleSet(with_unique_names(made), ("id",), nulls), conditions)  # type: ignore[arg-type]
+    return RandomRules(RuleSet(tuple(made), ("id",), nulls), conditions)  # type: ignore[arg-type]
 
 
 def rule_texts() -> st.SearchStrategy[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import sys
@@ -17,8 +18,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 
+from holdfast.demo.run import demo_command
 from holdfast.errors import HoldfastError, OptionError, OutputError
 from holdfast.jobs import DEFAULT_LIMIT
+from holdfast.report.progress import Progress
 from holdfast.rules.rule import Severity
 
 if TYPE_CHECKING:
@@ -52,13 +55,19 @@ class NullsMode(StrEnum):
     equal = "equal"
 
 
-@app.callback()
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
-) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         print(f"holdfast {metadata.version('holdfast')}")
         raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    del version  # its callback has done what there is to do
 
 
 _CHECK_EXAMPLES = """
@@ -140,7 +149,7 @@ def check(
     """Detect every violation of a set of rules, and count them exactly."""
     with _told(verbose):
         if output is not None:
-            _require_writable_file(output)
+            _require_writable_file(output, data, rules)
         most = _limit(limit)
         reading = {
             "types": _assignments(types, "--types"),
@@ -157,7 +166,7 @@ def check(
             "conf": _assignments(conf, "--conf"),
             **reading,
         }
-        progress = _Progress(quiet)
+        progress = Progress(quiet=quiet)
         if explain:
             from holdfast.jobs import plan_check
 
@@ -178,7 +187,7 @@ def check(
 
 
 def _checked(
-    progress: _Progress,
+    progress: Progress,
     data: str,
     rules: str,
     asked: dict[str, Any],
@@ -215,7 +224,7 @@ VIOLATION_FOLDERS = ("pairs", "rows", "groups")
 QUARANTINE_FOLDERS = ("clean", "quarantined")
 
 
-def _write_folders(progress: _Progress, result: CheckResult, violations: str | None, quarantine: str | None) -> None:
+def _write_folders(progress: Progress, result: CheckResult, violations: str | None, quarantine: str | None) -> None:
     from holdfast.spark.outputs import write_folders
 
     if violations is not None:
@@ -229,35 +238,22 @@ def _write_folders(progress: _Progress, result: CheckResult, violations: str | N
 
 
 def _print_summary(result: CheckResult, output: Path | None) -> None:
-    from holdfast.report.text import summary_text, summary_view
+    from holdfast.report.text import print_summary, summary_text
 
-    if output is not None:
-        _emit(summary_text(result.detailed) + "\n", output)
+    if output is None:
+        print_summary(result.detailed, Console())
     else:
-        console = Console(soft_wrap=False) if sys.stdout.isatty() else Console(width=140)
-        console.print(summary_view(result.detailed))
+        _emit(summary_text(result.detailed) + "\n", output)
+
+
+@app.command("demo")
+@functools.wraps(demo_command)
+def demo(**options: Any) -> None:
+    with _told(False):
+        demo_command(**options)
 
 
 # What every command needs ---------------------------------------------------------------------------------------
-
-
-class _Progress:
-    """What is being done, on standard error: a spinner on a terminal, plain lines elsewhere, nothing when quiet."""
-
-    def __init__(self, quiet: bool) -> None:
-        self._quiet = quiet
-        self._console = Console(stderr=True)
-
-    @contextlib.contextmanager
-    def step(self, what: str) -> Iterator[None]:
-        if self._quiet:
-            yield
-        elif self._console.is_terminal:
-            with self._console.status(what, spinner="dots"):
-                yield
-        else:
-            self._console.print(f"holdfast: {what} …", highlight=False, markup=False, soft_wrap=True)
-            yield
 
 
 @contextlib.contextmanager
@@ -320,7 +316,11 @@ def _outside_brackets(text: str) -> list[str]:
     return pieces
 
 
-def _require_writable_file(path: Path) -> None:
+def _require_writable_file(path: Path, *inputs: str) -> None:
+    if any(path.exists() and os.path.exists(given) and os.path.samefile(path, given) for given in inputs):
+        raise OutputError(
+            f"--output {str(path)!r} is an input of this command, and would be lost.", hint="name another file."
+        )
     if path.is_dir():
         raise OutputError(f"--output {str(path)!r} is a folder.", hint="name a file.")
     if not path.absolute().parent.is_dir():

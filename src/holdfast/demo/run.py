@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from shlex import quote
@@ -16,7 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 from holdfast.errors import OutputError
-from holdfast.report.text import summary_view
+from holdfast.report.progress import Progress
+from holdfast.report.text import print_summary
 
 if TYPE_CHECKING:
     from holdfast.spark.check import CheckResult
@@ -31,30 +30,30 @@ def demo_command(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Show what Holdfast does, on data that ships with it. Done is done: exit code 0, violations or not."""
-    run_demo(Console(), folder=folder, progress=Console(stderr=True, quiet=quiet)).close()
+    run_demo(Console(), folder=folder, progress=Progress(quiet=quiet)).close()
 
 
-def run_demo(console_out: Console, *, folder: Path | None = None, progress: Console | None = None) -> CheckResult:
+def run_demo(console_out: Console, *, folder: Path | None = None, progress: Progress | None = None) -> CheckResult:
     """What the check of the demo's orders found, after it was shown on `console_out`.
 
     The files go into `folder`, or into a new temporary one, and stay there for the reader to play with. Starts Spark
     only when no session runs. `progress` is told what is being done.
     """
     check_again = f"holdfast check {DATA} {RULES} --key {KEY}"
-    said = progress or Console(stderr=True, quiet=True)
+    said = progress or Progress(quiet=True)
     place = copy_demo(folder)
     _say(console_out, f"A month of {_order_count():,} customer orders, some of them wrong, and ten rules for them.")
     _say(console_out, f"Both files are in {place}. This is what you would type there:")
     _command(console_out, check_again)
 
-    with _step(said, "starting Spark and checking"):
+    with said.step("starting Spark and checking"):
         from holdfast.jobs import check
 
         # Whole rows are not asked for here: the demo splits nothing.
         result = check(place / DATA, place / RULES, key=KEY)
-    with _step(said, "looking at what was found"):
-        view = summary_view(result.detailed)
-    console_out.print(view)
+    with said.step("looking at what was found"):
+        detailed = result.detailed
+    print_summary(detailed, console_out)
 
     _say(console_out, f"\nWhat each rule says stands in {RULES}; change it and see. Go on with:")
     _command(
@@ -109,13 +108,3 @@ def _say(console: Console, text: str) -> None:
 
 def _command(console: Console, *lines: str) -> None:
     _say(console, "\n" + "\n".join(f"  $ {line}" for line in lines) + "\n")
-
-
-@contextlib.contextmanager
-def _step(progress: Console, what: str) -> Iterator[None]:
-    if progress.is_terminal and not progress.quiet:
-        with progress.status(what, spinner="dots"):
-            yield
-    else:
-        progress.print(f"holdfast: {what} …", highlight=False, markup=False, soft_wrap=True)
-        yield

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from holdfast.encode.column_type import VOID, ColumnType
 from holdfast.encode.expression import Encoder
-from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
+from holdfast.errors import OptionError, TypeMismatchError, UnknownColumnError, closest_hint
 from holdfast.rules.predicate import Column, Predicate, quoted_name
 from holdfast.rules.rule import Rule, RuleSet
 
@@ -25,7 +25,10 @@ class Schema:
 
 def require_columns(rules: RuleSet, key: Iterable[str], schema: Schema) -> None:
     """UnknownColumnError, with the nearest name as a hint, when a rule or the key names what is not there."""
-    for name in key:
+    names = list(key)
+    for name in names:
+        if names.count(name) > 1:
+            raise OptionError(f"the key names {name!r} twice.", hint="name each column once.")
         if name not in schema.types:
             raise UnknownColumnError(
                 f"the key names {name!r}, but the table {schema.table} has no such column.",

@@ -5,7 +5,7 @@ A part is the whole table, or rows such that no violating pair leaves it. Nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -82,6 +82,14 @@ def pairs_of(program: Program, part: Part, *, limit: int) -> tuple[Ints, Ints]:
             return _Pairs(program, part).pairs(limit)
 
 
+def _one_pair(pairs: Callable[..., tuple[Ints, Ints]], worst: int) -> tuple[int, int]:
+    """A pair with the row in most pairs, where it is left in one; any pair otherwise."""
+    left, right = pairs(1, worst)
+    if len(left) == 0:
+        left, right = pairs(1)
+    return int(left[0]), int(right[0])
+
+
 def _with_alone(found: Finding, broken: Bools, part: Part) -> Finding:
     suspects = None if found.suspects is None else np.union1d(found.suspects, np.flatnonzero(broken))
     witness = found.witness or _first(broken, part)
@@ -127,9 +135,8 @@ class _Pairs:
         suspects: Ints | None = np.empty(0, np.int64)
         witness = None
         if pairs:
-            listed = self.pairs(pairs if pairs <= limit else 1)
-            witness = (int(listed[0][0]), int(listed[1][0]))
-            suspects = _cover(*listed, self.part.order) if pairs <= limit else None
+            witness = _one_pair(self.pairs, int(np.argmax(conflicts)))
+            suspects = _cover(*self.pairs(pairs), self.part.order) if pairs <= limit else None
         return Finding(pairs, conflicts, conflicts > 0, suspects, None, witness)
 
     @cached_property
@@ -144,15 +151,16 @@ class _Pairs:
                 as_right += sign * right
         return as_left, as_right
 
-    def pairs(self, limit: int) -> tuple[Ints, Ints]:
-        wanted = self._counts[0] > 0
+    def pairs(self, limit: int, of: int | None = None) -> tuple[Ints, Ints]:
+        """At most `limit` pairs; with `of`, only such with this left row, or of a symmetric rule with this row."""
+        wanted = self._counts[0] > 0 if of is None else np.arange(self.part.size) == of
         lefts, rights = [], []
         order = self.part.order
         for denial in self.program.denials:
             shape = _shape(denial, self.part)
             if shape is None:
                 continue
-            once = order if denial.symmetric and self.program.symmetric else None
+            once = order if denial.symmetric and self.program.symmetric and of is None else None
             left, right = list_pairs(
                 shape.left_group,
                 shape.right_group,
@@ -418,8 +426,7 @@ class _Groups:
         groups = self._group_count(hot) if self.program.right else None
         suspects, witness = self._suspects(hot, side), None
         if pairs:
-            left, right = self.pairs(1)
-            witness = (int(left[0]), int(right[0]))
+            witness = _one_pair(self.pairs, int(np.argmax(conflicts)))
         return Finding(pairs, conflicts, conflicts > 0, suspects, groups, witness)
 
     def _group_count(self, hot: Ints) -> int:
@@ -441,34 +448,40 @@ class _Groups:
         kept[side[order[starts]]] = True
         return rows[~kept[side]]
 
-    def pairs(self, limit: int) -> tuple[Ints, Ints]:
+    def pairs(self, limit: int, of: int | None = None) -> tuple[Ints, Ints]:
+        """At most `limit` pairs; with `of`, only such with this row."""
         hot, _, _ = self._conflicts
         rows = self._rows[hot]
         group = np.full(self.part.size, -1, np.int64)
         group[rows] = self._x[hot]
         none = np.empty((0, self.part.size), np.int64)
-        wanted = group >= 0
         if self.part.nulls == "sql" and len(self.program.right) > 1:
-            return self._pairs_by_column(group, limit)
+            return self._pairs_by_column(group, limit, of)
         if self.program.right:
             whole = np.zeros(self.part.size, np.int64)
             whole[rows] = self._ids(self.program.right, rows)
             unequal = (whole[None, :], whole[None, :])
         else:
             unequal = (none, none)
-        return list_pairs(group, group, none, none, unequal=unequal, wanted=wanted, order=self.part.order, limit=limit)
+        return self._listed(group, unequal, limit, of)
 
-    def _pairs_by_column(self, group: Ints, limit: int) -> tuple[Ints, Ints]:
-        """Pairs that differ on one right-hand column or another, where nulls differ from nothing; each once."""
+    def _listed(self, group: Ints, unequal: tuple[Ints, Ints], limit: int, of: int | None) -> tuple[Ints, Ints]:
         none = np.empty((0, self.part.size), np.int64)
+        order = self.part.order
+        wanted = group >= 0 if of is None else np.arange(self.part.size) == of
+        once = order if of is None else None
+        left, right = list_pairs(group, group, none, none, unequal=unequal, wanted=wanted, order=once, limit=limit)
+        turned = order[left] > order[right]
+        return np.where(turned, right, left), np.where(turned, left, right)
+
+    def _pairs_by_column(self, group: Ints, limit: int, of: int | None) -> tuple[Ints, Ints]:
+        """Pairs that differ on one right-hand column or another, where nulls differ from nothing; each once."""
         found: list[Ints] = []
         for number in self.program.right:
             form = self.part.forms[number]
             ids = np.where(form.valid, group, -1)
             values = form.codes[None, :]
-            left, right = list_pairs(
-                ids, ids, none, none, unequal=(values, values), wanted=ids >= 0, order=self.part.order, limit=UNLIMITED
-            )
+            left, right = self._listed(ids, (values, values), UNLIMITED, of)
             found.append(left * np.int64(self.part.size) + right)
         once_each = np.unique(np.concatenate(found))[:limit]
         return once_each // self.part.size, once_each % self.part.size

@@ -28,14 +28,24 @@ def shared_codes(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
     NaN equals NaN and is greatest, -0.0 equals 0.0; text is ordered by its UTF-8 bytes. Numbers, dates and times cost
     one pass; text, wide decimals and structs cost a sort of the distinct values.
     """
-    whole = pa.chunked_array([chunk for column in columns for chunk in column.chunks], type=columns[0].type)
-    array = whole.combine_chunks()
-    if isinstance(array, pa.ChunkedArray):  # several chunks remain only where one would be too large
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
-    codes = _codes(array)
-    valid = np.asarray(pc.is_valid(array).to_numpy(zero_copy_only=False), np.bool_)
+    chunks = [chunk for column in columns for chunk in column.chunks]
+    codes = _joint_codes(chunks, columns[0].type)
     ends = np.cumsum([len(column) for column in columns])
-    return [Coded(codes[e - len(c) : e], valid[e - len(c) : e]) for c, e in zip(columns, ends, strict=True)]
+    return [
+        Coded(codes[end - len(column) : end], np.asarray(column.is_valid().to_numpy(), np.bool_))
+        for column, end in zip(columns, ends, strict=True)
+    ]
+
+
+def _joint_codes(chunks: Sequence[pa.Array], kind: pa.DataType) -> NDArray[np.int64]:
+    """The codes of all chunks, one after the other."""
+    if not chunks:
+        return np.zeros(0, np.int64)
+    if pa.types.is_struct(kind):
+        # Field by field: structs of one meaning may differ in which fields are declared nullable.
+        fields = range(kind.num_fields)
+        return _ranks([_joint_codes([chunk.field(i) for chunk in chunks], kind.field(i).type) for i in fields])
+    return _codes(pa.concat_arrays(chunks))
 
 
 def _codes(array: pa.Array) -> NDArray[np.int64]:
@@ -46,8 +56,6 @@ def _codes(array: pa.Array) -> NDArray[np.int64]:
         return _float_codes(_filled(array).to_numpy(zero_copy_only=False).astype(np.float64))
     if pa.types.is_decimal(kind):
         return _decimal_codes(array)
-    if pa.types.is_struct(kind):
-        return _ranks([_codes(array.field(i)) for i in range(kind.num_fields)])
     if pa.types.is_boolean(kind):
         return _codes(array.cast(pa.int8()))
     if pa.types.is_integer(kind):

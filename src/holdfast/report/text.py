@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -11,57 +12,65 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.detect.outcome import CheckOutcome, RuleOutcome, Witness
-from holdfast.report.words import closing, counts, number, value_text, verdict
+from holdfast.report.words import closing, counts, expectation, number, rule_text, value_text, verdict
 
 _STYLES = {"holds": "green", "allowed": "green", "warning": "yellow", "violated": "bold red"}
 _MARKS = {"holds": "✓", "allowed": "✓", "warning": "!", "violated": "✗"}
 
 
-def summary_text(outcome: CheckOutcome, *, width: int = 120, color: bool = False) -> str:
-    """The outcome as `holdfast check` prints it, as one string."""
+WIDE = 110  # from here on a line has room for the rule's text
+TEXT_WIDTH = 120
+
+
+def print_summary(outcome: CheckOutcome, console: Console) -> None:
+    """Prints the outcome: in colour and to the width of a terminal, as plain lines anywhere else."""
+    if console.is_terminal:
+        console.print(summary_view(outcome, width=console.width))
+    else:
+        width = console.width if "COLUMNS" in os.environ else TEXT_WIDTH
+        console.file.write(summary_text(outcome, width=width) + "\n")
+
+
+def summary_text(outcome: CheckOutcome, *, width: int = TEXT_WIDTH) -> str:
+    """The outcome as `holdfast check` prints it, as one string without colours and trailing blanks."""
     target = io.StringIO()
-    console = Console(file=target, width=width, force_terminal=color, color_system="standard" if color else None)
-    console.print(summary_view(outcome))
-    return target.getvalue().rstrip("\n")
+    Console(file=target, width=width, color_system=None).print(summary_view(outcome, width=width))
+    return "\n".join(line.rstrip() for line in target.getvalue().rstrip().splitlines())
 
 
-def summary_view(outcome: CheckOutcome) -> RenderableType:
+def summary_view(outcome: CheckOutcome, *, width: int) -> RenderableType:
     """The outcome as something rich prints: the rules with their verdicts, then each violated one with a witness."""
-    title = Text.assemble(
-        (outcome.table, "bold"),
-        f"  {number(outcome.rows, 'row')}, {number(len(outcome.rules), 'rule')}, {outcome.seconds:.1f} s",
-    )
-    parts: list[RenderableType] = [title, *_notes(outcome), Text(), _overview(outcome)]
-    for found in outcome.rules:
-        if found.violating_rows:
-            parts += [Text(), *_details(found, outcome)]
+    size = f"{number(outcome.rows, 'row')}, {number(len(outcome.rules), 'rule')}, {outcome.seconds:.1f} s"
+    notes = [Text(f"note: {note}", style="yellow") for note in outcome.notes]
+    parts: list[RenderableType] = [Text.assemble((outcome.table, "bold"), f"  {size}"), *notes, Text()]
+    parts.append(_overview(outcome, with_text=width >= WIDE))
+    violated = [found for found in outcome.rules if not found.holds]
+    for found in violated:
+        parts += [Text(), *_details(found, outcome)]
     parts += [Text(), Text(closing(outcome), style="bold" if outcome.holds else "bold red")]
+    if any(found.suspect_rows for found in violated):
+        parts.append(Text("suspects: rows that would have to go for the rule to hold", style="dim"))
     return Group(*parts)
 
 
-def _notes(outcome: CheckOutcome) -> list[RenderableType]:
-    return [Text(f"note: {note}", style="yellow") for note in outcome.notes]
-
-
-def _overview(outcome: CheckOutcome) -> Table:
+def _overview(outcome: CheckOutcome, *, with_text: bool) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for _ in range(2):
+    for _ in range(4):
         table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_column(justify="left")
+    if with_text:
+        table.add_column(overflow="fold")
     for found in outcome.rules:
         word = verdict(found)
         tally = counts(found)
         if word == "allowed":
             tally += f" (allowed: {found.rule.allow_pairs or found.rule.allow})"
-        table.add_row(
+        cells = [
             Text(f"{_MARKS[word]} {word}", style=_STYLES[word]),
             Text(found.rule.name, style="bold"),
             Text(found.rule.kind, style="dim"),
-            Text(str(found.rule)),
             Text(tally),
-        )
+        ]
+        table.add_row(*cells, *([Text(rule_text(found.rule))] if with_text else []))
     return table
 
 
@@ -70,12 +79,17 @@ def _details(found: RuleOutcome, outcome: CheckOutcome) -> list[RenderableType]:
     head = Text.assemble((f"{_MARKS[word]} {found.rule.name}", _STYLES[word]))
     if found.rule.description:
         head.append(f"  {found.rule.description}", style="italic")
-    parts: list[RenderableType] = [head]
+    parts: list[RenderableType] = [head, Text(f"  {rule_text(found.rule)}", style="dim")]
     if found.witness is not None:
-        parts.append(Padding(_witness(found.witness, outcome), (0, 0, 0, 2)))
-    if found.worst and found.worst[0].conflicts > 1:
-        worst = ", ".join(f"{value_text(row.key)} ({number(row.conflicts, 'pair')})" for row in found.worst)
-        parts.append(Text(f"  worst rows: {worst}"))
+        parts.append(Padding(_witness(found.witness, found, outcome), (0, 0, 0, 2)))
+        wanted = expectation(found)
+        if wanted is not None:
+            parts.append(Text(f"  expected: {wanted}"))
+    # Rows far below the worst are mostly the others in its pairs.
+    worst = [row for row in found.worst if 2 * row.conflicts >= found.worst[0].conflicts]
+    if worst and worst[0].conflicts > 1:
+        listed = ", ".join(f"{value_text(row.key)} ({number(row.conflicts, 'pair')})" for row in worst)
+        parts.append(Text(f"  {'worst row' if len(worst) == 1 else 'worst rows'}: {listed}"))
     elif found.violating_pairs is None and len(found.worst) > 1:
         more = " …" if found.violating_rows > len(found.worst) else ""
         parts.append(Text(f"  rows: {', '.join(value_text(row.key) for row in found.worst)}{more}"))
@@ -84,15 +98,19 @@ def _details(found: RuleOutcome, outcome: CheckOutcome) -> list[RenderableType]:
     return parts
 
 
-def _witness(witness: Witness, outcome: CheckOutcome) -> Table:
+def _witness(witness: Witness, found: RuleOutcome, outcome: CheckOutcome) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    # Which row is t and which is s matters where the rule does not treat them alike.
+    named = witness.right is not None and found.rule.kind in ("order", "dc")
+    if named:
+        table.add_column("")
     key = outcome.key_label
     table.add_column(", ".join(key) if isinstance(key, list) else key, style="dim")
     shown = [name for name in witness.shown if (name,) != outcome.key]
     for name in shown:
-        table.add_column(name, header_style="bold" if name in witness.marked else "")
-    for row_key, values in ((witness.left_key, witness.left), (witness.right_key, witness.right)):
+        table.add_column(Text(name), header_style="bold" if name in witness.marked else "")
+    for row, row_key, values in (("t", witness.left_key, witness.left), ("s", witness.right_key, witness.right)):
         if values is not None:
             cells = [Text(value_text(values[n]), style="red bold" if n in witness.marked else "") for n in shown]
-            table.add_row(Text(value_text(row_key)), *cells)
+            table.add_row(*([row] if named else []), Text(value_text(row_key)), *cells)
     return table

@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 from holdfast.detect.outcome import CheckOutcome, RuleOutcome
+from holdfast.rules.dependency import CFD
+from holdfast.rules.rule import Rule
 
 MAX_VALUE = 40
 
@@ -41,6 +43,31 @@ def number(n: int, word: str) -> str:
     ('1 row', '1,200 rows')
     """
     return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
+
+
+def rule_text(rule: Rule) -> str:
+    """The rule with its condition, as a person reads it."""
+    text = str(rule)
+    if isinstance(rule.body, CFD) and not rule.body.inline:
+        text += f" ({number(len(rule.body.patterns), 'pattern')})"
+    return text if rule.where is None else f"{text} where {rule.where}"
+
+
+def expectation(found: RuleOutcome) -> str | None:
+    """What the broken pattern of a conditional dependency wanted of the witness, where a row alone breaks it."""
+    body, witness = found.rule.body, found.witness
+    if not isinstance(body, CFD) or witness is None or witness.right is not None:
+        return None
+    for pattern in body.patterns:
+        given = [(n, v) for n, v in zip(body.left, pattern.left, strict=True) if v is not None]
+        wanted = [(n, v) for n, v in zip(body.right, pattern.right, strict=True) if v is not None]
+        fits = all(str(witness.left[name]) == str(value.value) for name, value in given)
+        broken = [(n, v) for n, v in wanted if str(witness.left[n]) != str(v.value)]
+        if fits and broken:
+            told = ", ".join(f"{name} = {value_text(value.value)}" for name, value in broken)
+            reason = ", ".join(f"{name} = {value_text(value.value)}" for name, value in given)
+            return f"{told} where {reason}" if given else told
+    return None
 
 
 def value_text(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -73,7 +74,9 @@ class DenialConstraint:
         >>> dc("not(t.A <= s.A)").implies(dc("not(t.A < s.A and t.B = s.B)"))
         True
         """
-        return _allows_at_least(self, other) or _allows_at_least(self.mirrored(), other)
+        # Also of one row: what no t may be, no s may be.
+        mirror = DenialConstraint(tuple(predicate.mirrored() for predicate in self.predicates))
+        return _allows_at_least(self, other) or _allows_at_least(mirror, other)
 
 
 def denial(predicates: Iterable[Predicate]) -> DenialConstraint:
@@ -234,11 +237,27 @@ def _constant_order(facts: list[Comparison]) -> list[Comparison]:
             by_kind[fact.right.kind].append(fact.right)
     for kind, constants in by_kind.items():
         if kind in ("number", "date", "text"):
-            ordered = sorted(constants, key=_order_key)
-            known += [_fact(low, LT, high) for low, high in pairwise(ordered)]
+            ordered = sorted(filter(_keeps_its_value, constants), key=_order_key)
+            known += [_fact(low, LT, high) for low, high in pairwise(ordered) if not _may_be_one(low, high)]
         else:
             known += [_fact(a, NE, b) for i, a in enumerate(constants) for b in constants[i + 1 :] if kind != "raw"]
     return known
+
+
+def _keeps_its_value(constant: Constant) -> bool:
+    """Whether the constant means the same against every column: text that reads as a date may not."""
+    if constant.kind != "text":
+        return True
+    try:
+        dt.datetime.fromisoformat(str(constant.value).strip())
+    except ValueError:
+        return True
+    return False
+
+
+def _may_be_one(low: Constant, high: Constant) -> bool:
+    # Two numbers may be one and the same double.
+    return low.kind == "number" and float(str(low.value)) == float(str(high.value))
 
 
 def _order_key(constant: Constant) -> Any:

@@ -130,9 +130,10 @@ class CFD:
         return tuple(dict.fromkeys(self.left + self.right))
 
     def normal_form(self) -> tuple[CFD | FD, ...]:
-        """Rules with one pattern and constants or variables alone on the right, that together say the same.
+        """Rules with one pattern each and constants or variables alone on the right, that together say the same.
 
-        A constant right side does not depend on the left columns that are free, so they are left out of it.
+        A constant right side does not depend on the left columns that are free, so they are left out of it. (In a
+        tableau `_` matches no null under sql; there the parts say more where such a column is null.)
         """
         parts: dict[CFD | FD, None] = {}
         for pattern in self.patterns:

@@ -25,6 +25,7 @@ from holdfast.rules.predicate import (
     Predicate,
     Row,
     comparison,
+    quoted_name,
 )
 from holdfast.rules.relation import mask_of
 
@@ -130,8 +131,9 @@ class _Reader:
     def body(self, tree: Tree[Token]) -> Body:
         match tree.data:
             case "key":
-                names = [self._name(child) for child in tree.children if isinstance(child, Tree)]
-                return Key(tuple(names))
+                names = [child for child in tree.children if isinstance(child, Tree)]
+                self._refuse_repeats(names)
+                return Key(tuple(map(self._name, names)))
             case "dependency":
                 left, _, right = tree.children
                 return self._dependency(_tree(left), _tree(right))
@@ -149,6 +151,8 @@ class _Reader:
                 return Denial(denial([self._call(call) for call in calls]))
 
     def _dependency(self, left: Tree[Token], right: Tree[Token]) -> Body:
+        for side in (left, right):
+            self._refuse_repeats([_tree(_tree(item).children[0]) for item in side.children])
         sides = [[self._item(_tree(item)) for item in side.children] for side in (left, right)]
         (left_names, left_values), (right_names, right_values) = (
             (tuple(name for name, _ in side), tuple(value for _, value in side)) for side in sides
@@ -156,6 +160,14 @@ class _Reader:
         if not any((*left_values, *right_values)):
             return FD(left_names, right_names)
         return CFD(left_names, right_names, (Pattern(left_values, right_values),), inline=True)
+
+    def _refuse_repeats(self, names: list[Tree[Token]]) -> None:
+        seen: set[str] = set()
+        for tree in names:
+            name = self._name(tree)
+            if name in seen:
+                self._fail(tree, f"column {quoted_name(name)} is named twice on one side of the rule")
+            seen.add(name)
 
     def _item(self, item: Tree[Token]) -> tuple[str, Constant | None]:
         name = self._name(_tree(item.children[0]))
@@ -208,13 +220,12 @@ class _Reader:
             if row not in ("t", "s", "t0", "t1", "t2"):
                 self._fail(token, f"there is no row {row!r}", hint="the two rows are called t and s.")
             self._rows.setdefault(row, len(self._rows))
-        if set(self._rows) not in ({"t"}, {"s"}, {"t", "s"}) and not (
-            set(self._rows) <= {"t1", "t2"} or set(self._rows) <= {"t0", "t1"}
-        ):
-            raise RuleSyntaxError(
-                f"rule {self._text.strip()!r} calls its rows {', '.join(self._rows)}.",
-                hint="a rule speaks of two rows at most; call them t and s.",
-            )
+            if not any(set(self._rows) <= names for names in ({"t", "s"}, {"t1", "t2"}, {"t0", "t1"})):
+                self._fail(
+                    token,
+                    f"the rule calls its rows {', '.join(self._rows)}",
+                    hint="a rule speaks of two rows at most; call them t and s.",
+                )
 
     def _row(self, row: str) -> Row:
         if row in ("t", "s"):
@@ -293,7 +304,7 @@ def _pointed(text: str, position: int) -> str:
 def _syntax_error(text: str, problem: UnexpectedInput) -> RuleSyntaxError:
     if isinstance(problem, UnexpectedCharacters):
         position = problem.pos_in_stream or 0
-        expected: Iterable[str] = problem.allowed or ()
+        expected: Iterable[str] = _accepted_after(text[:position])
     elif isinstance(problem, UnexpectedToken) and problem.token.type != "$END":
         position, expected = problem.token.start_pos or 0, problem.accepts or problem.expected
     else:
@@ -303,6 +314,16 @@ def _syntax_error(text: str, problem: UnexpectedInput) -> RuleSyntaxError:
     wanted = _START if not text[:position].strip() else _listed(expected)
     message = f"expected {wanted}, found {found}.\n\n{_pointed(text, position)}"
     return RuleSyntaxError(message, hint=_syntax_hint(text, position))
+
+
+def _accepted_after(text: str) -> Iterable[str]:
+    # Where no token fits at all, the lexer knows only what tokens there are; the parser knows which may come.
+    reader = _parser().parse_interactive(text)
+    try:
+        list(reader.exhaust_lexer())
+    except UnexpectedInput:
+        return ()
+    return set(reader.accepts())  # type: ignore[no-untyped-call]
 
 
 def _found(text: str, position: int) -> str:
@@ -331,6 +352,10 @@ def _syntax_hint(text: str, position: int) -> str | None:
         return "columns are written t.A and s.A, text in single quotes."
     if re.match(r"->|→", rest) and re.match(r"\s*(not|if)\b", text, re.IGNORECASE):
         return "the arrow is for dependencies such as A -> B; use 'then' in an implication."
-    if re.match(r"[-.$#@/]", rest) and re.search(r"\w$", before):
+    if re.match(r"->|→", rest) and re.search(r"->|→", before):
+        return "a dependency has one arrow; write two rules."
+    if rest.startswith(".") and re.search(r"(^|\W)[ts]\d?$", before):
+        return "a key or a dependency names columns without a row, as in A -> B."
+    if re.match(r"[-.$#@/]", rest) and re.search(r"[^\W\d]\w*$", before):
         return "a name with other characters than letters, digits and _ stands in double quotes."
     return None

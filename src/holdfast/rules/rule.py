@@ -118,18 +118,18 @@ def parse_rule(text: str, *, name: str | None = None) -> Rule:
 
 def rule_set(rules: Iterable[str | Rule], *, key: Sequence[str] = (), nulls: Nulls = "sql") -> RuleSet:
     """The rules as a set; names made from columns get a number where they would clash."""
-    made = [parse_rule(rule) if isinstance(rule, str) else rule for rule in rules]
-    return RuleSet(with_unique_names(made), tuple(key), nulls)
+    given = list(rules)
+    made = [parse_rule(rule) if isinstance(rule, str) else rule for rule in given]
+    return RuleSet(with_unique_names(made, [isinstance(rule, str) for rule in given]), tuple(key), nulls)
 
 
-def with_unique_names(rules: Sequence[Rule], fixed: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """The rules, with -2, -3, ... after names that are taken; names in `fixed` are left as they are."""
-    kept = set(fixed)
-    taken = set(kept)
+def with_unique_names(rules: Sequence[Rule], made: Sequence[bool]) -> tuple[Rule, ...]:
+    """The rules, with -2, -3, ... after names that were made and are taken; names that were given stay."""
+    taken = {rule.name for rule, ours in zip(rules, made, strict=True) if not ours}
     result = []
-    for rule in rules:
+    for rule, ours in zip(rules, made, strict=True):
         name, n = rule.name, 1
-        while name in taken and rule.name not in kept:
+        while ours and name in taken:
             n += 1
             name = f"{rule.name}-{n}"
         taken.add(name)

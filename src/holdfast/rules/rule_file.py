@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +16,9 @@ from holdfast.rules.dependency import CFD, FD, Body, Pattern
 from holdfast.rules.parse import parse_body
 from holdfast.rules.predicate import Constant, quoted_name
 from holdfast.rules.rule import Allowance, Rule, RuleSet, allowance, readable_name, rule_set, with_unique_names
+
+_SETTINGS = 'lines such as rule: "A -> B"'
+_COLUMNS = "a value for each of its columns, as in {CC: 44, city: EDI}"
 
 
 class _Entry(BaseModel):
@@ -139,19 +143,23 @@ def _composed(text: str, origin: str) -> yaml.Node:
     return root
 
 
-def _plain(node: yaml.Node, origin: str) -> Any:
+def _plain(node: yaml.Node, origin: str, above: tuple[int, ...] = ()) -> Any:
     """The node as dicts, lists and text. Everything is text: YAML would read 0131 as 89 and NO as false."""
+    if id(node) in above:
+        raise RuleFileError(f"{origin}, line {node.start_mark.line + 1}: this entry contains itself.")
+    inside = (*above, id(node))
     if isinstance(node, yaml.MappingNode):
         result: dict[str, Any] = {}
         for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.value in result:
-                raise RuleFileError(
-                    f"{origin}, line {key.start_mark.line + 1}: {getattr(key, 'value', 'a name')!r} stands twice."
-                )
-            result[key.value] = _plain(value, origin)
+            place = f"{origin}, line {key.start_mark.line + 1}"
+            if not isinstance(key, yaml.ScalarNode):
+                raise RuleFileError(f"{place}: a setting's name is plain text.")
+            if key.value in result:
+                raise RuleFileError(f"{place}: {key.value!r} stands twice.")
+            result[key.value] = _plain(value, origin, inside)
         return result
     if isinstance(node, yaml.SequenceNode):
-        return [_plain(value, origin) for value in node.value]
+        return [_plain(value, origin, inside) for value in node.value]
     assert isinstance(node, yaml.ScalarNode), "YAML has three kinds of nodes"
     # An option left empty, as in `where:`, is not given.
     return None if node.value == "" and node.style is None else str(node.value)
@@ -159,7 +167,8 @@ def _plain(node: yaml.Node, origin: str) -> Any:
 
 def _told(problem: ValidationError, root: yaml.Node, origin: str) -> RuleFileError:
     """The first problem pydantic found, in the words of the file."""
-    first = problem.errors()[0]
+    # A misspelt setting says more than the one that is missing for it.
+    first = min(problem.errors(), key=lambda error: error["type"] != "extra_forbidden")
     location = tuple(part for part in first["loc"] if part != "[key]")
     line = _line(root, location)
     where = f"{origin}, line {line}"
@@ -178,11 +187,18 @@ def _told(problem: ValidationError, root: yaml.Node, origin: str) -> RuleFileErr
         case "literal_error":
             allowed = first["ctx"]["expected"].replace("'", "")
             return RuleFileError(f"{where}: {field} is {first['input']!r}.", hint=f"it may be {allowed}.")
-        case "dict_type" | "model_type" | "model_attributes_type" | "list_type" | "string_type":
-            wanted = {"list_type": "a list", "string_type": "text"}.get(first["type"], "name: value lines")
+        case "dict_type" | "model_type" | "model_attributes_type":
+            if field == "patterns" or len(location) > 2:
+                return RuleFileError(f"{where}: a pattern is {_COLUMNS}.")
+            state = "is empty" if first["input"] is None else "is not a rule"
+            return RuleFileError(f"{where}: this entry {state}.", hint=f"a rule is its text, or {_SETTINGS}.")
+        case "list_type" | "string_type":
+            wanted = "a list" if first["type"] == "list_type" else "text"
             if first["input"] is None:
                 return RuleFileError(f"{where}: {_field(location)} is empty.", hint=f"{wanted} is expected there.")
             return RuleFileError(f"{where}: {_field(location)} should be {wanted}.")
+        case "too_short" | "string_too_short":
+            return RuleFileError(f"{where}: {_field(location)} is empty.", hint="fill it in, or leave it out.")
         case _:
             return RuleFileError(f"{where}: {_field(location)}: {first['msg']}.")
 
@@ -232,30 +248,38 @@ def _rule_set(content: _File, root: yaml.Node, origin: str) -> RuleSet:
     made: list[Rule] = []
     given: dict[str, int] = {}
     for i, entry in enumerate(content.rules):
-        line = _line(root, ("rules", i, "rule"))
-        label = f"{origin}, line {line}, rule {entry.name or i + 1!r}"
-        try:
-            body = _with_patterns(parse_body(entry.rule), entry.patterns)
-            rule = Rule(
-                name=entry.name or readable_name(body),
-                body=body,
-                severity=entry.severity,
-                allow=allowance(entry.allow),
-                allow_pairs=None if entry.allow_pairs is None else allowance(entry.allow_pairs),
-                where=entry.where,
-                description=entry.description,
-            )
-        except HoldfastError as problem:
-            raise RuleFileError(f"{label}: {problem.message}", hint=problem.hint) from problem
+        with _placed(root, origin, entry, i, "rule"):
+            body = parse_body(entry.rule)
+        with _placed(root, origin, entry, i, "patterns"):
+            body = _with_patterns(body, entry.patterns)
+        with _placed(root, origin, entry, i, "allow"):
+            allow = allowance(entry.allow)
+        with _placed(root, origin, entry, i, "allow_pairs"):
+            allow_pairs = None if entry.allow_pairs is None else allowance(entry.allow_pairs)
         if entry.name is not None:
-            if entry.name in given:
-                raise RuleFileError(
-                    f"{label}: the name {entry.name!r} is taken by the rule in line {given[entry.name]}.",
-                    hint="rule names are unique.",
-                )
+            line = _line(root, ("rules", i, "name"))
+            with _placed(root, origin, entry, i, "name"):
+                if entry.name in given:
+                    raise RuleFileError(
+                        f"the name {entry.name!r} is taken by the rule in line {given[entry.name]}.",
+                        hint="rule names are unique.",
+                    )
             given[entry.name] = line
-        made.append(rule)
-    return RuleSet(with_unique_names(made, given), tuple(content.key), content.nulls, origin)
+        name = entry.name or readable_name(body)
+        made.append(Rule(name, body, entry.severity, allow, allow_pairs, entry.where, entry.description))
+    rules = with_unique_names(made, [entry.name is None for entry in content.rules])
+    return RuleSet(rules, tuple(content.key), content.nulls, origin)
+
+
+@contextmanager
+def _placed(root: yaml.Node, origin: str, entry: _Entry, i: int, setting: str) -> Iterator[None]:
+    """Says of an error in which file, line and rule it is."""
+    try:
+        yield
+    except HoldfastError as problem:
+        line = _line(root, ("rules", i, setting))
+        told = f"{origin}, line {line}, rule {entry.name or i + 1!r}: {problem.message}"
+        raise RuleFileError(told, hint=problem.hint) from problem
 
 
 def _with_patterns(body: Body, patterns: list[dict[str, str]] | None) -> Body:

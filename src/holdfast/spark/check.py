@@ -31,7 +31,7 @@ from holdfast.rules.rule import RuleSet
 from holdfast.spark.explain_failure import explain_failure
 from holdfast.spark.kernel_engine import WORST_ROWS, KernelEngine
 from holdfast.spark.rows import entirely_null, keyed, numbered, schema_of, select_rows
-from holdfast.spark.sql_engine import SqlEngine
+from holdfast.spark.sql_engine import SqlEngine, unfit_workers
 from holdfast.spark.table import Table
 
 # Up to here one task with kernels is quicker than the shuffles that several would need.
@@ -76,16 +76,16 @@ def run_check(
         if DIGITS_FUNCTION in plan.functions:
             spark.udf.register(DIGITS_FUNCTION, F.udf(_digits, BinaryType(), useArrow=True))
         scan = Scan.of(spark, table, plan, all_columns)
-        problem = scan.key_problem(None)
+        problem, engines = scan.key_problem(None), []
         if problem is None:
-            engines = _engines(scan, plan, limit, engine)
+            engines = _engines(scan, plan, limit, engine, notes)
             problem = scan.key_problem(engines)
         if problem is not None:
             scan.close()
             notes.append(f"{problem}; rows are named by _row instead")
             plan = replace(plan, key=())
             scan = Scan.of(spark, table, plan, all_columns)
-            engines = _engines(scan, plan, limit, engine)
+            engines = _engines(scan, plan, limit, engine, notes)
         found = {i: summary for one in engines for i, summary in one.summaries.items()}
     summaries = [found[i] for i in range(len(plan.steps))]
     outcome = CheckOutcome(
@@ -101,10 +101,21 @@ def run_check(
     return CheckResult(scan, plan, outcome, engines, summaries)
 
 
-def _engines(scan: Scan, plan: Plan, limit: int | None, engine: EngineName) -> list[Engine]:
+def _engines(scan: Scan, plan: Plan, limit: int | None, engine: EngineName, notes: list[str]) -> list[Engine]:
+    """The engines that together check all rules, their summaries known."""
     everything = range(len(plan.steps))
     if engine == "kernel" or (engine == "auto" and scan.count <= ONE_TASK_ROWS):
-        return [KernelEngine(scan.spark, scan.rows, plan, everything, limit)]
+        kernels = KernelEngine(scan.spark, scan.rows, plan, everything, limit)
+        try:
+            kernels.summaries  # noqa: B018 (runs now, to see whether it can)
+            return [kernels]
+        except PySparkException as problem:
+            reason = unfit_workers(problem)
+            if reason is None or engine == "kernel":
+                raise
+            told = f"Spark's Python workers cannot run kernels ({reason}): checked by Spark SQL alone, which is slower"
+            if told not in notes:
+                notes.append(told)
     return [SqlEngine(scan.spark, scan.rows, plan, everything, limit)]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -119,7 +121,7 @@ class SqlEngine:
                 pairs=pairs,
                 ids=ids,
             )
-            taken = ends.repartition("i").mapInArrow(_cover_batches, "i int, id bigint")
+            taken = self._taken(ends)
             covers = taken.join(ids, ["i", "id"]).select("i", "key")
             alone = [f"SELECT {i} AS i, k AS key FROM ({steps[i].one_row})" for i in self._to_cover if steps[i].one_row]
             if alone:
@@ -129,6 +131,31 @@ class SqlEngine:
             return covers
         finally:
             pairs.unpersist()
+
+    def _taken(self, ends: DataFrame) -> DataFrame:
+        """(i, id) of the covers, one task per rule; here in the driver where no worker can, as pairs are limited."""
+        taken = ends.repartition("i").mapInArrow(_cover_batches, "i int, id bigint")
+        try:
+            kept = taken.persist()
+            kept.count()
+            return kept
+        except PySparkException as problem:
+            if unfit_workers(problem) is None:
+                raise
+            found = _cover_batches(iter(ends.toArrow().to_batches()))
+            lines = [line for batch in found for line in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
+            return self._spark.createDataFrame(lines, "i int, id bigint")
+
+
+def unfit_workers(problem: Exception) -> str | None:
+    """Why the workers' Python cannot run ours, when that is why Spark failed: another Python, or no holdfast there."""
+    text = str(problem)
+    missing = re.search(r"No module named '[\w.]+'", text)
+    if missing:
+        return missing.group()
+    if "PYTHON_VERSION_MISMATCH" in text:
+        return "another version of Python"
+    return "there is none" if "Cannot run program" in text else None
 
 
 def _cover_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

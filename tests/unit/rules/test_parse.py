@@ -384,7 +384,6 @@ def test_two_ways_of_calling_rows_do_not_mix(text: str) -> None:
     assert "call them t and s" in (caught.value.hint or "")
 
 
-@pytest.mark.xfail(strict=True, reason="the message has no caret line; the design says every parse error points")
 @pytest.mark.parametrize(
     ("text", "before"), [("A, A -> B", "A, "), ("unique(A, A)", "unique(A, "), ("not(t.A = t1.A)", "not(t.A = ")]
 )
@@ -394,7 +393,6 @@ def test_a_column_or_row_that_should_not_be_there_is_pointed_at(text: str, befor
     assert caught.value.message.endswith(f"  {text}\n  {' ' * len(before)}^")
 
 
-@pytest.mark.xfail(strict=True, reason="after a name the error lists every token of any context, such as 'then'")
 @pytest.mark.parametrize(
     ("text", "senseless"),
     [("not(t.A = s.A | t.B = s.B)", "'then'"), ("zip-code -> city", "'is null'"), ("unique(A; B)", "'->'")],
@@ -405,7 +403,6 @@ def test_only_what_can_stand_there_is_said_to_be_expected(text: str, senseless: 
     assert senseless not in caught.value.message
 
 
-@pytest.mark.xfail(strict=True, reason="the hint tells to quote the name, which does not help")
 @pytest.mark.parametrize("text", ["t.A -> t.B", "unique(t.A)"])
 def test_a_row_before_a_column_of_a_dependency_is_explained(text: str) -> None:
     with pytest.raises(RuleSyntaxError) as caught:

@@ -1,0 +1,98 @@
+"""check on Spark Connect gives what it gives on a classic session."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from holdfast import check
+
+ROWS = "id,zip,city,salary,rate,tax\n" + "\n".join(
+    f"{i},{8000 + i % 5},{'Zürich' if i % 7 else 'Zurich'},{(i * 37) % 50},{(i * 11) % 13},{i / 4}" for i in range(40)
+)
+RULES = [
+    "unique(zip, salary)",
+    "zip -> city",
+    "zip = 8001 -> city = 'Zürich'",
+    "not(t.zip = s.zip and t.salary > s.salary and t.rate < s.rate)",
+    "not(t.salary >= t.tax and t.rate > 5)",
+    "not(t.salary = s.tax and t.zip != s.zip)",
+]
+SCRIPT = """
+import json, sys
+from pyspark.sql import SparkSession
+from holdfast import check
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+path, rules, engines = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
+from holdfast.spark.check import plan_check, run_check
+from holdfast.spark.sources import read_table
+from holdfast.rules.rule import rule_set
+said = []
+for engine in engines:
+    table = read_table(spark, path)
+    with run_check(spark, table, plan_check(table, rule_set(rules), ("id",)), limit=None, engine=engine) as result:
+        counts = [sorted(map(str, f.collect())) for f in (result.pairs, result.rows, result.groups, result.suspects)]
+        clean, bad = result.split()
+        said.append([result.to_dict()["rules"], counts, clean.count(), bad.count(), result.summary().splitlines()[2:]])
+keyless = check(path, rules)
+said.append([keyless.to_dict()["rules"], keyless.to_dict()["key"]])
+print(json.dumps(said))
+"""
+
+
+NO_HOLDFAST = """
+import json, sys
+from pyspark.sql import SparkSession
+from holdfast import check
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+with check(sys.argv[1], json.loads(sys.argv[2]), key="id") as result:
+    print(json.dumps([result.to_dict()["rules"], list(result.outcome.notes)]))
+"""
+
+
+def run(script: str, *arguments: str, python: str, folder: Path) -> list[object]:
+    env = {**os.environ, "PYSPARK_PYTHON": python}
+    command = [sys.executable, "-c", script, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder, env=env)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect's extras are not installed")
+def test_check_on_connect_equals_check_on_a_classic_session(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    asked = (str(path), json.dumps(RULES), '["kernel", "sql"]')
+    kernel, sql, keyless = run(SCRIPT, *asked, python=sys.executable, folder=tmp_path)
+
+    with check(str(path), RULES, key="id", limit=None) as result:
+        frames = (result.pairs, result.rows, result.groups, result.suspects)
+        here = [result.to_dict()["rules"], [sorted(map(str, frame.collect())) for frame in frames]]
+        clean, bad = result.split()
+        sizes = [clean.count(), bad.count()]
+        text = result.summary().splitlines()[2:]
+    assert any(not rule["holds"] for rule in here[0])
+    assert kernel == [*json.loads(json.dumps(here)), *sizes, text]
+    assert sql[:4] == [*json.loads(json.dumps(here)), *sizes]
+    assert keyless[1] == "_row"
+    assert [rule["violating_pairs"] for rule in keyless[0]] == [rule["violating_pairs"] for rule in here[0]]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect's extras are not installed")
+def test_workers_without_holdfast_are_told_and_the_check_goes_on_in_sql(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    bare = tmp_path / "python"
+    bare.write_text(f"#!/bin/sh\nexec '{sys.executable}' -S \"$@\"\n")
+    bare.chmod(0o755)
+    rules, notes = run(NO_HOLDFAST, str(path), json.dumps(RULES), python=str(bare), folder=tmp_path)
+    with check(str(path), RULES, key="id") as result:
+        assert rules == result.to_dict()["rules"]
+    assert any("cannot run kernels (No module named" in str(note) for note in notes)  # type: ignore[attr-defined]
