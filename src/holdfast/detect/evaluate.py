@@ -28,14 +28,24 @@ UNLIMITED = 2**62
 
 
 @dataclass(frozen=True)
+class Roles:
+    """Which rows of a part may be left rows and which right rows; `twin` where the same row plays both parts there."""
+
+    left: Bools
+    right: Bools
+    twin: Bools
+
+
+@dataclass(frozen=True)
 class Part:
-    """Rows as arrays: coded forms, flags, and the order of their keys."""
+    """Rows as arrays: coded forms, flags, and the order of their keys. Without `roles` every row plays both parts."""
 
     size: int
     forms: Sequence[Coded]
     flags: Sequence[Bools]
     order: Ints
     nulls: Nulls
+    roles: Roles | None = None
 
     def flag(self, number: int | None) -> Bools:
         return np.ones(self.size, np.bool_) if number is None else self.flags[number]
@@ -69,6 +79,11 @@ def evaluate(program: Program, part: Part, *, limit: int) -> Finding:
         case PairProgram():
             found = _Pairs(program, part).finding(limit)
     return found if program.alone is None else _with_alone(found, part.flags[program.alone], part)
+
+
+def pair_counts(program: PairProgram, part: Part) -> tuple[Ints, Ints]:
+    """Ordered violating pairs per row, as left row and as right row."""
+    return _Pairs(program, part).counts
 
 
 def pairs_of(program: Program, part: Part, *, limit: int) -> tuple[Ints, Ints]:
@@ -120,6 +135,7 @@ class _Shape:
     a: Ints
     b: Ints
     unequal: tuple[Ints, Ints]
+    with_itself: Bools
 
 
 @dataclass(frozen=True)
@@ -128,7 +144,7 @@ class _Pairs:
     part: Part
 
     def finding(self, limit: int) -> Finding:
-        as_left, as_right = self._counts
+        as_left, as_right = self.counts
         total = int(as_left.sum())
         pairs = total // 2 if self.program.symmetric else total
         conflicts = as_left if self.program.symmetric else as_left + as_right
@@ -140,7 +156,7 @@ class _Pairs:
         return Finding(pairs, conflicts, conflicts > 0, suspects, None, witness)
 
     @cached_property
-    def _counts(self) -> tuple[Ints, Ints]:
+    def counts(self) -> tuple[Ints, Ints]:
         """Ordered violating pairs per row, as left and as right row; pairs of several denials once."""
         as_left, as_right = np.zeros(self.part.size, np.int64), np.zeros(self.part.size, np.int64)
         for size in range(1, len(self.program.denials) + 1):
@@ -153,14 +169,14 @@ class _Pairs:
 
     def pairs(self, limit: int, of: int | None = None) -> tuple[Ints, Ints]:
         """At most `limit` pairs; with `of`, only such with this left row, or of a symmetric rule with this row."""
-        wanted = self._counts[0] > 0 if of is None else np.arange(self.part.size) == of
+        wanted = self.counts[0] > 0 if of is None else np.arange(self.part.size) == of
         lefts, rights = [], []
         order = self.part.order
         for denial in self.program.denials:
             shape = _shape(denial, self.part)
             if shape is None:
                 continue
-            once = order if denial.symmetric and self.program.symmetric and of is None else None
+            once = denial.symmetric and self.program.symmetric and of is None
             left, right = list_pairs(
                 shape.left_group,
                 shape.right_group,
@@ -168,7 +184,8 @@ class _Pairs:
                 shape.b,
                 unequal=shape.unequal,
                 wanted=wanted,
-                order=once,
+                order=order,
+                once=once,
                 limit=limit if len(self.program.denials) == 1 else UNLIMITED,
             )
             lefts.append(left)
@@ -190,7 +207,7 @@ def _count_denials(denials: Sequence[PairDenial], part: Part) -> tuple[Ints, Int
     if shape is None:
         return zero, zero.copy()
     as_left, as_right = zero, zero.copy()
-    left_unequal, right_unequal = shape.unequal
+    left_unequal = shape.unequal[0]
     # p != q holds as often as anything, less as often as p = q.
     for size in range(len(left_unequal) + 1):
         for chosen in combinations(range(len(left_unequal)), size):
@@ -198,12 +215,10 @@ def _count_denials(denials: Sequence[PairDenial], part: Part) -> tuple[Ints, Int
             left, right = count_pairs(left_group, right_group, shape.a, shape.b)
             as_left += left if size % 2 == 0 else -left
             as_right += right if size % 2 == 0 else -right
-    itself = (shape.left_group >= 0) & (shape.left_group == shape.right_group)
-    for k in range(len(shape.a)):
-        itself &= shape.a[k] < shape.b[k]
-    for k in range(len(left_unequal)):
-        itself &= left_unequal[k] != right_unequal[k]
-    return as_left - itself, as_right - itself
+    if part.roles is None:
+        return as_left - shape.with_itself, as_right - shape.with_itself
+    twins = shape.with_itself & part.roles.twin
+    return as_left - (twins & part.roles.left), as_right - (twins & part.roles.right)
 
 
 def _refined(shape: _Shape, chosen: Sequence[int]) -> tuple[Ints, Ints]:
@@ -253,12 +268,20 @@ def _shape_of_all(denials: Sequence[PairDenial], part: Part) -> _Shape | None:
         left_ids, right_ids = _joint_ids(lefts, rights)
     else:
         left_ids = right_ids = np.zeros(part.size, np.int64)
+    with_itself = left_fit & right_fit & (left_ids == right_ids)
+    for x, y in zip(a, b, strict=True):
+        with_itself &= x < y
+    for x, y in zip(*unequal, strict=True):
+        with_itself &= x != y
+    if part.roles is not None:
+        left_fit, right_fit = left_fit & part.roles.left, right_fit & part.roles.right
     return _Shape(
         np.where(left_fit, left_ids, -1),
         np.where(right_fit, right_ids, -1),
         _lines(a, part.size),
         _lines(b, part.size),
         (_lines(unequal[0], part.size), _lines(unequal[1], part.size)),
+        with_itself,
     )
 
 
@@ -469,8 +492,10 @@ class _Groups:
         none = np.empty((0, self.part.size), np.int64)
         order = self.part.order
         wanted = group >= 0 if of is None else np.arange(self.part.size) == of
-        once = order if of is None else None
-        left, right = list_pairs(group, group, none, none, unequal=unequal, wanted=wanted, order=once, limit=limit)
+        once = of is None
+        left, right = list_pairs(
+            group, group, none, none, unequal=unequal, wanted=wanted, order=order, once=once, limit=limit
+        )
         turned = order[left] > order[right]
         return np.where(turned, right, left), np.where(turned, left, right)
 

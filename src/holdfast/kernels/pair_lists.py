@@ -19,14 +19,15 @@ def list_pairs(
     *,
     unequal: tuple[Ints, Ints],
     wanted: NDArray[np.bool_],
-    order: Ints | None,
+    order: Ints,
+    once: bool,
     limit: int,
 ) -> tuple[Ints, Ints]:
-    """At most `limit` pairs (i, j), i other than j, of left rows that are `wanted`.
+    """At most `limit` pairs (i, j) of left rows that are `wanted`.
 
-    As in `count_pairs`, and for every line of `unequal` the two values differ. With `order`, only pairs whose left row
-    comes first in it: each pair of a symmetric rule once. Cost: a sort, then for each wanted row the rows that pass the
-    first inequality, in leaps over those that cannot pass the second.
+    As in `count_pairs`, and for every line of `unequal` the two values differ. `order` tells rows apart: a row is not
+    paired with another of the same place in it. With `once`, only pairs whose left row comes first in it. Cost: a sort,
+    then for each wanted row those that pass the first inequality, in leaps over those that cannot pass the second.
     """
     lefts = np.flatnonzero((left_group >= 0) & wanted)
     rights = np.flatnonzero(right_group >= 0)
@@ -40,8 +41,7 @@ def list_pairs(
     starts = np.searchsorted(ids, left_group[lefts], side="left")
     ends = np.searchsorted(ids, left_group[lefts], side="right")
     second = b[1][rights] if len(a) > 1 else np.empty(0, np.int64)
-    rank = order if order is not None else np.empty(0, np.int64)
-    return _list(lefts, rights, starts, ends, a, b, second, unequal[0], unequal[1], rank, limit)  # type: ignore[no-any-return]
+    return _list(lefts, rights, starts, ends, a, b, second, unequal[0], unequal[1], order, once, limit)  # type: ignore[no-any-return]
 
 
 @njit(cache=True)
@@ -53,7 +53,7 @@ def _tops(values, width):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _list(lefts, rights, starts, ends, a, b, second, left_unequal, right_unequal, rank, limit):  # type: ignore[no-untyped-def]
+def _list(lefts, rights, starts, ends, a, b, second, left_unequal, right_unequal, order, once, limit):  # type: ignore[no-untyped-def]
     small, large = _tops(second, _SMALL), _tops(second, _LARGE)
     found_left, found_right = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
     for at in range(len(lefts)):
@@ -78,7 +78,7 @@ def _list(lefts, rights, starts, ends, a, b, second, left_unequal, right_unequal
                     continue
             j = rights[q]
             q += 1
-            fits = i != j and (len(rank) == 0 or rank[i] < rank[j])
+            fits = order[i] < order[j] if once else order[i] != order[j]
             for k in range(1, len(a)):
                 fits = fits and a[k, i] < b[k, j]
             for k in range(len(left_unequal)):

@@ -18,6 +18,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from holdfast.detect.bind import mismatched_columns, require_columns, require_types, without_types
 from holdfast.detect.outcome import CheckOutcome, FailOn, RuleOutcome, Summary, Witness, WorstRow, rule_holds
 from holdfast.detect.plan import Plan, RulePlan, make_plan
+from holdfast.detect.task import WORST_ROWS
 from holdfast.encode.digits import digits_key
 from holdfast.encode.expression import DIGITS_FUNCTION, text_literal
 from holdfast.errors import HoldfastError, RunError
@@ -29,8 +30,9 @@ from holdfast.rules.predicate import Comparison
 from holdfast.rules.relation import EQ
 from holdfast.rules.rule import RuleSet
 from holdfast.spark.explain_failure import explain_failure
-from holdfast.spark.kernel_engine import WORST_ROWS, KernelEngine
+from holdfast.spark.kernel_engine import KernelEngine
 from holdfast.spark.rows import entirely_null, keyed, numbered, schema_of, select_rows
+from holdfast.spark.spread_engine import SpreadEngine
 from holdfast.spark.sql_engine import SqlEngine, unfit_workers
 from holdfast.spark.table import Table
 
@@ -38,8 +40,8 @@ from holdfast.spark.table import Table
 ONE_TASK_ROWS = 1_000_000
 BROKEN_RULES = "_broken_rules"
 
-Engine = SqlEngine | KernelEngine
-EngineName = Literal["auto", "sql", "kernel"]
+Engine = SqlEngine | KernelEngine | SpreadEngine
+EngineName = Literal["auto", "sql", "kernel", "spread"]
 
 
 def plan_check(table: Table, rules: RuleSet, key: Sequence[str]) -> Plan:
@@ -68,7 +70,7 @@ def run_check(
     """What the plan finds. `limit` caps the pairs that are listed per rule; counts are exact.
 
     A key that is null or occurs twice is told in the notes, and rows are numbered instead. `engine` forces the way:
-    `sql` for Spark SQL alone, `kernel` for one task.
+    `sql` for Spark SQL alone, `kernel` for one task, `spread` for many.
     """
     started = time.monotonic()
     notes = list(table.notes)
@@ -104,19 +106,31 @@ def run_check(
 def _engines(scan: Scan, plan: Plan, limit: int | None, engine: EngineName, notes: list[str]) -> list[Engine]:
     """The engines that together check all rules, their summaries known."""
     everything = range(len(plan.steps))
+    engines: list[Engine] = [SqlEngine(scan.spark, scan.rows, plan, everything, limit)]
+    if engine == "sql":
+        return engines
     if engine == "kernel" or (engine == "auto" and scan.count <= ONE_TASK_ROWS):
-        kernels = KernelEngine(scan.spark, scan.rows, plan, everything, limit)
-        try:
-            kernels.summaries  # noqa: B018 (runs now, to see whether it can)
-            return [kernels]
-        except PySparkException as problem:
-            reason = unfit_workers(problem)
-            if reason is None or engine == "kernel":
-                raise
-            told = f"Spark's Python workers cannot run kernels ({reason}): checked by Spark SQL alone, which is slower"
-            if told not in notes:
-                notes.append(told)
-    return [SqlEngine(scan.spark, scan.rows, plan, everything, limit)]
+        with_kernels: list[Engine] = [KernelEngine(scan.spark, scan.rows, plan, everything, limit)]
+    else:
+        # Groups and filters are what Spark SQL does well; pairs are spread over tasks.
+        paired = [i for i in everything if SpreadEngine.takes(plan.programs.programs[i])]
+        others = [i for i in everything if i not in paired]
+        with_kernels = [
+            SqlEngine(scan.spark, scan.rows, plan, others, limit),
+            SpreadEngine(scan.spark, scan.rows, plan, paired, limit, scan.count),
+        ]
+    try:
+        for one in with_kernels:
+            one.summaries  # noqa: B018 (runs now, to see whether it can)
+        return with_kernels
+    except PySparkException as problem:
+        reason = unfit_workers(problem)
+        if reason is None or engine != "auto":
+            raise
+        told = f"Spark's Python workers cannot run kernels ({reason}): checked by Spark SQL alone, which is slower"
+        if told not in notes:
+            notes.append(told)
+        return engines
 
 
 class Scan:

@@ -105,46 +105,50 @@ class SqlEngine:
 
     @cached_property
     def _covers(self) -> DataFrame:
-        """(i, key): per rule, a greedy cover of its pairs, with the rows it breaks alone; persisted, it is small."""
         steps = self._plan.steps
         parts = [f"SELECT {i} AS i, * FROM ({steps[i].pairs})" for i in self._to_cover]
-        pairs = self._sql("\nUNION ALL\n".join(parts)).persist()
-        try:
-            ids = self._spark.sql(
-                "SELECT i, key, row_number() OVER (PARTITION BY i ORDER BY key) - 1 AS id FROM (\n"
-                "  SELECT DISTINCT i, explode(array(`left`, `right`)) AS key FROM {pairs})",
-                pairs=pairs,
-            )
-            ends = self._spark.sql(
-                "SELECT p.i, CAST(a.id AS BIGINT) AS a, CAST(b.id AS BIGINT) AS b FROM {pairs} p\n"
-                "JOIN {ids} a ON p.i = a.i AND p.`left` = a.key JOIN {ids} b ON p.i = b.i AND p.`right` = b.key",
-                pairs=pairs,
-                ids=ids,
-            )
-            taken = self._taken(ends)
-            covers = taken.join(ids, ["i", "id"]).select("i", "key")
-            alone = [f"SELECT {i} AS i, k AS key FROM ({steps[i].one_row})" for i in self._to_cover if steps[i].one_row]
-            if alone:
-                covers = covers.union(self._sql("\nUNION ALL\n".join(alone))).distinct()
-            covers = covers.persist()
-            covers.count()
-            return covers
-        finally:
-            pairs.unpersist()
+        alone = [f"SELECT {i} AS i, k AS key FROM ({steps[i].one_row})" for i in self._to_cover if steps[i].one_row]
+        return greedy_covers(self._spark, self._sql("\nUNION ALL\n".join(parts)), self._union(alone))
 
-    def _taken(self, ends: DataFrame) -> DataFrame:
-        """(i, id) of the covers, one task per rule; here in the driver where no worker can, as pairs are limited."""
-        taken = ends.repartition("i").mapInArrow(_cover_batches, "i int, id bigint")
-        try:
-            kept = taken.persist()
-            kept.count()
-            return kept
-        except PySparkException as problem:
-            if unfit_workers(problem) is None:
-                raise
-            found = _cover_batches(iter(ends.toArrow().to_batches()))
-            lines = [line for batch in found for line in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
-            return self._spark.createDataFrame(lines, "i int, id bigint")
+
+def greedy_covers(spark: SparkSession, pairs: DataFrame, alone: DataFrame | None) -> DataFrame:
+    """(i, key): per rule, a greedy cover of its pairs (i, left, right), and the rows (i, key) that break it alone.
+
+    Persisted: it is as small as the pairs, which are limited.
+    """
+    kept = pairs.persist()
+    try:
+        ids = spark.sql(
+            "SELECT i, key, row_number() OVER (PARTITION BY i ORDER BY key) - 1 AS id FROM (\n"
+            "  SELECT DISTINCT i, explode(array(`left`, `right`)) AS key FROM {pairs})",
+            pairs=kept,
+        )
+        ends = spark.sql(
+            "SELECT p.i, CAST(a.id AS BIGINT) AS a, CAST(b.id AS BIGINT) AS b FROM {pairs} p\n"
+            "JOIN {ids} a ON p.i = a.i AND p.`left` = a.key JOIN {ids} b ON p.i = b.i AND p.`right` = b.key",
+            pairs=kept,
+            ids=ids,
+        )
+        covers = _taken(spark, ends).join(ids, ["i", "id"]).select("i", "key")
+        covers = (covers if alone is None else covers.union(alone).distinct()).persist()
+        covers.count()
+        return covers
+    finally:
+        kept.unpersist()
+
+
+def _taken(spark: SparkSession, ends: DataFrame) -> DataFrame:
+    """(i, id) of the covers, a task per rule; in the driver where no worker can, as pairs are limited."""
+    taken = ends.repartition("i").mapInArrow(_cover_batches, "i int, id bigint").persist()
+    try:
+        taken.count()
+        return taken
+    except PySparkException as problem:
+        if unfit_workers(problem) is None:
+            raise
+        found = _cover_batches(iter(ends.toArrow().to_batches()))
+        lines = [line for batch in found for line in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
+        return spark.createDataFrame(lines, "i int, id bigint")
 
 
 def unfit_workers(problem: Exception) -> str | None:

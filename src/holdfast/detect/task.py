@@ -1,0 +1,203 @@
+"""What one task does with its rows: Arrow batches in, findings as Arrow batches out.
+
+A finding is a line (i, what, n, m, suspect, key, other): the rule's position, what is told, one or two numbers, and one
+or two row keys. Rows may come routed, with the number of a piece of work, the parts they play in it, and whether the
+same row plays both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.detect.evaluate import Part, Roles, evaluate, pair_counts, pairs_of
+from holdfast.detect.program import PairProgram, Program, Programs
+from holdfast.encode.codes import Coded, shared_codes
+
+WORST_ROWS = 3
+LEFT, RIGHT, BOTH = 1, 2, 3
+
+Mode = Literal["summary", "rows", "pairs"]
+_Array: TypeAlias = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """The programs at these positions, run on all rows that arrive; `mode` is what to tell of them."""
+
+    programs: Programs
+    which: tuple[int, ...]
+    mode: Mode
+    limit: int
+    routed: bool = False
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        arrived = list(batches)
+        if not arrived:
+            return
+        table = pa.Table.from_batches(arrived)
+        del arrived
+        if not self.routed:
+            yield from self._tell(table, None)
+            return
+        work = table.column("work").to_numpy()
+        pieces = np.unique(work)
+        for piece in pieces:
+            mine = table if len(pieces) == 1 else table.filter(pa.array(work == piece))
+            yield from self._tell(mine, mine.column("role").to_numpy())
+
+    def _tell(self, table: pa.Table, role: _Array | None) -> Iterator[pa.RecordBatch]:
+        whole = role is None or bool((role == BOTH).all())
+        roles = None
+        if role is not None and not whole:
+            twin = table.column("twin").to_numpy().astype(np.bool_)
+            roles = Roles((role & LEFT) > 0, (role & RIGHT) > 0, twin)
+        part = self._part(table, roles)
+        if self.mode == "summary" and role is None:
+            yield from _Lines(table.column("k")).key_twice(part.order)
+        for i in self.which:
+            program, lines = self.programs.programs[i], _Lines(table.column("k"), i)
+            if self.mode == "pairs":
+                yield from lines.pairs(program, part, self.limit)
+            elif not whole:
+                assert isinstance(program, PairProgram), "only pairs are routed to several pieces of work"
+                yield from lines.partial(program, part)
+            elif self.mode == "summary":
+                yield from lines.summary(program, part, self.limit)
+            else:
+                yield from lines.rows(program, part, self.limit)
+
+    def _part(self, table: pa.Table, roles: Roles | None) -> Part:
+        order = shared_codes([table.column("k")])[0].codes
+        present = set(table.column_names)
+        nobody = np.zeros(0, np.bool_)
+        flags = [
+            table.column(f"b{i}").to_numpy().astype(np.bool_) if f"b{i}" in present else nobody
+            for i in range(len(self.programs.flags))
+        ]
+        return Part(table.num_rows, self._coded(table), flags, order, self.programs.nulls, roles)
+
+    def _coded(self, table: pa.Table) -> list[Coded]:
+        """Every form as codes; forms that some program compares with each other share theirs."""
+        nothing = Coded(np.zeros(0, np.int64), np.zeros(0, np.bool_))
+        coded = [nothing] * len(self.programs.forms)
+        for family in families(self.programs.programs, len(self.programs.forms)):
+            mine = [i for i in family if f"f{i}" in table.column_names]
+            if mine:
+                for i, codes in zip(mine, shared_codes([table.column(f"f{i}") for i in mine]), strict=True):
+                    coded[i] = codes
+        return coded
+
+
+def families(programs: Sequence[Program], size: int) -> list[list[int]]:
+    """The forms, divided into those that are compared with each other, directly or through others."""
+    root = list(range(size))
+
+    def find(i: int) -> int:
+        while root[i] != i:
+            i = root[i]
+        return i
+
+    for program in programs:
+        if isinstance(program, PairProgram):
+            for compare in (c for denial in program.denials for c in denial.compares):
+                root[find(compare.left)] = find(compare.right)
+    found: dict[int, list[int]] = {}
+    for i in range(size):
+        found.setdefault(find(i), []).append(i)
+    return list(found.values())
+
+
+class _Lines:
+    """Findings of one rule as Arrow batches."""
+
+    def __init__(self, keys: pa.ChunkedArray, i: int = -1) -> None:
+        self._keys, self._i = keys, i
+
+    def key_twice(self, order: _Array) -> Iterator[pa.RecordBatch]:
+        ordered = np.argsort(order, kind="stable")
+        again = np.flatnonzero(order[ordered][1:] == order[ordered][:-1])
+        if len(again):
+            first = ordered[again[0]]
+            yield self._batch("twice", np.array([int((order == order[first]).sum())]), key=np.array([first]))
+
+    def summary(self, program: Program, part: Part, limit: int) -> Iterator[pa.RecordBatch]:
+        found = evaluate(program, part, limit=limit)
+        counts = {
+            "pairs": found.pairs,
+            "rows": int(found.violating.sum()),
+            "suspects": None if found.suspects is None else len(found.suspects),
+            "groups": found.groups,
+        }
+        for what, n in counts.items():
+            if n is not None:
+                yield self._batch(what, np.array([n]))
+        if found.witness is not None:
+            left, right = found.witness
+            other = None if right is None else np.array([right])
+            yield self._batch("witness", key=np.array([left]), other=other)
+        rows = np.flatnonzero(found.violating)
+        worst = rows[np.lexsort((part.order[rows], -found.conflicts[rows]))[:WORST_ROWS]]
+        if len(worst):
+            yield self._batch("worst", found.conflicts[worst], key=worst)
+
+    def partial(self, program: PairProgram, part: Part) -> Iterator[pa.RecordBatch]:
+        """Counts of rows whose other pairs may be found elsewhere, to be added up; and a pair to show."""
+        as_left, as_right = pair_counts(program, part)
+        rows = np.flatnonzero((as_left > 0) | (as_right > 0))
+        for some in _slices(rows):
+            yield self._batch("partial", as_left[some], as_right[some], key=some)
+        left, right = pairs_of(program, part, limit=1) if len(rows) else (rows, rows)
+        if len(left):
+            yield self._batch("witness", key=left, other=right)
+
+    def rows(self, program: Program, part: Part, limit: int) -> Iterator[pa.RecordBatch]:
+        found = evaluate(program, part, limit=limit)
+        rows = np.flatnonzero(found.violating)
+        suspect = np.zeros(part.size, np.bool_)
+        suspect[rows if found.suspects is None else found.suspects] = True
+        for some in _slices(rows):
+            yield self._batch("row", found.conflicts[some], key=some, suspect=suspect[some])
+
+    def pairs(self, program: Program, part: Part, limit: int) -> Iterator[pa.RecordBatch]:
+        left, right = pairs_of(program, part, limit=limit)
+        for some in _slices(np.arange(len(left))):
+            yield self._batch("pair", key=left[some], other=right[some])
+
+    def _batch(
+        self,
+        what: str,
+        n: _Array | None = None,
+        m: _Array | None = None,
+        *,
+        key: _Array | None = None,
+        other: _Array | None = None,
+        suspect: _Array | None = None,
+    ) -> pa.RecordBatch:
+        size = next(len(array) for array in (n, key, other) if array is not None)
+        columns = [
+            pa.array(np.full(size, self._i, np.int32)),
+            pa.array([what] * size, pa.string()),
+            pa.nulls(size, pa.int64()) if n is None else pa.array(n, pa.int64()),
+            pa.nulls(size, pa.int64()) if m is None else pa.array(m, pa.int64()),
+            pa.nulls(size, pa.bool_()) if suspect is None else pa.array(suspect),
+            self._taken(key, size),
+            self._taken(other, size),
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=["i", "what", "n", "m", "suspect", "key", "other"])
+
+    def _taken(self, rows: _Array | None, size: int) -> pa.Array:
+        if rows is None:
+            return pa.nulls(size, self._keys.type)
+        taken = self._keys.take(pa.array(rows))
+        return taken.combine_chunks() if isinstance(taken, pa.ChunkedArray) else taken
+
+
+def _slices(rows: _Array) -> Iterator[_Array]:
+    for start in range(0, len(rows), 100_000):
+        yield rows[start : start + 100_000]

@@ -1,0 +1,311 @@
+"""Rules over two rows checked by kernels in many tasks: for tables too large for one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DateType, NumericType, TimestampNTZType, TimestampType
+
+from holdfast.detect.evaluate import UNLIMITED
+from holdfast.detect.outcome import Summary, WorstRow
+from holdfast.detect.plan import Plan
+from holdfast.detect.program import PairProgram, Program
+from holdfast.detect.route import (
+    Blocks,
+    Meeting,
+    dividing_compare,
+    meeting,
+    needed_columns,
+    not_null_sql,
+    routes_sql,
+)
+from holdfast.detect.task import WORST_ROWS, Mode, Task
+from holdfast.spark.kernel_engine import findings_schema, form_columns, with_rule_names
+from holdfast.spark.sql_engine import greedy_covers
+
+# Rows of one piece of work: enough to be worth a task, few enough for its memory.
+LEAST_ROWS, MOST_ROWS = 20_000, 1_000_000
+_SAMPLE = 200_000
+
+
+@dataclass(frozen=True)
+class _Routed:
+    """Rows of some rules, with the piece of work each goes to, and whether any row goes to several."""
+
+    frame: DataFrame
+    which: tuple[int, ...]
+    works: int
+    shared: bool
+
+
+class SpreadEngine:
+    """Programs over two rows. Rules that meet by the same equalities share one shuffle."""
+
+    def __init__(
+        self, spark: SparkSession, rows: DataFrame, plan: Plan, which: Sequence[int], limit: int | None, count: int
+    ) -> None:
+        self._spark, self._rows, self._plan, self._limit, self._count = spark, rows, plan, limit, count
+        self.which = tuple(which)
+
+    @staticmethod
+    def takes(program: Program) -> bool:
+        """Whether this engine checks the program: one over pairs alone."""
+        return isinstance(program, PairProgram) and program.alone is None
+
+    @cached_property
+    def _parallelism(self) -> int:
+        # How many tasks the cluster runs at once, asked in a way that Spark Connect has too.
+        return self._spark.range(1_000_000).select(F.spark_partition_id()).distinct().count()
+
+    @cached_property
+    def _target(self) -> int:
+        return min(max(math.ceil(self._count / (4 * self._parallelism)), LEAST_ROWS), MOST_ROWS)
+
+    @cached_property
+    def _routings(self) -> list[_Routed]:
+        by_meeting: dict[Meeting, list[int]] = {}
+        for i in self.which:
+            by_meeting.setdefault(meeting(self._program(i)), []).append(i)
+        routed = []
+        for meets, which in by_meeting.items():
+            heavy = self._heavy_values(meets, which)
+            # Blocks follow a rule's own inequality, so rules share a routing only where nothing is heavy.
+            groups = [[i] for i in which] if heavy else [which]
+            routed += [self._routed(meets, group, heavy) for group in groups]
+        return routed
+
+    def _program(self, i: int) -> PairProgram:
+        program = self._plan.programs.programs[i]
+        assert isinstance(program, PairProgram), "other rules are checked elsewhere"
+        return program
+
+    def _base(self, meets: Meeting, which: Sequence[int]) -> DataFrame:
+        needed = [needed_columns(self._program(i)) for i in which]
+        forms = sorted({*meets.left, *meets.right}.union(*(forms for forms, _ in needed)))
+        flags = sorted(set().union(*(flags for _, flags in needed)))
+        base = self._rows.selectExpr("k", *form_columns(self._plan, forms, flags))
+        condition = not_null_sql(meets, self._plan.programs)
+        base = base if condition is None else base.where(condition)
+        hashes = (f"{meets.hash_sql(meets.left)} AS hl", f"{meets.hash_sql(meets.right)} AS hr")
+        return base.selectExpr("*", *hashes)
+
+    def _heavy_values(self, meets: Meeting, which: Sequence[int]) -> dict[int, int]:
+        """Hashes of values that hold more rows than a piece of work should, with how many; from a sample."""
+        if not meets.left:
+            return {0: self._count} if self._count > self._target else {}
+        share = min(1.0, _SAMPLE / max(self._count, 1))
+        sides = self._base(meets, which).selectExpr("explode(array(hl, hr)) AS h")
+        some = sides if share == 1.0 else sides.sample(fraction=share, seed=1)
+        counted = some.groupBy("h").count().where(F.col("count") > self._target * share).collect()
+        # Every row was counted as left row and as right row.
+        heavy = {row["h"]: int(row["count"] / share / 2) + 1 for row in counted}
+        return {h: n for h, n in heavy.items() if 2 * n > self._target}
+
+    def _routed(self, meets: Meeting, which: Sequence[int], heavy: dict[int, int]) -> _Routed:
+        base = self._base(meets, which)
+        buckets = max(1, math.ceil((self._count - sum(heavy.values())) / self._target)) if meets.left else 1
+        blocks = self._blocks(base, which, heavy) if heavy else None
+        works = buckets
+        if blocks is not None:
+            firsts = [(h, buckets + n * blocks.count**2) for n, h in enumerate(sorted(heavy))]
+            works = buckets + len(heavy) * blocks.count**2
+            for side in ("l", "r"):
+                known = self._spark.createDataFrame(firsts, f"h{side} bigint, o{side} int")
+                base = base.join(F.broadcast(known), f"h{side}", "left")
+        routes = base.selectExpr("*", f"explode({routes_sql(meets, buckets, blocks)}) AS route")
+        spare = [c for c in ("hl", "hr", "ol", "or", "route") if c in routes.columns]
+        frame = routes.selectExpr("*", "route.work", "route.role", "route.twin").drop(*spare)
+        placed = self._placed(frame, works)
+        return _Routed(placed, tuple(which), works, blocks is not None or not meets.one_column_each)
+
+    def _placed(self, frame: DataFrame, works: int) -> DataFrame:
+        """The frame with each piece of work in a partition of its own."""
+        if works == 1:
+            return frame.coalesce(1)
+        # A partition is chosen by the hash of a column; for each partition a number is looked up that hashes to it.
+        seen = self._spark.range(works * 20).selectExpr(f"pmod(hash(CAST(id AS INT)), {works}) AS p", "id")
+        slots = {row["p"]: row["id"] for row in seen.groupBy("p").agg(F.min("id").alias("id")).collect()}
+        numbers = ", ".join(str(slots.get(work, works * 20 + work)) for work in range(works))
+        return (
+            frame.selectExpr("*", f"CAST(array({numbers})[work] AS INT) AS slot")
+            .repartition(works, "slot")
+            .drop("slot")
+        )
+
+    def _blocks(self, base: DataFrame, which: Sequence[int], heavy: dict[int, int]) -> Blocks:
+        largest = max(heavy.values())
+        # Left and right rows of a pair of blocks together are one piece of work.
+        count = max(2, math.ceil(2 * largest / self._target))
+        # More blocks mean more copies of each row: no more than keep every core busy, or than memory asks for.
+        busy = math.ceil(math.sqrt(8 * self._parallelism))
+        count = max(min(count, busy), math.ceil(2 * largest / (4 * MOST_ROWS)))
+        compare = dividing_compare(self._program(which[0]))
+        if compare is None:
+            return Blocks(count)
+        types = {f: base.schema[f"f{f}"].dataType for f in (compare.left, compare.right)}
+        values = {f: _as_double(f"f{f}", kind) for f, kind in types.items()}
+        if None in values.values():
+            return Blocks(count)
+        listed = ", ".join(map(str, heavy))
+        some = base.where(f"hl IN ({listed})").sample(fraction=min(1.0, _SAMPLE / largest), seed=1)
+        shares = ", ".join(str(n / count) for n in range(1, count))
+        row = some.selectExpr(f"percentile_approx({values[compare.left]}, array({shares}), 1000) AS b").first()
+        bounds = tuple(sorted(set((row and row["b"]) or ())))
+        if not bounds:
+            return Blocks(count)
+        return Blocks(len(bounds) + 1, compare, {f: str(v) for f, v in values.items()}, bounds)
+
+    def _run(self, mode: Mode, which: Sequence[int]) -> list[tuple[_Routed, DataFrame]]:
+        limit = UNLIMITED if self._limit is None else self._limit
+        runs = []
+        for routed in self._routings:
+            mine = tuple(i for i in routed.which if i in which)
+            if mine:
+                task = Task(self._plan.programs, mine, mode, limit, routed=True)
+                schema = findings_schema(self._rows.schema["k"].dataType)
+                runs.append((routed, routed.frame.mapInArrow(task, schema)))
+        return runs
+
+    @property
+    def _shared(self) -> list[int]:
+        """Rules whose rows may go to several pieces of work."""
+        return [i for routed in self._routings if routed.shared for i in routed.which]
+
+    @cached_property
+    def summaries(self) -> dict[int, Summary]:
+        """The summary of every rule: one job per routing, and one more where rows went to several pieces of work."""
+        result: dict[int, Summary] = {}
+        for routed, found in self._run("summary", self.which):
+            lines = self._collected(routed, found)
+            for i in routed.which:
+                result[i] = self._summary(i, [line for line in lines if line["i"] == i])
+        uncovered = [i for i in self._shared if result[i].pairs and self._may_list(result[i].pairs)]
+        if uncovered:
+            self._to_cover = uncovered
+            counts = {r["i"]: r["count"] for r in self._covers.groupBy("i").count().collect()}
+            for i in uncovered:
+                result[i] = Summary(**{**vars(result[i]), "suspects": counts[i]})
+        return result
+
+    def _collected(self, routed: _Routed, found: DataFrame) -> list[dict[str, Any]]:
+        """The findings as few lines: partial counts of rows are added up by Spark, not here."""
+        if not routed.shared:
+            return [row.asDict() for row in found.collect()]
+        kept = found.persist()
+        try:
+            lines = [row.asDict() for row in kept.where("what != 'partial'").collect()]
+            by_row = self._by_row(kept)
+            totals = by_row.groupBy("i").agg(
+                F.sum("ends").alias("ends"),
+                F.count("*").alias("rows"),
+                F.max_by("key", F.struct("conflicts")).alias("key"),
+                F.max("conflicts").alias("worst"),
+            )
+            for row in totals.collect():
+                symmetric = self._program(row["i"]).symmetric
+                pairs = row["ends"] // 2 if symmetric else row["ends"]
+                lines += [
+                    {"i": row["i"], "what": "pairs", "n": pairs},
+                    {"i": row["i"], "what": "rows", "n": row["rows"]},
+                    {"i": row["i"], "what": "worst", "n": row["worst"], "key": row["key"]},
+                ]
+            return lines
+        finally:
+            kept.unpersist()
+
+    def _by_row(self, found: DataFrame) -> DataFrame:
+        """(i, key, ends, conflicts): partial counts of each row added up."""
+        symmetric = [i for i in self.which if self._program(i).symmetric]
+        listed = ", ".join(map(str, symmetric)) or "-1"
+        sums = found.where("what = 'partial'").groupBy("i", "key").agg(F.sum("n").alias("n"), F.sum("m").alias("m"))
+        return sums.selectExpr("i", "key", "n AS ends", f"IF(i IN ({listed}), n, n + m) AS conflicts")
+
+    def _may_list(self, pairs: int | None) -> bool:
+        return self._limit is None or (pairs or 0) <= self._limit
+
+    def _summary(self, i: int, lines: Sequence[dict[str, Any]]) -> Summary:
+        def total(what: str) -> int:
+            return sum(line["n"] for line in lines if line["what"] == what)
+
+        pairs = total("pairs")
+        suspects: int | None = total("suspects")
+        if not self._may_list(pairs) or (pairs and i in self._shared):
+            suspects = None
+        rows = total("rows")
+        witness = next((line for line in lines if line["what"] == "witness"), {})
+        worst = sorted((line for line in lines if line["what"] == "worst"), key=lambda line: -line["n"])[:WORST_ROWS]
+        told = tuple(WorstRow(line["key"], line["n"]) for line in worst)
+        return Summary(pairs, rows, suspects, None, witness.get("key"), witness.get("other"), told)
+
+    def pairs(self, which: Sequence[int]) -> DataFrame | None:
+        """(rule, left, right), at most `limit` of each rule."""
+        found = self._pairs(which)
+        return None if found is None else with_rule_names(self._spark, self._plan, found, which)
+
+    def _pairs(self, which: Sequence[int]) -> DataFrame | None:
+        frames = []
+        for routed, found in self._run("pairs", which):
+            listed = found.selectExpr("i", "key AS `left`", "other AS `right`")
+            for i in routed.which:
+                if i in which:
+                    mine = listed.where(f"i = {i}")
+                    cut = self._limit is not None and (self.summaries[i].pairs or 0) > self._limit
+                    frames.append(mine.limit(self._limit) if cut and self._limit is not None else mine)
+        return reduce(DataFrame.union, frames) if frames else None
+
+    def rows(self, which: Sequence[int]) -> DataFrame | None:
+        """(rule, key, conflicts) of every violating row."""
+        frames = []
+        for _, found in self._run("rows", which):
+            frames.append(found.where("what = 'row'").selectExpr("i", "key", "n AS conflicts"))
+            frames.append(self._by_row(found).select("i", "key", "conflicts"))
+        if not frames:
+            return None
+        return with_rule_names(self._spark, self._plan, reduce(DataFrame.union, frames), which)
+
+    def suspects(self, which: Sequence[int]) -> DataFrame | None:
+        """(rule, key) of the rows that would have to go; all violating rows where those are unknown."""
+        known = [i for i in which if self.summaries[i].suspects is not None]
+        whole = [i for i in known if i not in self._shared]
+        frames = [found.where("suspect").select("i", "key") for _, found in self._run("rows", whole)]
+        if "_covers" in self.__dict__:
+            frames.append(self._covers.where(F.col("i").isin([i for i in known if i in self._shared])))
+        parts = []
+        if frames:
+            parts.append(with_rule_names(self._spark, self._plan, reduce(DataFrame.union, frames), known))
+        unknown = self.rows([i for i in which if i not in known])
+        if unknown is not None:
+            parts.append(unknown.select("rule", "key"))
+        return reduce(DataFrame.union, parts) if parts else None
+
+    @cached_property
+    def _covers(self) -> DataFrame:
+        pairs = self._pairs_uncut(self._to_cover)
+        return greedy_covers(self._spark, pairs, None)
+
+    def _pairs_uncut(self, which: Sequence[int]) -> DataFrame:
+        runs = [found.selectExpr("i", "key AS `left`", "other AS `right`") for _, found in self._run("pairs", which)]
+        return reduce(DataFrame.union, runs)
+
+    def close(self) -> None:
+        if "_covers" in self.__dict__:
+            self._covers.unpersist()
+
+
+def _as_double(name: str, kind: DataType) -> str | None:
+    """The column as a double in the same order, where there is a cheap way."""
+    if isinstance(kind, NumericType):
+        return f"CAST({name} AS DOUBLE)"
+    if isinstance(kind, DateType):
+        return f"CAST(unix_date({name}) AS DOUBLE)"
+    if isinstance(kind, TimestampType):
+        return f"CAST(unix_micros({name}) AS DOUBLE)"
+    if isinstance(kind, TimestampNTZType):
+        return f"CAST(datediff({name}, DATE '1970-01-01') AS DOUBLE)"
+    return None
