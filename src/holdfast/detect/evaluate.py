@@ -387,11 +387,10 @@ class _Groups:
         if len(hot) == 0:
             return hot, hot, hot
         side = dense_ids([x[hot], self._ids(self.program.right, self._rows[hot])], len(hot))
-        side = np.unique(side, return_inverse=True)[1].astype(np.int64)
         if self.part.nulls == "equal" or len(self.program.right) == 1:
-            in_group = np.unique(x[hot], return_inverse=True)[1]
-            total = np.bincount(in_group)[in_group]
+            total = np.bincount(x[hot])[x[hot]]
             return hot, side, total - np.bincount(side)[side]
+        side = np.unique(side, return_inverse=True)[1].astype(np.int64)
         against = self._null_tolerant_conflicts(hot, side)
         kept = against > 0
         return hot[kept], side[kept], against[kept]
@@ -465,7 +464,9 @@ class _Groups:
         sizes = np.bincount(side)[side] if self.program.right else np.ones(len(hot), np.int64)
         smallest = np.full(int(side.max()) + 1, np.iinfo(np.int64).max)
         np.minimum.at(smallest, side, key)
-        order = np.lexsort((smallest[side], -sizes, x))
+        # One line per side: its group, its size, its smallest key.
+        _, first = np.unique(side, return_index=True)
+        order = first[np.lexsort((smallest[side[first]], -sizes[first], x[first]))]
         starts = np.flatnonzero(np.r_[True, x[order][1:] != x[order][:-1]])
         kept = np.zeros(int(side.max()) + 1, np.bool_)
         kept[side[order[starts]]] = True

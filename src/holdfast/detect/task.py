@@ -120,7 +120,9 @@ class _Lines:
         self._keys, self._i = keys, i
 
     def key_twice(self, order: _Array) -> Iterator[pa.RecordBatch]:
-        ordered = np.argsort(order, kind="stable")
+        if (order[1:] > order[:-1]).all():
+            return
+        ordered = np.argsort(order)
         again = np.flatnonzero(order[ordered][1:] == order[ordered][:-1])
         if len(again):
             first = ordered[again[0]]

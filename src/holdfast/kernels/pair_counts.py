@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from holdfast.kernels.order import Ints, order_in_groups
 
 
 def count_pairs(left_group: Ints, right_group: Ints, a: Ints, b: Ints) -> tuple[Ints, Ints]:
@@ -32,8 +31,8 @@ def count_pairs(left_group: Ints, right_group: Ints, a: Ints, b: Ints) -> tuple[
         as_left[lefts] = per_right[left_group[lefts]]
         as_right[rights] = per_left[right_group[rights]]
         return as_left, as_right
-    lefts = lefts[np.lexsort((a[0][lefts], left_group[lefts]))]
-    rights = rights[np.lexsort((b[0][rights], right_group[rights]))]
+    lefts = lefts[order_in_groups(left_group[lefts], a[0][lefts])]
+    rights = rights[order_in_groups(right_group[rights], b[0][rights])]
     left_ids, right_ids = left_group[lefts], right_group[rights]
     if len(a) == 1:
         _count_one(left_ids, right_ids, a[0][lefts], b[0][rights], lefts, rights, as_left, as_right)
@@ -49,7 +48,7 @@ def count_pairs(left_group: Ints, right_group: Ints, a: Ints, b: Ints) -> tuple[
 def _ranks_in_groups(left_ids: Ints, right_ids: Ints, a: Ints, b: Ints) -> Ints:
     """Ranks from 1, within each group, of the values of both parts together."""
     ids, values = np.concatenate([left_ids, right_ids]), np.concatenate([a, b])
-    order = np.lexsort((values, ids))
+    order = order_in_groups(ids, values)
     ranks = np.empty(len(ids), np.int64)
     _rank_runs(ids[order], values[order], order, ranks)
     return ranks

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from holdfast.kernels.pair_counts import Ints
+from holdfast.kernels.order import Ints, order_in_groups
 
 _SMALL, _LARGE = 64, 4096
 
@@ -33,10 +33,10 @@ def list_pairs(
     rights = np.flatnonzero(right_group >= 0)
     if limit <= 0 or len(lefts) == 0 or len(rights) == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    if len(a):
-        rights = rights[np.lexsort((b[0][rights], right_group[rights]))]
-    else:
-        rights = rights[np.argsort(right_group[rights], kind="stable")]
+    met = np.zeros(int(max(left_group.max(), right_group.max())) + 1, np.bool_)
+    met[left_group[lefts]] = True
+    rights = rights[met[right_group[rights]]]
+    rights = rights[order_in_groups(right_group[rights], b[0][rights] if len(a) else rights)]
     ids = right_group[rights]
     starts = np.searchsorted(ids, left_group[lefts], side="left")
     ends = np.searchsorted(ids, left_group[lefts], side="right")
