@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from holdfast.detect.bind import Schema
+from holdfast.detect.tableau import TableauSql
 from holdfast.encode.column_type import ColumnType
 from holdfast.encode.expression import Encoder, comparison_sql, text_literal
-from holdfast.rules.dependency import CFD, FD, Key, Pattern
-from holdfast.rules.predicate import Column, equals
+from holdfast.rules.dependency import CFD, FD, Key
+from holdfast.rules.predicate import Column
 from holdfast.rules.relation import EQ, NE
 from holdfast.rules.rule import Nulls
 
@@ -87,20 +88,7 @@ class GroupedSql:
 
     def _match(self, column: str) -> str | None:
         """When the patterns leave the column free, as a condition on the left side; None for always."""
-        if not isinstance(self.dependency, CFD):
-            return None
-        place = self.dependency.right.index(column)
-        lines = [p for p in self.dependency.patterns if p.right[place] is None]
-        conditions = [self._line_condition(line) for line in lines]
-        return None if any(not c for c in conditions) else " OR ".join(f"({c})" for c in dict.fromkeys(conditions))
-
-    def _line_condition(self, line: Pattern) -> str:
-        assert isinstance(self.dependency, CFD), "only a CFD has patterns"
-        return " AND ".join(
-            self.encoder.predicate(equals(Column("t", name), value))
-            for name, value in zip(self.dependency.left, line.left, strict=True)
-            if value is not None
-        )
+        return TableauSql(self.dependency, self.encoder).free(column) if isinstance(self.dependency, CFD) else None
 
     @cached_property
     def _sides(self) -> str:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from holdfast.detect.bind import Schema, require_columns
 from holdfast.detect.grouped import GroupedSql
 from holdfast.detect.joined import joined_pairs_sql
-from holdfast.detect.program import Programs, make_programs
+from holdfast.detect.program import Programs, broken_alone, make_programs
 from holdfast.encode.expression import DIGITS_FUNCTION, Encoder
-from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import CFD, FD, Key, as_dependency, is_symmetric
 from holdfast.rules.predicate import Column
 from holdfast.rules.rule import Rule, RuleSet
@@ -101,7 +100,7 @@ def _rule_plan(rule: Rule, rules: RuleSet, schema: Schema, scopes: Mapping[str, 
     encoder = Encoder(schema.types, rules.nulls, naming)
     two_row = [constraint for constraint in rule.body.denials if constraint.two_rows]
     one_row = [constraint for constraint in rule.body.denials if not constraint.two_rows]
-    broken = _one_row_sql(one_row, encoder, rows) if one_row else None
+    broken = f"SELECT t.k FROM {rows} t WHERE {broken_alone(rule, one_row, encoder)}" if one_row else None
     if not two_row:
         return _one_row_plan(rule, broken, scope)
 
@@ -145,11 +144,6 @@ def _one_row_plan(rule: Rule, broken: str | None, scope: str | None) -> RulePlan
         groups=None,
         one_row=broken,
     )
-
-
-def _one_row_sql(constraints: Sequence[DenialConstraint], encoder: Encoder, rows: str) -> str:
-    conditions = [" AND ".join(map(encoder.predicate, c.predicates)) for c in constraints]
-    return f"SELECT t.k FROM {rows} t WHERE {' OR '.join(f'({c})' for c in conditions)}"
 
 
 def _conflicts_of_pairs(pairs: str) -> str:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from holdfast.detect.bind import Schema
 from holdfast.detect.grouped import GroupedSql
+from holdfast.detect.tableau import TableauSql
 from holdfast.encode.expression import Encoder
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import CFD, FD, Key, as_dependency, is_symmetric
-from holdfast.rules.predicate import Column, Comparison, Predicate
+from holdfast.rules.predicate import Column, Comparison
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 
 
@@ -110,7 +111,10 @@ class _Compiler:
     def program(self, rule: Rule, scope: str | None) -> Program:
         two_row = [c for c in rule.body.denials if c.two_rows]
         one_row = [c for c in rule.body.denials if not c.two_rows]
-        alone = self._any_flag(one_row, scope) if one_row else None
+        alone = None
+        if one_row:
+            broken = broken_alone(rule, one_row, self.encoder)
+            alone = self.flags.number(broken if scope is None else f"{scope} AND ({broken})")
         if not two_row:
             assert alone is not None, "a rule has at least one denial"
             return RowProgram(alone)
@@ -153,9 +157,11 @@ class _Compiler:
     def _flag(self, conditions: Sequence[str]) -> int | None:
         return self.flags.number(" AND ".join(f"({c})" for c in conditions)) if conditions else None
 
-    def _any_flag(self, constraints: Sequence[DenialConstraint], scope: str | None) -> int:
-        broken = " OR ".join(f"({self._all(c.predicates)})" for c in constraints)
-        return self.flags.number(f"({broken})" if scope is None else f"{scope} AND ({broken})")
 
-    def _all(self, predicates: Sequence[Predicate]) -> str:
-        return " AND ".join(self.encoder.predicate(p) for p in predicates)
+def broken_alone(rule: Rule, one_row: Sequence[DenialConstraint], encoder: Encoder) -> str:
+    """When a row breaks the rule by itself: one of its one-row denials, or a constant of its tableau."""
+    if isinstance(rule.body, CFD):
+        broken = TableauSql(rule.body, encoder).broken()
+        assert broken is not None, "a CFD has one-row denials where it has constants on the right"
+        return broken
+    return " OR ".join(f"({' AND '.join(map(encoder.predicate, c.predicates))})" for c in one_row)

@@ -56,6 +56,23 @@ class Encoder:
             raise TypeMismatchError(f"compares {left} ({a}) with {right} ({b})")
         return in_form(self.naming(left), a, form), in_form(self.naming(right), b, form)
 
+    def lookup_value(self, column: Column) -> str:
+        """The column in a form in which `IN` looks up what `lookup_literal` gives."""
+        kind, name = self.types[column.name], _plain_form(self.naming(column), self.types[column.name])
+        if kind.family == "integer":
+            return f"CAST({name} AS BIGINT)"
+        return f"{name} + 0.0D" if kind.sql == "double" else name
+
+    def lookup_literal(self, column: Column, constant: Constant) -> str | None:
+        """The constant in the type of `lookup_value`; None where no value of the column equals it."""
+        kind = self.types[column.name]
+        if kind.family == "void":
+            return None
+        bound = bind_constant(constant, kind, column)
+        if not bound.exact or bound.literal is None:
+            return None
+        return f"{bound.literal} + 0.0D" if kind.sql == "double" else bound.literal
+
     def _require_order(self, column: Column, allowed: int) -> None:
         kind = self.types[column.name]
         if allowed not in (EQ, NE) and not kind.ordered and kind.family != "other":

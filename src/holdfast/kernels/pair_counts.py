@@ -66,34 +66,39 @@ def _rank_runs(ids, values, order, ranks):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _group_end(ids, start):  # type: ignore[no-untyped-def]
-    end = start
-    while end < len(ids) and ids[end] == ids[start]:
-        end += 1
-    return end
+def _common_groups(left_ids, right_ids):  # type: ignore[no-untyped-def]
+    """(start, end) among the left rows and (start, end) among the right rows, of every group that has both."""
+    found = [(0, 0, 0, 0) for _ in range(0)]
+    i = j = 0
+    while i < len(left_ids) and j < len(right_ids):
+        group = max(left_ids[i], right_ids[j])
+        while i < len(left_ids) and left_ids[i] < group:
+            i += 1
+        while j < len(right_ids) and right_ids[j] < group:
+            j += 1
+        i_start, j_start = i, j
+        while i < len(left_ids) and left_ids[i] == group:
+            i += 1
+        while j < len(right_ids) and right_ids[j] == group:
+            j += 1
+        if i > i_start and j > j_start:
+            found.append((i_start, i, j_start, j))
+    return found
 
 
 @njit(cache=True)
 def _count_one(left_ids, right_ids, a, b, lefts, rights, as_left, as_right):  # type: ignore[no-untyped-def]
-    i = j = 0
-    while i < len(lefts) and j < len(rights):
-        if left_ids[i] < right_ids[j]:
-            i = _group_end(left_ids, i)
-        elif left_ids[i] > right_ids[j]:
-            j = _group_end(right_ids, j)
-        else:
-            i_end, j_end = _group_end(left_ids, i), _group_end(right_ids, j)
-            q = j
-            for p in range(i, i_end):
-                while q < j_end and b[q] <= a[p]:
-                    q += 1
-                as_left[lefts[p]] = j_end - q
-            p = i
-            for q in range(j, j_end):
-                while p < i_end and a[p] < b[q]:
-                    p += 1
-                as_right[rights[q]] = p - i
-            i, j = i_end, j_end
+    for i, i_end, j, j_end in _common_groups(left_ids, right_ids):
+        q = j
+        for p in range(i, i_end):
+            while q < j_end and b[q] <= a[p]:
+                q += 1
+            as_left[lefts[p]] = j_end - q
+        p = i
+        for q in range(j, j_end):
+            while p < i_end and a[p] < b[q]:
+                p += 1
+            as_right[rights[q]] = p - i
 
 
 @njit(cache=True)
@@ -116,15 +121,7 @@ def _below(tree, at):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _count_two(left_ids, right_ids, a, b, left_ranks, right_ranks, lefts, rights, as_left, as_right):  # type: ignore[no-untyped-def]
     x, y = left_ranks[0], right_ranks[0]
-    i = j = 0
-    while i < len(lefts) and j < len(rights):
-        if left_ids[i] < right_ids[j]:
-            i = _group_end(left_ids, i)
-            continue
-        if left_ids[i] > right_ids[j]:
-            j = _group_end(right_ids, j)
-            continue
-        i_end, j_end = _group_end(left_ids, i), _group_end(right_ids, j)
+    for i, i_end, j, j_end in _common_groups(left_ids, right_ids):
         top = 0
         for p in range(i, i_end):
             top = max(top, x[p])
@@ -144,21 +141,12 @@ def _count_two(left_ids, right_ids, a, b, left_ranks, right_ranks, lefts, rights
                 _add(tree, y[q], 1)
                 q -= 1
             as_left[lefts[p]] = (j_end - 1 - q) - _below(tree, x[p])
-        i, j = i_end, j_end
 
 
 @njit(cache=True)
 def _count_three(left_ids, right_ids, a, b, left_ranks, right_ranks, lefts, rights, as_left, as_right):  # type: ignore[no-untyped-def]
     """Divide and conquer: order by the first inequality, merge by the second, a Fenwick tree for the third."""
-    i = j = 0
-    while i < len(lefts) and j < len(rights):
-        if left_ids[i] < right_ids[j]:
-            i = _group_end(left_ids, i)
-            continue
-        if left_ids[i] > right_ids[j]:
-            j = _group_end(right_ids, j)
-            continue
-        i_end, j_end = _group_end(left_ids, i), _group_end(right_ids, j)
+    for i, i_end, j, j_end in _common_groups(left_ids, right_ids):
         size = (i_end - i) + (j_end - j)
         second, third = np.empty(size, np.int64), np.empty(size, np.int64)
         # Position in lefts, or -1 - position in rights. Where the first values are equal, right rows come first.
@@ -173,7 +161,6 @@ def _count_three(left_ids, right_ids, a, b, left_ranks, right_ranks, lefts, righ
                 p += 1
             top = max(top, third[at])
         _merge_count(second, third, row, np.zeros(top + 1, np.int64), lefts, rights, as_left, as_right)
-        i, j = i_end, j_end
 
 
 @njit(cache=True)
@@ -223,15 +210,7 @@ def _merge_count(second, third, row, tree, lefts, rights, as_left, as_right):  #
 
 @njit(cache=True)
 def _count_many(left_ids, right_ids, a, b, left_ranks, right_ranks, lefts, rights, as_left, as_right):  # type: ignore[no-untyped-def]
-    i = j = 0
-    while i < len(lefts) and j < len(rights):
-        if left_ids[i] < right_ids[j]:
-            i = _group_end(left_ids, i)
-            continue
-        if left_ids[i] > right_ids[j]:
-            j = _group_end(right_ids, j)
-            continue
-        i_end, j_end = _group_end(left_ids, i), _group_end(right_ids, j)
+    for i, i_end, j, j_end in _common_groups(left_ids, right_ids):
         first = j
         for p in range(i, i_end):
             while first < j_end and b[first] <= a[p]:
@@ -245,4 +224,3 @@ def _count_many(left_ids, right_ids, a, b, left_ranks, right_ranks, lefts, right
                 if fits:
                     as_left[lefts[p]] += 1
                     as_right[rights[q]] += 1
-        i, j = i_end, j_end

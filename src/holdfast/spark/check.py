@@ -145,12 +145,11 @@ class Scan:
     @classmethod
     def of(cls, spark: SparkSession, table: Table, plan: Plan, whole: bool) -> Scan:
         """A scan that keeps the columns the plan needs, or with `whole` all of them; persisted, so it happens once."""
-        selected = select_rows(table.frame, plan, all_columns=whole)
-        if plan.key:
-            rows = keyed(selected, plan).persist()
-            return cls(spark, table, plan, rows, rows, whole)
-        kept = selected.persist()
-        return cls(spark, table, plan, numbered(spark, kept), kept, whole)
+        # Keys are added to what is persisted, not persisted with it: Spark 4.3 does not find a persisted frame again
+        # in SQL over that very frame, only in SQL over something made from it.
+        kept = select_rows(table.frame, plan, all_columns=whole).persist()
+        rows = keyed(kept, plan) if plan.key else numbered(spark, kept)
+        return cls(spark, table, plan, rows, kept, whole)
 
     @cached_property
     def _facts(self) -> Row:

@@ -261,7 +261,7 @@ class SpreadEngine:
 
     def rows(self, which: Sequence[int]) -> DataFrame | None:
         """(rule, key, conflicts) of every violating row."""
-        frames = []
+        frames: list[DataFrame] = []
         for _, found in self._run("rows", which):
             frames.append(found.where("what = 'row'").selectExpr("i", "key", "n AS conflicts"))
             frames.append(self._by_row(found).select("i", "key", "conflicts"))
@@ -271,6 +271,7 @@ class SpreadEngine:
 
     def suspects(self, which: Sequence[int]) -> DataFrame | None:
         """(rule, key) of the rows that would have to go; all violating rows where those are unknown."""
+        which = [i for i in which if i in self.which]
         known = [i for i in which if self.summaries[i].suspects is not None]
         whole = [i for i in known if i not in self._shared]
         frames = [found.where("suspect").select("i", "key") for _, found in self._run("rows", whole)]

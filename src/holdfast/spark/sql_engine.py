@@ -117,16 +117,17 @@ def greedy_covers(spark: SparkSession, pairs: DataFrame, alone: DataFrame | None
     Persisted: it is as small as the pairs, which are limited.
     """
     kept = pairs.persist()
+    found = kept.where("i >= 0")  # all of it: SQL over a persisted frame itself would compute it again
     try:
         ids = spark.sql(
             "SELECT i, key, row_number() OVER (PARTITION BY i ORDER BY key) - 1 AS id FROM (\n"
             "  SELECT DISTINCT i, explode(array(`left`, `right`)) AS key FROM {pairs})",
-            pairs=kept,
+            pairs=found,
         )
         ends = spark.sql(
             "SELECT p.i, CAST(a.id AS BIGINT) AS a, CAST(b.id AS BIGINT) AS b FROM {pairs} p\n"
             "JOIN {ids} a ON p.i = a.i AND p.`left` = a.key JOIN {ids} b ON p.i = b.i AND p.`right` = b.key",
-            pairs=kept,
+            pairs=found,
             ids=ids,
         )
         covers = _taken(spark, ends).join(ids, ["i", "id"]).select("i", "key")

@@ -1,0 +1,78 @@
+"""A whole rule set is checked from one scan of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from holdfast.rules.rule import rule_set
+from holdfast.spark.check import EngineName, plan_check, run_check
+from holdfast.spark.table import Table
+
+PARTITIONS, ROWS = 3, 40
+RULES = [
+    "unique(a, b)",
+    "a -> b",
+    "a, b -> c, d",
+    "a = 1, b -> c",
+    "a = 1 -> c = 2",
+    "not(t.a = s.a and t.b > s.b and t.c < s.c)",
+    "not(t.b > s.b and t.c < s.c)",
+    "not(t.a = s.b and t.b = s.a and t.c != s.c)",
+    "not(t.a > t.b and t.c = 3)",
+    "if t.a = s.a and t.b > s.b then t.d >= s.d",
+]
+
+
+class CountedReader(DataSourceReader):
+    """Rows that leave a file behind each time a partition of them is read."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def partitions(self) -> list[InputPartition]:
+        return [InputPartition(i) for i in range(PARTITIONS)]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[int, ...]]:
+        import tempfile
+
+        with tempfile.NamedTemporaryFile(dir=self._folder, prefix=f"read-{partition.value}-", delete=False):
+            pass
+        for i in range(ROWS):
+            at = partition.value * ROWS + i
+            yield (at, at % 5, at % 7, at * 13 % 11, at * 7 % 6)
+
+
+class CountedSource(DataSource):
+    """A source for spark.read.format("counted")."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "counted"
+
+    def schema(self) -> str:
+        return "id bigint, a bigint, b bigint, c bigint, d bigint"
+
+    def reader(self, schema: object) -> CountedReader:
+        return CountedReader(self.options["folder"])
+
+
+@pytest.mark.parametrize(("engine", "key"), [("auto", "id"), ("auto", ""), ("sql", "id"), ("spread", "id")])
+def test_ten_rules_of_all_kinds_share_one_scan(
+    spark: SparkSession, tmp_path: Path, engine: EngineName, key: str
+) -> None:
+    spark.dataSource.register(CountedSource)
+    frame = spark.read.format("counted").option("folder", str(tmp_path)).load()
+    table = Table(frame, "counted")
+    plan = plan_check(table, rule_set(RULES), (key,) if key else ())
+    with run_check(spark, table, plan, limit=None, engine=engine) as result:
+        assert {found.rule.kind for found in result.outcome.rules} == {"key", "fd", "cfd", "order", "dc", "row"}
+        assert sum(not found.holds for found in result.outcome.rules) >= 8
+        assert result.detailed.rules[0].witness is not None
+        for found in (result.pairs, result.rows, result.suspects):
+            assert found.count() > 0
+    assert len(list(tmp_path.iterdir())) == PARTITIONS
