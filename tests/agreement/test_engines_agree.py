@@ -57,7 +57,7 @@ def found_by(spark: SparkSession, table: Table, engine: EngineName, nulls: Nulls
 def test_one_task_many_tasks_and_sql_find_the_same(
     spark: SparkSession, table: Table, nulls: Nulls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spread_engine, "LEAST_ROWS", 400)  # so that this table is spread
+    monkeypatch.setattr(spread_engine, "LEAST_ROWS", 900)  # so that this table is spread
     kernel = found_by(spark, table, "kernel", nulls)
     assert sum(not rule["holds"] for rule in kernel[0]) == len(RULES)
     assert found_by(spark, table, "spread", nulls) == kernel

@@ -32,13 +32,13 @@ def cases(draw: st.DrawFn) -> tuple[RandomTable, RandomRules]:
     return table, draw(rule_sets(table, size=6))
 
 
-@settings(slowly, max_examples=60)
+@settings(slowly, max_examples=40)
 @given(case=cases())
 def test_check_by_kernels_matches_reference(spark: SparkSession, case: tuple[RandomTable, RandomRules]) -> None:
     assert_matches(spark, case, "kernel")
 
 
-@settings(slowly, max_examples=15)
+@settings(slowly, max_examples=10)
 @given(case=cases())
 def test_check_by_sql_matches_reference(spark: SparkSession, case: tuple[RandomTable, RandomRules]) -> None:
     assert_matches(spark, case, "sql")
