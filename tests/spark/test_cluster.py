@@ -1,0 +1,72 @@
+"""check on executors in processes of their own, whose Python has not got the project, only what was sent along."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import holdfast
+from holdfast.rules.rule import rule_set
+
+RULES = [
+    "unique(g, a)",
+    "g -> d",
+    "not(t.g = s.g and t.a > s.a and t.b < s.b)",
+    "not(t.a > s.a and t.b < s.b)",
+    "not(t.d = s.e and t.e = s.d and t.b != s.b)",
+    "not(t.a > t.b and t.d = 3)",
+]
+SCRIPT = """
+import json, sys
+from holdfast.rules.rule import rule_set
+from holdfast.spark import spread_engine
+from holdfast.spark.check import plan_check, run_check
+from holdfast.spark.session import get_session
+from holdfast.spark.table import Table
+archive, rules = sys.argv[1], json.loads(sys.argv[2])
+spark = get_session(master="local-cluster[2,1,1024]", conf={
+    "spark.submit.pyFiles": archive, "spark.sql.shuffle.partitions": "2",
+    "spark.executorEnv.NUMBA_CACHE_DIR": sys.argv[3],
+})
+spread_engine.LEAST_ROWS = 500
+frame = spark.range(2000).selectExpr("id", "pmod(hash(id, 1), 8) AS g", "pmod(hash(id, 2), 90) AS a",
+    "pmod(hash(id, 2), 90) + IF(pmod(hash(id, 3), 50) = 0, -40, 0) AS b", "pmod(hash(id, 4), 7) AS d",
+    "pmod(hash(id, 5), 7) AS e")
+said = []
+for engine in ("sql", "kernel", "spread"):
+    table = Table(frame, "numbers")
+    with run_check(spark, table, plan_check(table, rule_set(rules), ("id",)), limit=None, engine=engine) as result:
+        said.append([result.to_dict()["rules"], result.pairs.count(), result.rows.count(), result.suspects.count()])
+print(json.dumps(said))
+"""
+
+
+def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(tmp_path: Path) -> None:
+    package = Path(holdfast.__file__).parent
+    archive = tmp_path / "holdfast.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for file in sorted(package.rglob("*")):
+            if file.suffix in (".py", ".lark"):
+                packed.write(file, Path("holdfast") / file.relative_to(package))
+    # Without site, no .pth file is read, and so an editable installation of the project is not seen.
+    python = tmp_path / "python"
+    libraries = sysconfig.get_paths()["purelib"]
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{libraries}" exec "{sys.executable}" -S "$@"\n')
+    python.chmod(0o755)
+    bare = subprocess.run([str(python), "-c", "import pyarrow, holdfast"], capture_output=True, text=True, cwd=tmp_path)
+    assert "No module named 'holdfast'" in bare.stderr
+
+    command = [sys.executable, "-c", SCRIPT, str(archive), json.dumps(RULES), str(tmp_path / "numba")]
+    env = {**os.environ, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=400, cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr[-3000:]
+    sql, kernel, spread = json.loads(done.stdout.splitlines()[-1])
+    assert [rule["name"] for rule in sql[0]] == [rule.name for rule in rule_set(RULES)]
+    assert all(rule["violating_rows"] for rule in sql[0])
+    assert kernel == sql
+    assert spread == sql
