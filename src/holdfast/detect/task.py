@@ -59,7 +59,10 @@ class Task:
             roles = Roles((role & LEFT) > 0, (role & RIGHT) > 0, twin)
         part = self._part(table, roles)
         if self.mode == "summary" and role is None:
-            yield from _Lines(table.column("k")).key_twice(part.order)
+            twice = _Lines(table.column("k")).key_twice(part.order)
+            if twice is not None:  # nothing else can be told of rows that their keys do not tell apart
+                yield twice
+                return
         for i in self.which:
             program, lines = self.programs.programs[i], _Lines(table.column("k"), i)
             if self.mode == "pairs":
@@ -119,14 +122,15 @@ class _Lines:
     def __init__(self, keys: pa.ChunkedArray, i: int = -1) -> None:
         self._keys, self._i = keys, i
 
-    def key_twice(self, order: _Array) -> Iterator[pa.RecordBatch]:
+    def key_twice(self, order: _Array) -> pa.RecordBatch | None:
         if (order[1:] > order[:-1]).all():
-            return
+            return None
         ordered = np.argsort(order)
         again = np.flatnonzero(order[ordered][1:] == order[ordered][:-1])
-        if len(again):
-            first = ordered[again[0]]
-            yield self._batch("twice", np.array([int((order == order[first]).sum())]), key=np.array([first]))
+        if len(again) == 0:
+            return None
+        first = ordered[again[0]]
+        return self._batch("twice", np.array([int((order == order[first]).sum())]), key=np.array([first]))
 
     def summary(self, program: Program, part: Part, limit: int) -> Iterator[pa.RecordBatch]:
         found = evaluate(program, part, limit=limit)
