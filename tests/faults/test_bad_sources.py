@@ -212,4 +212,5 @@ def test_databases_that_cannot_be_read(spark: SparkSession) -> None:
     assert "secret" not in no_table + no_driver
     assert "cannot be reached" in str(refused(spark, "jdbc:derby:/nowhere/db#t"))
     missing = str(refused(spark, "jdbc:derby:memory:bad;create=true#nothing"))
-    assert "jdbc:derby:memory:bad#nothing cannot be read as a table" in missing
+    assert "jdbc:derby:memory:bad#nothing" in missing
+    assert "cannot be read as a table" in missing or "does not exist" in missing  # Spark 4.0 passes on Derby's words
