@@ -18,8 +18,9 @@ _STYLES = {"holds": "green", "allowed": "green", "warning": "yellow", "violated"
 _MARKS = {"holds": "✓", "allowed": "✓", "warning": "!", "violated": "✗"}
 
 
-WIDE = 110  # from here on a line has room for the rule's text
 TEXT_WIDTH = 120
+NAME_WIDTH = 32
+RULE_WIDTH = 28
 
 
 def print_summary(outcome: CheckOutcome, console: Console) -> None:
@@ -43,7 +44,7 @@ def summary_view(outcome: CheckOutcome, *, width: int) -> RenderableType:
     size = f"{number(outcome.rows, 'row')}, {number(len(outcome.rules), 'rule')}, {outcome.seconds:.1f} s"
     notes = [Text(f"note: {note}", style="yellow") for note in outcome.notes]
     parts: list[RenderableType] = [Text.assemble((outcome.table, "bold"), f"  {size}"), *notes, Text()]
-    parts.append(_overview(outcome, with_text=width >= WIDE))
+    parts.append(_overview(outcome, width=width))
     violated = [found for found in outcome.rules if not found.holds]
     for found in violated:
         parts += [Text(), *_details(found, outcome)]
@@ -53,12 +54,9 @@ def summary_view(outcome: CheckOutcome, *, width: int) -> RenderableType:
     return Group(*parts)
 
 
-def _overview(outcome: CheckOutcome, *, with_text: bool) -> Table:
+def _overview(outcome: CheckOutcome, *, width: int) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for _ in range(4):
-        table.add_column(no_wrap=True)
-    if with_text:
-        table.add_column(overflow="fold")
+    lines = []
     for found in outcome.rules:
         word = verdict(found)
         tally = counts(found)
@@ -70,7 +68,17 @@ def _overview(outcome: CheckOutcome, *, with_text: bool) -> Table:
             Text(found.rule.kind, style="dim"),
             Text(tally),
         ]
-        table.add_row(*cells, *([Text(rule_text(found.rule))] if with_text else []))
+        lines.append([*cells, Text(rule_text(found.rule))])
+    widest = [max((len(line[place]) for line in lines), default=0) for place in range(4)]
+    shown = [widest[0], min(widest[1], NAME_WIDTH), widest[2], widest[3]]
+    # Long names and counts fold where there is no room; the rule's text stands here only where there is.
+    with_text = width - sum(shown) - 2 * len(shown) >= RULE_WIDTH
+    for place, least in enumerate((shown[0], 10, shown[2], 12)):
+        table.add_column(overflow="fold", min_width=least, max_width=NAME_WIDTH if place == 1 else None)
+    if with_text:
+        table.add_column(overflow="fold")
+    for line in lines:
+        table.add_row(*(line if with_text else line[:4]))
     return table
 
 

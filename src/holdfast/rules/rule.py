@@ -15,6 +15,7 @@ from holdfast.rules.parse import parse_body
 Severity = Literal["error", "warn"]
 Nulls = Literal["sql", "equal"]
 
+MAX_NAME = 48
 _SHARE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*\Z")
 _COUNT = re.compile(r"\s*(\d+)\s*\Z")
 
@@ -151,4 +152,4 @@ def readable_name(body: Body) -> str:
         words = list(body.columns)
     slugs = [re.sub(r"[^\w]+", "-", word.casefold()).strip("-") for word in words]
     name = "-".join(slug for slug in slugs if slug) or "rule"
-    return name if len(name) <= 60 else name[:60].rstrip("-")
+    return name if len(name) <= MAX_NAME else name[:MAX_NAME].rsplit("-", 1)[0]
