@@ -76,5 +76,5 @@ def _table(data: Any, master: str | None, conf: Mapping[str, str] | None, readin
     from holdfast.spark.table import ReadOptions, Table
 
     if not isinstance(data, str | os.PathLike):
-        return Table(data, "the DataFrame")
+        return Table(data, "DataFrame")
     return read_table(get_session(master=master, conf=conf), data, ReadOptions(**reading))

@@ -110,7 +110,7 @@ def keyed(rows: DataFrame, plan: Plan) -> DataFrame:
     """The rows with `k`, the value of their key column, or a struct of several under their own names."""
     types = plan.schema.types
     for name in plan.key:
-        if types[name].sql.startswith(("map", "variant")):
+        if types[name].sql.startswith(("map", "variant", "interval year", "interval month")):
             raise TypeMismatchError(
                 f"the key {quoted_name(name)} is a {types[name].sql}, which cannot tell rows apart."
             )
