@@ -121,7 +121,9 @@ def check(
     nulls: Annotated[
         NullsMode | None, typer.Option(help="How nulls compare. Default: what the rule file says, or sql.")
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Print the plan and stop.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Print the plan and stop; with --verbose, its SQL.")
+    ] = False,
     types: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=TYPE", help="Read a column as text, int, double, decimal(p,s), date, …"),
@@ -172,7 +174,7 @@ def check(
 
             with progress.step("starting Spark"):
                 _, plan = plan_check(data, rules, **asked)
-            _emit(plan.explain() + "\n", output)
+            _emit(plan.explain(sql=verbose) + "\n", output)
             return
         result = _checked(progress, data, rules, asked, most, _severity(fail_on), violations, quarantine)
         with result:

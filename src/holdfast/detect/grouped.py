@@ -34,8 +34,10 @@ class GroupedSql:
 
     @property
     def about(self) -> str:
-        left = ", ".join(self.left) or "nothing"
-        return f"rows that agree on {left}" + (f", by {', '.join(self.right)}" if self.right else "")
+        if not self.right:
+            return "no two in one group"
+        some = " where a pattern fits" if isinstance(self.dependency, CFD) else ""
+        return f"one value of {' and of '.join(self.right)} in each group{some}"
 
     @property
     def left(self) -> tuple[str, ...]:

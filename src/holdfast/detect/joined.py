@@ -25,7 +25,7 @@ def _one_of_mirrors(constraints: Sequence[DenialConstraint], symmetric: bool) ->
 def _pairs_sql(constraint: DenialConstraint, symmetric: bool, encoder: Encoder, rows: str) -> str:
     conditions = [encoder.predicate(predicate) for predicate in constraint.predicates]
     left, right, distinct = "t.k", "s.k", ""
-    if constraint.symmetric:
+    if symmetric and constraint.symmetric:
         conditions.append("t.k < s.k")
     else:
         conditions.append("t.k != s.k")

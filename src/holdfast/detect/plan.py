@@ -14,8 +14,10 @@ from holdfast.detect.grouped import GroupedSql
 from holdfast.detect.joined import joined_pairs_sql
 from holdfast.detect.program import Programs, broken_alone, make_programs
 from holdfast.encode.expression import DIGITS_FUNCTION, Encoder
+from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import CFD, FD, Key, as_dependency, is_symmetric
-from holdfast.rules.predicate import Column
+from holdfast.rules.predicate import Column, Comparison, quoted_name
+from holdfast.rules.relation import EQ
 from holdfast.rules.rule import Rule, RuleSet
 
 
@@ -30,6 +32,7 @@ class RulePlan:
 
     rule: Rule
     way: str
+    by: str
     about: str
     symmetric: bool
     scope: str | None
@@ -59,17 +62,29 @@ class Plan:
         texts = (text for step in self.steps for text in (step.summary, step.pairs or ""))
         return frozenset({DIGITS_FUNCTION} if any(DIGITS_FUNCTION in text for text in texts) else ())
 
-    def explain(self) -> str:
-        """The plan as a person reads it."""
-        lines = [f"scan {self.schema.table} once: " + (", ".join(self.columns) or "no columns")]
+    def explain(self, *, sql: bool = False) -> str:
+        """The plan as a person reads it: its steps, and the rules each serves; with `sql`, the SQL of each rule too."""
+        named = ", ".join(map(quoted_name, self.key)) if self.key else "_row, their number in file order"
+        lines = [
+            f"scan {self.schema.table} once",
+            f"  columns: {', '.join(map(quoted_name, self.columns)) or 'none'}",
+            f"  rows are named by {named}",
+        ]
         lines += [f"  condition w{i}: {condition}" for i, condition in enumerate(self.conditions)]
-        lines.append("  rows are named by " + (", ".join(self.key) if self.key else "_row, their number in file order"))
-        legend = ", ".join(f"c{self.schema.position(name)} = {name}" for name in self.columns)
-        for number, step in enumerate(self.steps, start=1):
-            lines.append(f"{number}. {step.way} for {step.rule.name}: {step.about}")
-            lines += [f"     {line}" for line in step.summary.splitlines()]
-        lines.append(f"({legend})" if legend else "")
-        return "\n".join(line for line in lines if line)
+        steps: dict[str, list[RulePlan]] = {}
+        for step in self.steps:
+            steps.setdefault(f"{step.way} {step.by}".rstrip(), []).append(step)
+        for title, served in steps.items():
+            lines.append(title)
+            for step in served:
+                scope = f" where {step.scope}" if step.scope else ""
+                lines.append(f"  {step.rule.name}: {step.about}{scope}")
+                if sql:
+                    lines += [f"    {line}" for line in step.summary.splitlines()]
+        if sql:
+            legend = ", ".join(f"c{self.schema.position(name)} = {quoted_name(name)}" for name in self.columns)
+            lines.append(f"in SQL: {legend or 'no columns'}; k names the row")
+        return "\n".join(lines)
 
 
 def make_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:
@@ -108,13 +123,14 @@ def _rule_plan(rule: Rule, rules: RuleSet, schema: Schema, scopes: Mapping[str, 
     symmetric = is_symmetric(rule.body)
     if isinstance(dependency, Key | FD | CFD):
         grouped = GroupedSql(dependency, schema, rules.nulls, rows, encoder)
-        way, about = "group", grouped.about
+        way, by, about = "group rows by", ", ".join(map(quoted_name, grouped.left)) or "nothing", grouped.about
         pairs, conflicts = grouped.pairs(), grouped.conflicts()
         suspects: str | None = grouped.suspects()
         groups = None if isinstance(dependency, Key) else grouped.groups()
         summary = grouped.summary()
     else:
-        way, about = "join", "pairs of rows that satisfy " + " or ".join(map(str, two_row))
+        by, about = _meeting_text(two_row)
+        way = "compare rows that agree on" if by else "compare all rows"
         pairs = joined_pairs_sql(two_row, symmetric, encoder, rows)
         conflicts, suspects, groups = _conflicts_of_pairs(pairs), None, None
         summary = _summary_of_pairs(pairs)
@@ -125,15 +141,36 @@ def _rule_plan(rule: Rule, rules: RuleSet, schema: Schema, scopes: Mapping[str, 
         )
         suspects = None if suspects is None else f"({suspects}) UNION SELECT k FROM ({broken})"
         summary = _summary_of_both(summary, conflicts, suspects)
-    return RulePlan(rule, way, about, symmetric, scope, summary, conflicts, pairs, suspects, groups, broken)
+    return RulePlan(rule, way, by, about, symmetric, scope, summary, conflicts, pairs, suspects, groups, broken)
+
+
+def _meeting_text(constraints: Sequence[DenialConstraint]) -> tuple[str, str]:
+    """What two rows must agree on to be compared, and what is counted among those that do."""
+    equal = [
+        [p for p in c.predicates if isinstance(p, Comparison) and p.allowed == EQ and len(set(_rows(p))) == 2]
+        for c in constraints
+    ]
+    shared = [p for p in equal[0] if all(p in others for others in equal[1:])]
+    by = ", ".join(quoted_name(p.left.name) if p.same_column else str(p) for p in shared)
+    rest = [" and ".join(str(p) for p in c.predicates if p not in shared) or "any pair" for c in constraints]
+    return by, " or ".join(rest)
+
+
+def _rows(predicate: Comparison) -> list[str]:
+    return [column.row for column in predicate.columns()]
+
+
+def _inner(denial: str) -> str:
+    return denial.removeprefix("not(").removesuffix(")")
 
 
 def _one_row_plan(rule: Rule, broken: str | None, scope: str | None) -> RulePlan:
     assert broken is not None, "a rule has at least one denial"
     return RulePlan(
         rule=rule,
-        way="filter",
-        about=" or ".join(rule.denials[:3]) + (" …" if len(rule.denials) > 3 else ""),
+        way="filter rows",
+        by="",
+        about=" or ".join(_inner(text) for text in rule.denials[:3]) + (" …" if len(rule.denials) > 3 else ""),
         symmetric=False,
         scope=scope,
         summary="SELECT CAST(NULL AS BIGINT) AS pairs, count(*) AS `rows`, count(*) AS suspects, "
