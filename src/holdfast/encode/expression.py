@@ -126,10 +126,10 @@ def in_form(name: str, kind: ColumnType, form: Form) -> str:
         case "cast":
             return name if kind.sql == form.target else f"CAST({name} AS {form.target})"
         case "digits":
-            # Decimals travel as text and floats as their 64 bits: both are exact.
-            floating = kind.family == "float"
-            text = "CAST(NULL AS STRING)" if floating else f"CAST({name} AS STRING)"
-            return f"{DIGITS_FUNCTION}({text}, CAST({name if floating else 'NULL'} AS DOUBLE))"
+            # As text, which reads back as the same double or decimal; a null double would reach Python as NaN.
+            if kind.family == "float":
+                return f"{DIGITS_FUNCTION}(CAST(CAST({name} AS DOUBLE) AS STRING), true)"
+            return f"{DIGITS_FUNCTION}(CAST({name} AS STRING), false)"
         case "halves":
             return _halves(name, kind)
         case _:

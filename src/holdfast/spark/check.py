@@ -408,5 +408,7 @@ def _hashable(key: Any) -> Any:
     )
 
 
-def _digits(text: str | None, number: float | None) -> bytes | None:
-    return digits_key(Decimal(text) if text is not None else number)
+def _digits(text: str | None, floating: bool) -> bytes | None:
+    if text is None:
+        return None
+    return digits_key(float(text) if floating else Decimal(text))
