@@ -19,7 +19,8 @@ def test_mixed_numbers_compare_as_the_reference_does(spark: SparkSession, nulls:
     frame = spark.sql(
         "SELECT id, CAST(a AS DECIMAL(38,20)) AS a, CAST(b AS DOUBLE) AS b, i FROM VALUES\n"
         "(1, NULL, '-0.0', 0L), (2, '0.1', '0.1', 9007199254740993L), (3, '0', 'NaN', NULL),\n"
-        "(4, '0.5', NULL, 9223372036854775807L), (5, '0.5', '9223372036854775808', 1L), (6, '1', '0.5', 9007199254740992L)\n"
+        "(4, '0.5', NULL, 9223372036854775807L), (5, '0.5', '9223372036854775808', 1L),\n"
+        "(6, '1', '0.5', 9007199254740992L)\n"
         "AS t(id, a, b, i)"
     )
     table, rules = Table(frame, "numbers"), rule_set(RULES, key=["id"], nulls=nulls)
