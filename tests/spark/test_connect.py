@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast import check
+from holdfast.spark.java import find_java, newest_java, spark_java_home
 
 ROWS = "id,zip,city,salary,rate,tax\n" + "\n".join(
     f"{i},{8000 + i % 5},{'Zürich' if i % 7 else 'Zurich'},{(i * 37) % 50},{(i * 11) % 13},{i / 4}" for i in range(40)
@@ -58,7 +59,9 @@ with check(sys.argv[1], json.loads(sys.argv[2]), key="id") as result:
 
 
 def run(script: str, *arguments: str, python: str, folder: Path) -> list[object]:
-    env = {**os.environ, "PYSPARK_PYTHON": python}
+    # PySpark's own launcher looks for Java less far than we do.
+    java = spark_java_home(find_java(os.environ, newest=newest_java()), os.environ)
+    env = {**os.environ, "PYSPARK_PYTHON": python, "JAVA_HOME": str(java)}
     command = [sys.executable, "-c", script, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
