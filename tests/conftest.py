@@ -24,3 +24,12 @@ def spark() -> Iterator[SparkSession]:
     session = get_session(master="local[2]", conf=settings, app_name="holdfast tests")
     yield session
     session.stop()
+
+
+@pytest.fixture(params=["true", "false"], ids=["ansi", "no ansi"])
+def ansi(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[object]:
+    """Both of Spark's ways with bad casts, one after the other."""
+    before = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", request.param)
+    yield request.param
+    spark.conf.set("spark.sql.ansi.enabled", str(before))

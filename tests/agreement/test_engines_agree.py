@@ -62,3 +62,15 @@ def test_one_task_many_tasks_and_sql_find_the_same(
     assert sum(not rule["holds"] for rule in kernel[0]) == len(RULES)
     assert found_by(spark, table, "spread", nulls) == kernel
     assert found_by(spark, table, "sql", nulls) == kernel
+
+
+@pytest.mark.parametrize("engine", ["kernel", "spread", "sql"])
+def test_a_key_that_occurs_twice_is_told_by_every_engine(spark: SparkSession, engine: EngineName) -> None:
+    """Also where only the rows with that key break a rule."""
+    frame = spark.sql("SELECT * FROM VALUES (1, 5, 1), (1, 5, 2), (2, 6, 3) AS t(id, g, a)").coalesce(1)
+    table = Table(frame, "twice")
+    plan = plan_check(table, rule_set(["not(t.g = s.g and t.a > s.a)", "unique(g)"]), ("id",))
+    with run_check(spark, table, plan, limit=None, engine=engine) as result:
+        assert result.outcome.key == ()
+        assert any("not unique: '1' occurs 2 times" in note for note in result.outcome.notes)
+        assert [found.violating_pairs for found in result.outcome.rules] == [1, 1]

@@ -37,14 +37,6 @@ def failed_scan(table: Table, scan: Callable[[Table], object] = lambda table: ta
     return str(explained)
 
 
-@pytest.fixture(params=["true", "false"], ids=["ansi", "no ansi"])
-def ansi(spark: SparkSession, request: pytest.FixtureRequest) -> object:
-    before = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", request.param)
-    yield request.param
-    spark.conf.set("spark.sql.ansi.enabled", str(before))
-
-
 @pytest.fixture
 def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample of the first twenty rows or so, so that a short file has rows that only the scan meets."""

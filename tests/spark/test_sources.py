@@ -25,14 +25,6 @@ def rows(spark: SparkSession, data: object, **options: object) -> list[tuple[obj
     return sorted((tuple(row) for row in frame.collect()), key=repr)
 
 
-@pytest.fixture(params=["true", "false"], ids=["ansi", "no ansi"])
-def ansi(spark: SparkSession, request: pytest.FixtureRequest) -> object:
-    before = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", request.param)
-    yield request.param
-    spark.conf.set("spark.sql.ansi.enabled", str(before))
-
-
 def test_csv_columns_are_typed_alike_with_ansi_on_and_off(spark: SparkSession, tmp_path: Path, ansi: object) -> None:
     file = write(
         tmp_path / "all.csv",

@@ -116,9 +116,9 @@ def _first(broken: Bools, part: Part) -> tuple[int, None] | None:
     return (int(rows[np.argmin(part.order[rows])]), None) if len(rows) else None
 
 
-def _null_aware(form: Coded, nulls: Nulls) -> list[Ints]:
-    """The form as parts of a group's identity: with its nullness where nulls equal each other."""
-    if nulls == "sql" or form.valid.all():
+def _null_aware(form: Coded) -> list[Ints]:
+    """The form as parts of an identity in which a null is a value of its own."""
+    if form.valid.all():
         return [form.codes]
     return [np.where(form.valid, form.codes, 0), form.valid.astype(np.int64)]
 
@@ -371,8 +371,8 @@ class _Groups:
 
     def _ids(self, numbers: Sequence[int], rows: Ints) -> Ints:
         forms = [Coded(self.part.forms[n].codes[rows], self.part.forms[n].valid[rows]) for n in numbers]
-        nulls: Nulls = "equal"  # a null on the right is a value of its own here; on the left none is left under sql
-        return dense_ids([array for form in forms for array in _null_aware(form, nulls)], len(rows))
+        # Under sql no null is left on the left side; on the right one counts as a value here.
+        return dense_ids([array for form in forms for array in _null_aware(form)], len(rows))
 
     @cached_property
     def _conflicts(self) -> tuple[Ints, Ints, Ints]:

@@ -78,10 +78,13 @@ def run_check(
         if DIGITS_FUNCTION in plan.functions:
             spark.udf.register(DIGITS_FUNCTION, F.udf(_digits, BinaryType(), useArrow=True))
         scan = Scan.of(spark, table, plan, all_columns)
-        problem, engines = scan.key_problem(None), []
+        # One task sees for itself whether a key occurs twice; everywhere else that is asked before anything runs.
+        in_one_task = _in_one_task(scan, engine)
+        problem, engines = scan.key_missing or (None if in_one_task else scan.key_twice), []
         if problem is None:
             engines = _engines(scan, plan, limit, engine, notes)
-            problem = scan.key_problem(engines)
+            first = engines[0]
+            problem = scan.told_twice(first.key_twice) if isinstance(first, KernelEngine) else scan.key_twice
         if problem is not None:
             scan.close()
             notes.append(f"{problem}; rows are named by _row instead")
@@ -109,7 +112,7 @@ def _engines(scan: Scan, plan: Plan, limit: int | None, engine: EngineName, note
     engines: list[Engine] = [SqlEngine(scan.spark, scan.rows, plan, everything, limit)]
     if engine == "sql":
         return engines
-    if engine == "kernel" or (engine == "auto" and scan.count <= ONE_TASK_ROWS):
+    if _in_one_task(scan, engine):
         with_kernels: list[Engine] = [KernelEngine(scan.spark, scan.rows, plan, everything, limit)]
     else:
         # Groups and filters are what Spark SQL does well; pairs are spread over tasks.
@@ -131,6 +134,10 @@ def _engines(scan: Scan, plan: Plan, limit: int | None, engine: EngineName, note
         if told not in notes:
             notes.append(told)
         return engines
+
+
+def _in_one_task(scan: Scan, engine: EngineName) -> bool:
+    return engine == "kernel" or (engine == "auto" and scan.count <= ONE_TASK_ROWS)
 
 
 class Scan:
@@ -168,23 +175,26 @@ class Scan:
         """How many rows a rule with this condition speaks of."""
         return int(self._facts[scope]) if scope else self.count
 
-    def key_problem(self, engines: Sequence[Engine] | None) -> str | None:
-        """Why the key cannot name rows. Nulls are counted at once; who has it twice, an engine may know already."""
+    @property
+    def key_missing(self) -> str | None:
+        """That the key is null somewhere, in words."""
+        missing = self._facts["missing"] if self.plan.key else 0
+        return f"the key {', '.join(self.plan.key)} is null in {number(missing, 'row')}" if missing else None
+
+    @cached_property
+    def key_twice(self) -> str | None:
+        """That a key occurs twice, in words; asked of Spark, once."""
         if not self.plan.key:
             return None
-        name = ", ".join(self.plan.key)
-        if engines is None:
-            missing = self._facts["missing"]
-            return f"the key {name} is null in {number(missing, 'row')}" if missing else None
-        if isinstance(engines[0], KernelEngine):
-            twice = engines[0].key_twice
-        else:
-            same = "SELECT k, count(*) AS c FROM {rows} GROUP BY k HAVING count(*) > 1"
-            row = self.spark.sql(f"SELECT min(named_struct('k', k, 'c', c)) AS d FROM ({same})", rows=self.rows).first()
-            twice = (row["d"]["k"], row["d"]["c"]) if row is not None and row["d"] is not None else None
-        if twice is None:
+        same = "SELECT k, count(*) AS c FROM {rows} GROUP BY k HAVING count(*) > 1"
+        row = self.spark.sql(f"SELECT min(named_struct('k', k, 'c', c)) AS d FROM ({same})", rows=self.rows).first()
+        return self.told_twice((row["d"]["k"], row["d"]["c"]) if row is not None and row["d"] is not None else None)
+
+    def told_twice(self, twice: tuple[object, int] | None) -> str | None:
+        if twice is None or not self.plan.key:
             return None
-        return f"the key {name} is not unique: {value_text(plain(twice[0]))!r} occurs {twice[1]:,} times"
+        value, times = value_text(plain(twice[0])), twice[1]
+        return f"the key {', '.join(self.plan.key)} is not unique: {value!r} occurs {times:,} times"
 
     def close(self) -> None:
         self._kept.unpersist()

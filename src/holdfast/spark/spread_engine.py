@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
@@ -52,6 +52,7 @@ class SpreadEngine:
     ) -> None:
         self._spark, self._rows, self._plan, self._limit, self._count = spark, rows, plan, limit, count
         self.which = tuple(which)
+        self._to_cover: list[int] = []
 
     @staticmethod
     def takes(program: Program) -> bool:
@@ -190,7 +191,7 @@ class SpreadEngine:
             self._to_cover = uncovered
             counts = {r["i"]: r["count"] for r in self._covers.groupBy("i").count().collect()}
             for i in uncovered:
-                result[i] = Summary(**{**vars(result[i]), "suspects": counts[i]})
+                result[i] = replace(result[i], suspects=counts[i])
         return result
 
     def _collected(self, routed: _Routed, found: DataFrame) -> list[dict[str, Any]]:
@@ -250,8 +251,7 @@ class SpreadEngine:
 
     def _pairs(self, which: Sequence[int]) -> DataFrame | None:
         frames = []
-        for routed, found in self._run("pairs", which):
-            listed = found.selectExpr("i", "key AS `left`", "other AS `right`")
+        for routed, listed in self._listed(which):
             for i in routed.which:
                 if i in which:
                     mine = listed.where(f"i = {i}")
@@ -287,12 +287,13 @@ class SpreadEngine:
 
     @cached_property
     def _covers(self) -> DataFrame:
-        pairs = self._pairs_uncut(self._to_cover)
+        pairs = reduce(DataFrame.union, [listed for _, listed in self._listed(self._to_cover)])
         return greedy_covers(self._spark, pairs, None)
 
-    def _pairs_uncut(self, which: Sequence[int]) -> DataFrame:
-        runs = [found.selectExpr("i", "key AS `left`", "other AS `right`") for _, found in self._run("pairs", which)]
-        return reduce(DataFrame.union, runs)
+    def _listed(self, which: Sequence[int]) -> list[tuple[_Routed, DataFrame]]:
+        """(i, left, right) of the pairs each routing finds, cut only within its pieces of work."""
+        runs = self._run("pairs", which)
+        return [(routed, found.selectExpr("i", "key AS `left`", "other AS `right`")) for routed, found in runs]
 
     def close(self) -> None:
         if "_covers" in self.__dict__:
