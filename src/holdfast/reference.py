@@ -1,5 +1,7 @@
 """What each job means, in nested loops over Python values: slow, complete, never optimised.
 
+`check` is what violates rules; `discover` is which rules hold.
+
 Every fast path is tested against this file. It reads as the definitions do; when the two disagree, this wins.
 """
 
@@ -8,16 +10,18 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cmp_to_key
+from itertools import product
 from typing import Any, TypeAlias
 
-from holdfast.rules.constraint import DenialConstraint
+from holdfast.errors import TrivialRuleError
+from holdfast.rules.constraint import DenialConstraint, denial
 from holdfast.rules.dependency import CFD, FD, Key, as_dependency, is_symmetric
 from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate
-from holdfast.rules.relation import EQ, GT, LT, NE
+from holdfast.rules.relation import ANY, EQ, GT, LT, NE
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 
 TableRow: TypeAlias = Mapping[str, Any]
@@ -300,3 +304,124 @@ def _greedy_cover(pairs: Sequence[tuple[RowKey, RowKey]]) -> set[RowKey]:
         cover.add(worst)
         left = [pair for pair in left if worst not in pair]
     return cover
+
+
+# Discovery -------------------------------------------------------------------------------------------------------
+
+Operands: TypeAlias = tuple[Column, Column]
+_HAVE_ORDER = ("number", "date", "timestamp")
+
+
+def operand_pairs(
+    rows: Sequence[TableRow],
+    kinds: Mapping[str, str],
+    *,
+    cross_columns: float | None = 0.3,
+    one_row: bool = False,
+    order_text: bool = False,
+) -> dict[Operands, tuple[int, ...]]:
+    """The operand pairs of the predicate space, each with the relations its values can be in.
+
+    `kinds` says of each column what its values are: number, text, date, timestamp, boolean, binary. Every column is
+    compared with itself over two rows; two columns of one kind with each other when at least the share `cross_columns`
+    of the smaller one's distinct values occur in the other, over two rows and, with `one_row`, within one.
+    """
+
+    def relations(kind: str) -> tuple[int, ...]:
+        return (LT, EQ, GT) if kind in _HAVE_ORDER or (order_text and kind == "text") else (EQ, NE)
+
+    pairs = {(Column("t", name), Column("s", name)): relations(kind) for name, kind in kinds.items()}
+    names = list(kinds)
+    for i, a in enumerate(names):
+        for b in names[i + 1 :]:
+            if cross_columns is not None and kinds[a] == kinds[b] and _overlap(rows, a, b) >= cross_columns:
+                pairs[Column("t", a), Column("s", b)] = relations(kinds[a])
+                pairs[Column("t", b), Column("s", a)] = relations(kinds[a])
+                if one_row:
+                    pairs[Column("t", a), Column("t", b)] = relations(kinds[a])
+                    pairs[Column("s", a), Column("s", b)] = relations(kinds[a])
+    return pairs
+
+
+def _overlap(rows: Sequence[TableRow], a: str, b: str) -> float:
+    """The share of the distinct values of the column that has fewer which also occur in the other; no values, none."""
+    first, second = ([r[name] for r in rows if r[name] is not None] for name in (a, b))
+    one, other = _distinct(first), _distinct(second)
+    shared = sum(any(relation(v, w) == EQ for w in other) for v in one)
+    return shared / min(len(one), len(other)) if one and other else -1.0
+
+
+def _distinct(values: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if not any(relation(value, other) == EQ for other in found):
+            found.append(value)
+    return found
+
+
+def discover(
+    rows: Sequence[TableRow],
+    kinds: Mapping[str, str],
+    *,
+    nulls: Nulls = "sql",
+    max_predicates: int | None = None,
+    cross_columns: float | None = 0.3,
+    one_row: bool = False,
+    order_text: bool = False,
+) -> frozenset[DenialConstraint]:
+    """The most general valid, non-trivial constraints; of a constraint and its mirror one. Tries every constraint.
+
+    A table of fewer than two rows has none. With `max_predicates`, those of them that have at most so many.
+    """
+    if len(rows) < 2:
+        return frozenset()
+    space = operand_pairs(rows, kinds, cross_columns=cross_columns, one_row=one_row, order_text=order_text)
+    shown = {
+        tuple(_shown(operands, relations, t, s, nulls) for operands, relations in space.items())
+        for i, t in enumerate(rows)
+        for j, s in enumerate(rows)
+        if i != j
+    }
+
+    def valid(allowed: Sequence[int]) -> bool:
+        return not any(all(e & ~a == 0 for e, a in zip(evidence, allowed, strict=True)) for evidence in shown)
+
+    found: dict[DenialConstraint, None] = {}
+    for allowed in product(*(_sets_of(relations) for relations in space.values())):
+        # What allows less than a valid constraint is valid too: so none more general is valid if no next one is.
+        if not valid(allowed) or any(map(valid, _next_more_general(allowed, list(space.values())))):
+            continue
+        predicates = [Comparison(left, a, right) for (left, right), a in zip(space, allowed, strict=True) if a != ANY]
+        try:
+            constraint = denial(predicates)
+        except TrivialRuleError:
+            continue
+        few = max_predicates is None or len(predicates) <= max_predicates
+        if few and constraint.mirrored() not in found:
+            found[constraint] = None
+    return frozenset(found)
+
+
+def _sets_of(relations: tuple[int, ...]) -> list[int]:
+    """Every set of relations that allows something."""
+    chosen = product(*((0, relation) for relation in relations))
+    return [sum(some) for some in chosen if any(some)]
+
+
+def _shown(operands: Operands, relations: tuple[int, ...], t: TableRow, s: TableRow, nulls: Nulls) -> int:
+    """The bits of the evidence on one operand pair: a rule that allows all of them there is satisfied there."""
+    left, right = ((t if column.row == "t" else s)[column.name] for column in operands)
+    if left is None or right is None:
+        if nulls == "sql":
+            return ANY
+        return EQ if left is None and right is None else NE
+    found = relation(left, right)
+    return found if found in relations else NE
+
+
+def _next_more_general(allowed: Sequence[int], relations: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+    """Every constraint that allows exactly one relation more."""
+    for i, mine in enumerate(relations):
+        for more in mine:
+            if not allowed[i] & more:
+                yield (*allowed[:i], allowed[i] | more, *allowed[i + 1 :])

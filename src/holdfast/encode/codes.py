@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from holdfast.encode.digits import digits_key
 
 
 @dataclass(frozen=True)
@@ -139,3 +142,79 @@ def compacted(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     if high - low <= 4 * len(codes) + 1024:
         return codes - np.int64(low)
     return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+
+def comparable_codes(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
+    """Codes for columns of one family, such as all numbers: exact by value whatever their types.
+
+    Integers beside floats beside decimals are never compared through a rounded form. Cost as `shared_codes`; decimals
+    beside floats cost a Python call per distinct value.
+    """
+    kinds = {column.type for column in columns}
+    if len(kinds) == 1:
+        return shared_codes(columns)
+    known = [kind for kind in kinds if not pa.types.is_null(kind)]
+    integers, decimals = (any(map(test, known)) for test in (pa.types.is_integer, pa.types.is_decimal))
+    floats = any(map(pa.types.is_floating, known))
+    if len(known) == 1:
+        target = known[0]
+    elif not floats and not decimals:
+        target = pa.int64() if integers else known[0]
+    elif not floats:
+        # Wide enough for every pair of decimals: 38 digits before the point and 38 behind it.
+        scale = max((kind.scale for kind in known if pa.types.is_decimal(kind)), default=0)
+        target = pa.decimal256(76, scale)
+    elif not decimals and all(_fits_a_double(column) for column in columns):
+        target = pa.float64()
+    else:
+        return _codes_by_digits(columns)
+    return shared_codes([_cast(column, target) for column in columns])
+
+
+def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_decimal(target) and pa.types.is_integer(column.type):
+        column = column.cast(pa.decimal128(19, 0))
+    return column.cast(target)
+
+
+def _fits_a_double(column: pa.ChunkedArray) -> bool:
+    if not pa.types.is_integer(column.type):
+        return True
+    ends = pc.min_max(column)
+    return all(end.as_py() is None or abs(end.as_py()) <= 2**53 for end in (ends["min"], ends["max"]))
+
+
+def _codes_by_digits(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
+    keys: list[bytes | None] = []
+    for column in columns:
+        encoded = column.combine_chunks().dictionary_encode() if len(column) else pa.array([], column.type)
+        if len(column) == 0:
+            continue
+        values = [None if v is None else digits_key(v if isinstance(v, float) else Decimal(v))
+                  for v in encoded.dictionary.to_pylist()]  # fmt: skip
+        keys += pa.array(values, pa.binary()).take(encoded.indices).to_pylist()
+    everything = shared_codes([pa.chunked_array([pa.array(keys, pa.binary())])])[0]
+    ends = np.cumsum([len(column) for column in columns])
+    parts = [slice(int(end) - len(column), int(end)) for column, end in zip(columns, ends, strict=True)]
+    return [Coded(everything.codes[part], everything.valid[part]) for part in parts]
+
+
+def dense_codes(columns: Sequence[Coded]) -> list[NDArray[np.int32]]:
+    """Codes of one family as ranks 0, 1, 2, ... of its distinct values, nulls as -1."""
+    codes = np.concatenate([column.codes for column in columns])
+    valid = np.concatenate([column.valid for column in columns])
+    ranks = np.full(len(codes), -1, np.int32)
+    ranks[valid] = _dense(codes[valid])
+    ends = np.cumsum([len(column) for column in columns])
+    return [ranks[end - len(column) : end] for column, end in zip(columns, ends, strict=True)]
+
+
+def _dense(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    if len(codes) == 0:
+        return codes
+    low, high = int(codes.min()), int(codes.max())
+    if high - low > 4 * len(codes) + 1024:
+        return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    present = np.zeros(high - low + 1, np.bool_)
+    present[codes - low] = True
+    return (np.cumsum(present) - 1)[codes - low]

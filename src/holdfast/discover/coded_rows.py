@@ -1,0 +1,211 @@
+"""A table as the search sees it: small integers per column, identical rows collapsed, the predicate space over it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.discover.options import DiscoverOptions
+from holdfast.discover.space import OperandPair, PredicateSpace, permuted
+from holdfast.encode.codes import comparable_codes, dense_codes
+from holdfast.encode.column_type import ColumnType
+from holdfast.kernels.evidence import (
+    EQUALITY,
+    EQUALITY_SKIP,
+    LEFT_ROW,
+    NULL,
+    ORDER,
+    ORDER_MEET,
+    ORDER_SKIP,
+    RIGHT_ROW,
+    Counted,
+    Layout,
+    listed_pairs,
+    packed_pairs,
+)
+from holdfast.rules.predicate import Column
+from holdfast.rules.rule import Nulls
+from holdfast.states.evidence import Evidence, evidence
+
+Codes = NDArray[np.int32]
+Ints = NDArray[np.int64]
+
+# The bits that each state of an operand pair shows, lowest first: `=` and `!=`, or `<`, `=` and `>`. A null under `sql`
+# shows all of them, so that only a rule without a predicate there is violated; under `equal`, beside a value, `!=`.
+_SHOWN = {
+    EQUALITY: (0b01, 0b10),
+    EQUALITY_SKIP: (0b01, 0b10, 0b11),
+    ORDER: (0b001, 0b010, 0b100),
+    ORDER_SKIP: (0b001, 0b010, 0b100, 0b111),
+    ORDER_MEET: (0b001, 0b010, 0b100, 0b101),
+}
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """Distinct rows as codes, how many rows each stands for, and how pairs of them become evidence.
+
+    `shown` has, per operand pair and state the kernel knows, the bits that a pair of rows in it shows.
+    """
+
+    space: PredicateSpace
+    layout: Layout
+    shown: tuple[tuple[int, ...], ...]
+    codes: Codes
+    weights: Ints
+
+    @property
+    def rows(self) -> int:
+        return int(self.weights.sum())
+
+    def evidence(self, counted: Counted) -> Evidence:
+        """The evidence of the counted pairs, in both orders."""
+        words = np.zeros((len(counted.packed), self.space.words), np.uint64)
+        for i, shown in enumerate(self.shown):
+            bits = np.array(shown, np.uint64)[self.layout.states_of(counted.packed, i)]
+            start = self.space.first_bits[i]
+            words[:, start // 64] |= bits << np.uint64(start % 64)
+            if start % 64 + len(self.space.pairs[i].relations) > 64:
+                words[:, start // 64 + 1] |= bits >> np.uint64(64 - start % 64)
+        both = np.concatenate([words, permuted(words, self.space.mirror)])
+        return evidence(both, np.concatenate([counted.counts, counted.counts]))
+
+    def evidence_of_pairs(self, left: Ints, right: Ints) -> Evidence:
+        """The evidence of these pairs of distinct rows, in both orders; what is counted are pairs of distinct rows."""
+        return self.evidence(listed_pairs(self.codes, left, right, self.layout))
+
+
+def coded_rows(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> CodedRows:
+    """The table's columns as codes with the predicate space over them; `types` has the columns that are compared."""
+    codes = _all_codes(table, types, options)
+    space = predicate_space(codes, types, options)
+    collapsed, weights = _collapsed(codes, table.num_rows)
+    layout, shown, columns = _layout(space, collapsed, options.nulls)
+    return CodedRows(space, layout, shown, columns, weights)
+
+
+def families(types: Mapping[str, ColumnType]) -> list[list[str]]:
+    """The columns, divided into those of one type; all numbers are one type, and every column without one is alone."""
+    found: dict[str, list[str]] = {}
+    for name, kind in types.items():
+        alone = kind.family == "void"
+        label = name if alone else "number" if kind.numeric else "text" if kind.family == "text" else kind.sql
+        found.setdefault(f"{alone} {label}", []).append(name)
+    return list(found.values())
+
+
+def _all_codes(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> dict[str, Codes]:
+    """Per column its codes; columns of one family share theirs when they may be compared with each other."""
+    together = families(types) if options.cross_columns is not None else [[name] for name in types]
+    codes: dict[str, Codes] = {}
+    for family in together:
+        coded = comparable_codes([table.column(name) for name in family])
+        codes.update(zip(family, dense_codes(coded), strict=True))
+    return {name: codes[name] for name in types}
+
+
+def predicate_space(
+    codes: Mapping[str, Codes], types: Mapping[str, ColumnType], options: DiscoverOptions
+) -> PredicateSpace:
+    """The operand pairs: each column with itself, and the pairs of columns that share enough values."""
+
+    def ordered(name: str) -> bool:
+        kind = types[name]
+        return kind.ordered and kind.family != "void" and (kind.family != "text" or options.order_text)
+
+    t, s = ({name: Column(row, name) for name in types} for row in ("t", "s"))
+    pairs = [OperandPair(t[name], s[name], ordered(name)) for name in types]
+    if options.cross_columns is not None:
+        for a, b in _overlapping(codes, types, options.cross_columns):
+            pairs += [OperandPair(t[a], s[b], ordered(a)), OperandPair(t[b], s[a], ordered(a))]
+            if options.one_row:
+                pairs += [OperandPair(t[a], t[b], ordered(a)), OperandPair(s[a], s[b], ordered(a))]
+    return PredicateSpace(tuple(pairs))
+
+
+def _overlapping(
+    codes: Mapping[str, Codes], types: Mapping[str, ColumnType], share: float
+) -> list[tuple[str, str]]:
+    found = []
+    for family in families(types):
+        if len(family) == 1:
+            continue
+        size = max(int(codes[name].max(initial=NULL)) for name in family) + 1
+        present = np.zeros((len(family), size), np.bool_)
+        for i, name in enumerate(family):
+            present[i, codes[name][codes[name] != NULL]] = True
+        values = present.sum(axis=1)
+        for i, j in combinations(range(len(family)), 2):
+            smaller = min(values[i], values[j])
+            if smaller and (present[i] & present[j]).sum() >= share * smaller:
+                found.append((family[i], family[j]))
+    place = {name: i for i, name in enumerate(types)}
+    return sorted(found, key=lambda pair: (place[pair[0]], place[pair[1]]))
+
+
+def _collapsed(codes: Mapping[str, Codes], rows: int) -> tuple[dict[str, Codes], Ints]:
+    """The distinct rows, and how many rows each stands for."""
+    ids, size = np.zeros(rows, np.int64), 1
+    # Columns with many values first: when all rows differ, the rest need not be looked at.
+    for name in sorted(codes, key=lambda name: -int(codes[name].max(initial=NULL))):
+        if size >= rows:
+            break
+        joint = ids * (int(codes[name].max(initial=NULL)) + 2) + (codes[name] + 1)
+        values, ids = np.unique(joint, return_inverse=True)
+        size = len(values)
+    if size >= rows:
+        return dict(codes), np.ones(rows, np.int64)
+    _, firsts, weights = np.unique(ids, return_index=True, return_counts=True)
+    return {name: column[firsts] for name, column in codes.items()}, weights.astype(np.int64)
+
+
+def _layout(
+    space: PredicateSpace, codes: Mapping[str, Codes], nulls: Nulls
+) -> tuple[Layout, tuple[tuple[int, ...], ...], Codes]:
+    """How the kernel sees the space: per operand pair the lines of codes it compares and how, the bits its states
+    show, and the lines."""
+    lines: list[Codes] = []
+    place: dict[tuple[str, bool], int] = {}
+    beyond = max((int(column.max(initial=NULL)) for column in codes.values()), default=NULL) + 1
+
+    def line(name: str, ordered: bool) -> int:
+        # Under `equal` a null among values without order is a value like others.
+        filled = nulls == "equal" and not ordered
+        if (name, filled) not in place:
+            place[name, filled] = len(lines)
+            lines.append(np.where(codes[name] == NULL, np.int32(beyond), codes[name]) if filled else codes[name])
+        return place[name, filled]
+
+    left, right, ways, shown = [], [], [], []
+    within: dict[tuple[str, str], int] = {}
+    for pair in space.pairs:
+        names = pair.left.name, pair.right.name
+        nullable = any(bool((codes[name] == NULL).any()) for name in names)
+        if pair.ordered:
+            way = ORDER if not nullable else ORDER_SKIP if nulls == "sql" else ORDER_MEET
+        else:
+            way = EQUALITY_SKIP if nullable and nulls == "sql" else EQUALITY
+        a, b = line(names[0], pair.ordered), line(names[1], pair.ordered)
+        if pair.one_row and names not in within:
+            within[names] = len(lines)
+            lines.append(_states_within(lines[a], lines[b], way))
+        left.append(within[names] if pair.one_row else a)
+        right.append(within[names] if pair.one_row else b)
+        ways.append((LEFT_ROW if pair.left.row == "t" else RIGHT_ROW) if pair.one_row else way)
+        shown.append(_SHOWN[way])
+    rows = len(next(iter(codes.values()))) if codes else 0
+    columns = np.stack(lines).astype(np.int32, copy=False) if lines else np.zeros((0, rows), np.int32)
+    layout = Layout(tuple(left), tuple(right), tuple(ways), tuple(map(len, shown)))
+    return layout, tuple(shown), columns
+
+
+def _states_within(a: Codes, b: Codes, way: int) -> Codes:
+    """The state of two columns of one row, per row."""
+    rows = np.arange(len(a))
+    alone = Layout((0,), (1,), (way,), (len(_SHOWN[way]),))
+    return packed_pairs(np.stack([a, b]), rows, rows, alone)[:, 0].astype(np.int32)

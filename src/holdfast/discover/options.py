@@ -1,0 +1,52 @@
+"""What a person can ask of a discovery."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from holdfast.errors import OptionError
+from holdfast.rules.rule import Nulls
+
+Strategy = Literal["auto", "all-pairs", "hybrid"]
+STRATEGIES: tuple[Strategy, ...] = ("auto", "all-pairs", "hybrid")
+DEFAULT_OVERLAP = 0.3
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscoverOptions:
+    """Which rules are looked for, and how.
+
+    `columns` are compared, all when empty, without `exclude`. Two columns of one kind are compared with each other
+    when they share at least `cross_columns` of the smaller one's values (None: never), within one row too with
+    `one_row`. Text has an order with `order_text`. Rules have at most `max_predicates`; the search ends after
+    `time_limit` seconds, and says so. `seed` is of the samples that the hybrid strategy draws.
+    """
+
+    columns: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    cross_columns: float | None = DEFAULT_OVERLAP
+    one_row: bool = False
+    order_text: bool = False
+    nulls: Nulls = "sql"
+    max_predicates: int | None = None
+    time_limit: float | None = None
+    strategy: Strategy = "auto"
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.cross_columns is not None and not 0 <= self.cross_columns <= 1:
+            raise OptionError(
+                f"cross-columns is {self.cross_columns}, which is no share.", hint="a number from 0 to 1, or off."
+            )
+        if self.max_predicates is not None and self.max_predicates < 1:
+            raise OptionError(f"max-predicates is {self.max_predicates}.", hint="a rule has at least 1 predicate.")
+        if self.time_limit is not None and self.time_limit <= 0:
+            raise OptionError(f"time-limit is {self.time_limit}.", hint="give a number of seconds above 0.")
+        if self.strategy not in STRATEGIES:
+            raise OptionError(f"{self.strategy!r} is no strategy.", hint=f"one of {', '.join(STRATEGIES)}.")
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The options by name, as reports print them."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}

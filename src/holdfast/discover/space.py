@@ -1,0 +1,154 @@
+"""The predicate space of a discovery: which operands are compared, and how constraints become bits.
+
+Each operand pair has one bit per relation its values can be in: `<`, `=`, `>` where they have an order, `=`, `!=`
+where they have none. A constraint is the mask of the bits it allows; a pair of rows is the mask of the bits it shows,
+its evidence; the pair violates the constraint exactly when its evidence lies inside the constraint's mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.predicate import Column, Comparison, comparison
+from holdfast.rules.relation import EQ, GT, LT, NE
+
+Words = NDArray[np.uint64]
+
+ORDERED = (LT, EQ, GT)
+UNORDERED = (EQ, NE)
+WORD = 64
+
+
+@dataclass(frozen=True)
+class OperandPair:
+    """Two operands that are compared: `t.A` with `s.A`, `t.A` with `s.B`, or `t.A` with `t.B`."""
+
+    left: Column
+    right: Column
+    ordered: bool
+
+    def __str__(self) -> str:
+        return f"{self.left} {'<, =, >' if self.ordered else '=, !='} {self.right}"
+
+    @property
+    def relations(self) -> tuple[int, ...]:
+        """The relation each of its bits stands for, lowest bit first."""
+        return ORDERED if self.ordered else UNORDERED
+
+    @property
+    def same_column(self) -> bool:
+        return self.left.name == self.right.name
+
+    @property
+    def one_row(self) -> bool:
+        return self.left.row == self.right.row
+
+
+@dataclass(frozen=True)
+class PredicateSpace:
+    """Operand pairs in order; closed under swapping t and s. Bits are numbered along them."""
+
+    pairs: tuple[OperandPair, ...]
+
+    @cached_property
+    def first_bits(self) -> tuple[int, ...]:
+        """Where each operand pair's bits start, and at the end how many bits there are."""
+        return tuple(np.cumsum([0, *(len(pair.relations) for pair in self.pairs)]).tolist())
+
+    @property
+    def bits(self) -> int:
+        return self.first_bits[-1]
+
+    @property
+    def words(self) -> int:
+        """How many 64-bit words a mask takes; at least one."""
+        return max(1, -(-self.bits // WORD))
+
+    @property
+    def predicates(self) -> int:
+        """How many predicates there are: six operators on an ordered operand pair, two on another."""
+        return sum(6 if pair.ordered else 2 for pair in self.pairs)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are compared, in order of first mention."""
+        return tuple(dict.fromkeys(c.name for pair in self.pairs for c in (pair.left, pair.right)))
+
+    @cached_property
+    def pair_of_bit(self) -> NDArray[np.int64]:
+        return np.repeat(np.arange(len(self.pairs)), [len(pair.relations) for pair in self.pairs])
+
+    @cached_property
+    def mirror(self) -> NDArray[np.int64]:
+        """For each bit the bit it becomes when t and s are swapped."""
+        place = {(pair.left, pair.right): i for i, pair in enumerate(self.pairs)}
+        target = np.empty(self.bits, np.int64)
+        for i, pair in enumerate(self.pairs):
+            left, right = pair.left.mirrored(), pair.right.mirrored()
+            turned = (left, right) not in place
+            other = place[(right, left) if turned else (left, right)]
+            order = range(len(pair.relations))
+            if turned and pair.ordered:
+                order = range(2, -1, -1)
+            for bit, into in enumerate(order):
+                target[self.first_bits[i] + bit] = self.first_bits[other] + into
+        return target
+
+    # Masks and what they say ---------------------------------------------------------------------------------
+
+    def constraint(self, mask: int) -> DenialConstraint:
+        """The denial constraint that allows exactly the bits of the mask; operand pairs all of whose bits are
+        allowed have no predicate in it."""
+        predicates = []
+        for pair, start in zip(self.pairs, self.first_bits, strict=False):
+            allowed = sum(r for bit, r in enumerate(pair.relations) if mask >> (start + bit) & 1)
+            if allowed not in (0, LT | EQ | GT):
+                predicates.append(comparison(pair.left, allowed, pair.right))
+            assert allowed, "an operand pair without an allowed relation is trivial"
+        return DenialConstraint(tuple(predicates))
+
+    def mask_of(self, constraint: DenialConstraint) -> int:
+        """The mask of a constraint over this space; KeyError when it compares something else."""
+        mask = (1 << self.bits) - 1
+        place = {(pair.left, pair.right): i for i, pair in enumerate(self.pairs)}
+        for predicate in constraint.predicates:
+            if not isinstance(predicate, Comparison) or not isinstance(predicate.right, Column):
+                raise KeyError(str(predicate))
+            left, right, allowed = predicate.left, predicate.right, predicate.allowed
+            if (left, right) not in place:
+                left, right = right, left
+                allowed = (allowed & EQ) | (GT if allowed & LT else 0) | (LT if allowed & GT else 0)
+            i = place[left, right]
+            for bit, relation in enumerate(self.pairs[i].relations):
+                if not allowed & relation:
+                    mask &= ~(1 << (self.first_bits[i] + bit))
+        return mask
+
+
+def as_words(masks: Iterable[int], words: int) -> Words:
+    """Masks as lines of 64-bit words, lowest word first."""
+    low = (1 << WORD) - 1
+    lines = [[mask >> (WORD * w) & low for w in range(words)] for mask in masks]
+    return np.array(lines, np.uint64).reshape(-1, words)
+
+
+def as_masks(lines: Words) -> list[int]:
+    """Lines of 64-bit words as masks."""
+    return [sum(int(word) << (WORD * w) for w, word in enumerate(line)) for line in lines.tolist()]
+
+
+def permuted(lines: Words, target: Sequence[int] | NDArray[np.int64]) -> Words:
+    """The lines with bit b of each moved to `target[b]`."""
+    moved = np.zeros_like(lines)
+    one = np.uint64(1)
+    for bit, into in enumerate(target):
+        shown = (lines[:, bit // WORD] >> np.uint64(bit % WORD)) & one
+        moved[:, into // WORD] |= shown << np.uint64(into % WORD)
+    return moved
+

@@ -1,0 +1,355 @@
+"""The relations of all pairs of rows, counted: codes of two blocks of rows in, packed relations with counts out.
+
+Per operand pair a pair of rows is in one of two to four states. The states of up to 16 bits of operand pairs are digits
+of one number (a group); groups side by side are the pair's packed relations. Compares run over 16-bit codes, so
+that a vector register holds many rows; where a block pair has wider codes, they are ranked anew within it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int32]
+Ints = NDArray[np.int64]
+Packed = NDArray[np.uint16]
+
+NULL = -1
+
+# How an operand pair's state comes about. Without order: 0 equal, 1 not. With: 0 less, 1 equal, 2 greater. One more
+# state, the last, where one side is null: `*_SKIP` also where both are, `ORDER_MEET` not (two nulls are equal).
+EQUALITY, EQUALITY_SKIP, ORDER, ORDER_SKIP, ORDER_MEET = range(5)
+# The state is known per row: of the left row alone, or of the right row alone.
+LEFT_ROW, RIGHT_ROW = 5, 6
+
+_GROUP = 1 << 16
+# Up to here packed relations are places in a table of counts; beyond, keys of a hash table.
+_MOST_CELLS = 1 << 24
+_BLOCK = 4_096
+_WIDEST = 1 << 15
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How operand pairs are packed: for each its columns (of codes), its way, and how many states it has."""
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+    ways: tuple[int, ...]
+    states: tuple[int, ...]
+
+    @cached_property
+    def places(self) -> list[tuple[int, int]]:
+        """Per operand pair its group and its weight in it."""
+        found, group, weight = [], 0, 1
+        for states in self.states:
+            if weight * states > _GROUP:
+                group, weight = group + 1, 1
+            found.append((group, weight))
+            weight *= states
+        return found
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """How many values each group has."""
+        sizes = [1] * (self.places[-1][0] + 1 if self.places else 1)
+        for (group, _), states in zip(self.places, self.states, strict=True):
+            sizes[group] *= states
+        return sizes
+
+    @property
+    def cells(self) -> int | None:
+        """How many packed relations there can be; None when that is too many for a table."""
+        cells = 1
+        for size in self.sizes:
+            cells *= size
+        return cells if cells <= _MOST_CELLS else None
+
+    def states_of(self, packed: Packed, pair: int) -> NDArray[np.uint16]:
+        """The state of one operand pair in lines of groups."""
+        group, weight = self.places[pair]
+        return (packed[:, group] // np.uint16(weight)) % np.uint16(self.states[pair])
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Distinct packed relations, a line of groups each, and how many pairs have them."""
+
+    packed: Packed
+    counts: Ints
+
+
+def all_pairs(columns: Codes, weights: Ints, layout: Layout, *, threads: int = 1) -> Counted:
+    """The packed relations of all pairs (i, j), i < j, of rows with these codes (a line per column), counted.
+
+    A row of weight w stands for w rows: a pair counts the product, and a row is in w(w-1)/2 pairs with itself. Cost:
+    the square of the rows; about a nanosecond per pair and core.
+    """
+    blocks = [(start, min(start + _BLOCK, columns.shape[1])) for start in range(0, columns.shape[1], _BLOCK)]
+    work = [(a, b) for at, a in enumerate(blocks) for b in blocks[at:]]
+    counters = [_Counter(layout) for _ in range(threads)]
+
+    def run(which: int) -> None:
+        for a, b in work[which::threads]:
+            first = columns[:, a[0] : a[1]], weights[a[0] : a[1]]
+            counters[which].add(first, None if a == b else (columns[:, b[0] : b[1]], weights[b[0] : b[1]]))
+
+    if threads == 1:
+        run(0)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(run, range(threads)))
+    return merged([counter.counted() for counter in counters])
+
+
+def listed_pairs(columns: Codes, left: Ints, right: Ints, layout: Layout) -> Counted:
+    """The packed relations of the pairs given by row numbers, counted once each."""
+    return merged([Counted(packed_pairs(columns, left, right, layout), np.ones(len(left), np.int64))])
+
+
+def packed_pairs(columns: Codes, left: Ints, right: Ints, layout: Layout) -> Packed:
+    """The packed relations of the pairs given by row numbers, a line each."""
+    packed = np.zeros((len(left), len(layout.sizes)), np.uint16)
+    for (group, weight), way, a, b in zip(layout.places, layout.ways, layout.left, layout.right, strict=True):
+        _add_states(columns[a], columns[b], left, right, way, np.uint16(weight), packed[:, group])
+    return packed
+
+
+def merged(parts: Sequence[Counted]) -> Counted:
+    """The parts added up, in order of their packed relations."""
+    packed = np.concatenate([part.packed for part in parts])
+    counts = np.concatenate([part.counts for part in parts])
+    order = np.lexsort(packed.T[::-1])
+    packed, counts = packed[order], counts[order]
+    starts = np.ones(len(packed), np.bool_)
+    starts[1:] = (packed[1:] != packed[:-1]).any(axis=1)
+    firsts = np.flatnonzero(starts)
+    sums = np.add.reduceat(counts, firsts) if len(firsts) else counts
+    return Counted(packed[firsts], sums)
+
+
+_Block = tuple[Codes, Ints]
+
+
+class _Counter:
+    """Counts packed relations of block pairs, in a table of cells or a hash table."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.ways = np.array(layout.ways, np.int64)
+        self.groups = np.array([group for group, _ in layout.places], np.int64)
+        self.weights = np.array([weight for _, weight in layout.places], np.uint16)
+        self.width = len(layout.sizes)
+        self.words = -(-self.width // 4)
+        if layout.cells is not None:
+            self.cells = np.zeros(layout.cells, np.int64)
+            self.radix = np.array([1, *np.cumprod(layout.sizes[:-1])], np.uint32)
+        else:
+            self._resize(1 << 16)
+
+    def _resize(self, size: int) -> None:
+        self.keys = np.zeros((size, self.words), np.uint64)
+        self.counts = np.zeros(size, np.int64)
+        self.filled = np.zeros(1, np.int64)
+
+    def add(self, first: _Block, second: _Block | None) -> None:
+        left, right = self._codes(first[0], (first if second is None else second)[0])
+        a, b = first[1], (first if second is None else second)[1]
+        plain = bool((a == 1).all() and (b == 1).all())
+        same = second is None
+        if self.layout.cells is not None:
+            _count_cells(
+                left, right, self.ways, self.groups, self.weights, self.width, self.radix, self.cells, same, plain, a, b
+            )
+            return
+        row = 0
+        while row < left.shape[1]:
+            room = len(self.keys) // 2 - int(self.filled[0])
+            if room < right.shape[1]:
+                self._grow()
+                continue
+            row = _count_keys(
+                left, right, self.ways, self.groups, self.weights, self.width, self.keys, self.counts, self.filled,
+                same, plain, a, b, row,
+            )  # fmt: skip
+
+    def _grow(self) -> None:
+        keys, counts = self.keys, self.counts
+        self._resize(4 * len(keys))
+        _rehash(keys, counts, self.keys, self.counts, self.filled)
+
+    def _codes(self, first: Codes, second: Codes) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+        pairs = len(self.ways)
+        left, right = (np.empty((pairs, block.shape[1]), np.int16) for block in (first, second))
+        for i, (a, b) in enumerate(zip(self.layout.left, self.layout.right, strict=True)):
+            x, y = first[a], second[b]
+            if max(x.max(initial=0), y.max(initial=0)) >= _WIDEST:
+                x, y = _ranked(x, y)
+            left[i], right[i] = x, y
+        return left, right
+
+    def counted(self) -> Counted:
+        if self.layout.cells is not None:
+            found = np.flatnonzero(self.cells)
+            packed = np.empty((len(found), self.width), np.uint16)
+            rest = found.copy()
+            for group, size in enumerate(self.layout.sizes):
+                packed[:, group] = rest % size
+                rest //= size
+            return Counted(packed, self.cells[found])
+        found = np.flatnonzero(self.counts)
+        keys = np.ascontiguousarray(self.keys[found])
+        return Counted(keys.view(np.uint16).reshape(len(found), -1)[:, : self.width].copy(), self.counts[found])
+
+
+def _ranked(x: Codes, y: Codes) -> Iterator[Codes]:
+    """Both as ranks among the values of both; nulls stay."""
+    values = np.unique(np.concatenate([x, y]))
+    values = values[values != NULL]
+    return (np.where(c == NULL, NULL, np.searchsorted(values, c)).astype(np.int32) for c in (x, y))
+
+
+@njit(cache=True, nogil=True)
+def _add_states(a, b, left, right, way, weight, into):  # type: ignore[no-untyped-def]
+    for at in range(len(left)):
+        x, y = a[left[at]], b[right[at]]
+        if way == LEFT_ROW:
+            state = x
+        elif way == RIGHT_ROW:
+            state = y
+        elif way == EQUALITY or way == EQUALITY_SKIP:
+            state = 2 if way == EQUALITY_SKIP and (x == NULL or y == NULL) else np.int64(x != y)
+        elif x == NULL or y == NULL:
+            state = 1 if way == ORDER_MEET and x == y else 3
+        else:
+            state = np.int64(x >= y) + np.int64(x > y)
+        into[at] += np.uint16(weight * np.uint16(state))
+
+
+@njit(cache=True, nogil=True)
+def _relate(left, right, i, ways, groups, weights, packed):  # type: ignore[no-untyped-def]
+    """The packed relations of row i on the left with every row on the right."""
+    none = np.uint16(0)
+    n = right.shape[1]
+    packed[:] = 0
+    for p in range(len(ways)):
+        a, b, w, way, into = left[p, i], right[p], weights[p], ways[p], packed[groups[p]]
+        if way == EQUALITY:
+            for j in range(n):
+                into[j] += w if a != b[j] else none
+        elif way == ORDER:
+            for j in range(n):
+                into[j] += (w if a >= b[j] else none) + (w if a > b[j] else none)
+        elif way == LEFT_ROW:
+            constant = np.uint16(w * np.uint16(a))
+            for j in range(n):
+                into[j] += constant
+        elif way == RIGHT_ROW:
+            for j in range(n):
+                into[j] += np.uint16(w * np.uint16(b[j]))
+        elif a == NULL:
+            last = np.uint16(w * np.uint16(2 if way == EQUALITY_SKIP else 3))
+            meet = w if way == ORDER_MEET else last
+            for j in range(n):
+                into[j] += meet if b[j] == NULL else last
+        elif way == EQUALITY_SKIP:
+            for j in range(n):
+                into[j] += (w if a != b[j] else none) + (w if b[j] == NULL else none)
+        else:
+            # A null code is below all others: greater, and one state more.
+            for j in range(n):
+                into[j] += (w if a >= b[j] else none) + (w if a > b[j] else none) + (w if b[j] == NULL else none)
+
+
+@njit(cache=True, nogil=True)
+def _count_cells(left, right, ways, groups, weights, width, radix, cells, same, plain, a, b):  # type: ignore[no-untyped-def]
+    n = right.shape[1]
+    packed = np.empty((width, n), np.uint16)
+    cell = np.empty(n, np.uint32)
+    for i in range(left.shape[1]):
+        _relate(left, right, i, ways, groups, weights, packed)
+        if width == 1:
+            for j in range(n):
+                cell[j] = packed[0, j]
+        else:
+            for j in range(n):
+                cell[j] = packed[0, j] + radix[1] * np.uint32(packed[1, j])
+            for g in range(2, width):
+                for j in range(n):
+                    cell[j] += radix[g] * np.uint32(packed[g, j])
+        start = i + 1 if same else 0
+        if plain:
+            for j in range(start, n):
+                cells[cell[j]] += 1
+        else:
+            for j in range(start, n):
+                cells[cell[j]] += a[i] * b[j]
+            if same:
+                cells[cell[i]] += a[i] * (a[i] - 1) // 2
+
+
+@njit(cache=True, nogil=True)
+def _place(keys, counts, packed_key, mask):  # type: ignore[no-untyped-def]
+    h = np.uint64(0)
+    for w in range(len(packed_key)):
+        h = (h ^ packed_key[w]) * np.uint64(0x9E3779B97F4A7C15)
+        h ^= h >> np.uint64(29)
+    at = np.int64(h >> np.uint64(20)) & mask
+    while counts[at] != 0:
+        equal = True
+        for w in range(len(packed_key)):
+            equal &= keys[at, w] == packed_key[w]
+        if equal:
+            break
+        at = (at + 1) & mask
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _count_keys(  # type: ignore[no-untyped-def]
+    left, right, ways, groups, weights, width, keys, counts, filled, same, plain, a, b, row
+):
+    """Counts from this row on, as long as the table has room for a row's worth of new keys; the row to go on with."""
+    n, words = right.shape[1], keys.shape[1]
+    mask = len(keys) - 1
+    packed = np.empty((width, n), np.uint16)
+    wide = np.empty((n, words), np.uint64)
+    for i in range(row, left.shape[1]):
+        if len(keys) // 2 - filled[0] < n:
+            return i
+        _relate(left, right, i, ways, groups, weights, packed)
+        wide[:] = 0
+        for g in range(width):
+            shift = np.uint64(16 * (g & 3))
+            for j in range(n):
+                wide[j, g >> 2] |= np.uint64(packed[g, j]) << shift
+        start = i if same and not plain else i + 1 if same else 0
+        for j in range(start, n):
+            times = 1 if plain else a[i] * b[j]
+            if same and i == j:
+                times = a[i] * (a[i] - 1) // 2
+                if times == 0:
+                    continue
+            at = _place(keys, counts, wide[j], mask)
+            if counts[at] == 0:
+                filled[0] += 1
+                keys[at] = wide[j]
+            counts[at] += times
+    return left.shape[1]
+
+
+@njit(cache=True, nogil=True)
+def _rehash(old_keys, old_counts, keys, counts, filled):  # type: ignore[no-untyped-def]
+    mask = len(keys) - 1
+    for at in range(len(old_keys)):
+        if old_counts[at] != 0:
+            to = _place(keys, counts, old_keys[at], mask)
+            keys[to] = old_keys[at]
+            counts[to] = old_counts[at]
+            filled[0] += 1

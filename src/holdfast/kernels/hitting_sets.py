@@ -1,0 +1,340 @@
+"""Minimal hitting sets: the smallest choices of elements that meet every set of a family.
+
+The search is MMCS (Murakami and Uno, 2014), iterative and on bit sets: per element the sets that contain it; per chosen
+element the sets that only it hits (its critical sets); while each chosen element keeps a critical set the choice is
+minimal. We depart from it where elements come in slots, one slot per operand pair: the last free element of a slot is
+never taken, since a slot that is taken whole allows nothing; and where most sets are hit twice already, which no
+longer matter below, the search goes on with the others alone.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Timer
+
+import numpy as np
+from llvmlite.ir import Constant, IntType
+from numba import njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+
+# How many unhit sets are looked at for the one with the fewest candidates. Looking at all costs more than it saves.
+LOOK_AT = 1_024
+# The search goes on with a part of the sets when it is at most this share of them, and there are enough to gain.
+PART, WORTH_PARTING, STEP = 4, 1_024, 3
+_BRANCHES = 64
+
+
+@dataclass(frozen=True)
+class HittingSets:
+    """Minimal hitting sets as lines of words; all of them when `complete`."""
+
+    sets: Words
+    complete: bool
+    nodes: int
+
+
+def hitting_sets(
+    family: Words,
+    slots: Ints,
+    *,
+    most_slots: int | None = None,
+    threads: int = 1,
+    seconds: float | None = None,
+) -> HittingSets:
+    """All minimal hitting sets of the family that take no slot whole, in order.
+
+    `family` has a line of words per set, bit b of it for element b; `slots` gives each element's slot. With
+    `most_slots`, only those that touch at most that many slots. After `seconds` the search ends, and says so; what it
+    has found by then are minimal hitting sets.
+    """
+    if len(family) == 0:
+        return HittingSets(np.zeros((1, family.shape[1]), np.uint64), True, 0)
+    problem = _Problem(family, slots, most_slots)
+    flag, found, nodes = np.zeros(1, np.int64), [], 0
+    timer = Timer(max(seconds, 0.0), flag.__setitem__, (0, 1)) if seconds is not None else None
+    if timer is not None:
+        timer.daemon = True
+        timer.start()
+    try:
+        # Branches of the tree are shared out: the nodes at a growing depth, until there are enough of them.
+        branches = [(np.zeros(0, np.int64), problem.everything)]
+        depth = 0
+        while threads > 1 and 0 < len(branches) < _BRANCHES and depth < 4:
+            depth += 1
+            opened = [problem.search(*branch, flag, depth) for branch in branches]
+            found += [sets for sets, *_ in opened]
+            nodes += sum(seen for *_, seen in opened)
+            branches = [(path[:depth], free) for _, paths, frees, _ in opened for path, free in zip(paths, frees)]  # noqa: B905
+        if threads == 1:
+            done = [problem.search(*branch, flag) for branch in branches]
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                done = list(pool.map(lambda branch: problem.search(*branch, flag), branches))
+    finally:
+        if timer is not None:
+            timer.cancel()
+    found += [sets for sets, *_ in done]
+    nodes += sum(seen for *_, seen in done)
+    sets = np.concatenate(found)
+    return HittingSets(sets[np.lexsort(sets.T[::-1])], not flag[0], nodes)
+
+
+_Found = tuple[Words, Ints, Words, int]
+
+
+class _Problem:
+    """The family as the kernel needs it."""
+
+    def __init__(self, family: Words, slots: Ints, most_slots: int | None) -> None:
+        # Sets with few elements first: they are looked at first, and leave the least to choose from.
+        size = np.bitwise_count(family).sum(axis=1)
+        self.family = np.ascontiguousarray(family[np.argsort(size, kind="stable")])
+        self.slots = np.ascontiguousarray(slots, np.int64)
+        words, count = family.shape[1], int(slots.max(initial=-1)) + 1
+        self.width = np.bincount(slots, minlength=count).astype(np.int64)
+        self.most_slots = count if most_slots is None else min(most_slots, count)
+        self.masks = np.zeros((count, words), np.uint64)
+        for element, slot in enumerate(slots):
+            self.masks[slot, element // 64] |= np.uint64(1) << np.uint64(element % 64)
+        # A slot of one element cannot be taken at all.
+        self.everything = np.bitwise_or.reduce(self.masks[self.width > 1], axis=0, initial=np.uint64(0))
+        # Every chosen element has a set that only it hits, and every slot keeps an element.
+        self.depth = int(min(np.maximum(self.width - 1, 0).sum(), len(family))) + 2
+
+    def search(self, path: Ints, allowed: Words, flag: Ints, stop_depth: int = 1 << 40) -> _Found:
+        found: _Found = _search(
+            self.family, self.slots, self.masks, self.width, self.most_slots, self.depth, path, allowed, stop_depth, flag
+        )
+        return found
+
+
+@njit(cache=True, nogil=True)
+def _containing(family, elements):  # type: ignore[no-untyped-def]
+    """Per element the bit set of the sets that contain it."""
+    contains = np.zeros((elements, (len(family) + 63) // 64), np.uint64)
+    one = np.uint64(1)
+    for i in range(len(family)):
+        for v in range(family.shape[1]):
+            rest = family[i, v]
+            while rest:
+                contains[(v << 6) + _lowest(rest), i >> 6] |= one << np.uint64(i & 63)
+                rest &= rest - one
+    return contains
+
+
+@intrinsic
+def _popcount(typing, word):  # type: ignore[no-untyped-def]
+    """How many bits of a 64-bit word are set: one instruction."""
+    return types.int64(types.uint64), lambda context, builder, signature, args: builder.ctpop(args[0])
+
+
+@intrinsic
+def _lowest(typing, word):  # type: ignore[no-untyped-def]
+    """The position of the lowest bit of a 64-bit word that is not 0."""
+
+    def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.cttz(args[0], Constant(IntType(1), 1))
+
+    return types.int64(types.uint64), code
+
+
+@njit(cache=True, nogil=True)
+def _take(element, d, contains, unhit, critical, taken_from, newly, path):  # type: ignore[no-untyped-def]
+    """Adds the element as the d-th chosen one, unless one chosen before would lose its last critical set."""
+    mine = contains[element]
+    words = len(unhit)
+    for k in range(d):
+        kept = False
+        for w in range(words):
+            if critical[k, w] & ~mine[w]:
+                kept = True
+                break
+        if not kept:
+            return False
+    lost, fresh, own = taken_from[d], newly[d], critical[d]
+    for w in range(words):
+        lost[w] = 0
+        fresh[w] = unhit[w] & mine[w]
+        own[w] = fresh[w]
+        unhit[w] &= ~mine[w]
+    for k in range(d):
+        other = critical[k]
+        for w in range(words):
+            lost[w] |= other[w] & mine[w]
+            other[w] &= ~mine[w]
+    path[d] = element
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _give_back(d, contains, unhit, critical, taken_from, newly, path):  # type: ignore[no-untyped-def]
+    """Undoes the d-th choice. A set that only one earlier element hit is known by that element."""
+    lost, fresh = taken_from[d], newly[d]
+    for w in range(len(unhit)):
+        unhit[w] |= fresh[w]
+    for k in range(d):
+        other, mine = critical[k], contains[path[k]]
+        for w in range(len(unhit)):
+            other[w] |= lost[w] & mine[w]
+
+
+@njit(cache=True, nogil=True)
+def _narrowest(family, unhit, allowed, todo):  # type: ignore[no-untyped-def]
+    """Writes to `todo` the allowed elements of an unhit set that has few of them. -1 when every set is hit."""
+    words = family.shape[1]
+    best, at, looked = 1 << 60, -1, 0
+    for w in range(len(unhit)):
+        rest = unhit[w]
+        while rest:
+            i = (w << 6) + _lowest(rest)
+            rest &= rest - np.uint64(1)
+            size = 0
+            for v in range(words):
+                size += _popcount(family[i, v] & allowed[v])
+            if size < best:
+                best, at = size, i
+            looked += 1
+            if best <= 1 or looked >= LOOK_AT:
+                for v in range(words):
+                    todo[v] = family[at, v] & allowed[v]
+                return best
+    if at < 0:
+        return -1
+    for v in range(words):
+        todo[v] = family[at, v] & allowed[v]
+    return best
+
+
+@njit(cache=True, nogil=True)
+def _grown(lines):  # type: ignore[no-untyped-def]
+    larger = np.zeros((2 * len(lines), lines.shape[1]), lines.dtype)
+    larger[: len(lines)] = lines
+    return larger
+
+
+@njit(cache=True, nogil=True)
+def _undecided(unhit, critical, d):  # type: ignore[no-untyped-def]
+    """The sets that are hit by at most one of the d chosen elements, and how many they are."""
+    live = unhit.copy()
+    for k in range(d):
+        other = critical[k]
+        for w in range(len(live)):
+            live[w] |= other[w]
+    size = 0
+    for w in range(len(live)):
+        size += _popcount(live[w])
+    return live, size
+
+
+@njit(cache=True, nogil=True)
+def _part(family, live, size):  # type: ignore[no-untyped-def]
+    part = np.empty((size, family.shape[1]), np.uint64)
+    at = 0
+    for w in range(len(live)):
+        rest = live[w]
+        while rest:
+            part[at] = family[(w << 6) + _lowest(rest)]
+            rest &= rest - np.uint64(1)
+            at += 1
+    return part
+
+
+@njit(cache=True, nogil=True)
+def _search(family, slots, masks, width, most_slots, depth, start, free, stop_depth, flag):  # type: ignore[no-untyped-def]
+    """Every minimal hitting set that contains `start` and otherwise only elements of `free`.
+
+    Ends at `stop_depth` chosen elements, telling the nodes there, and when `flag` is raised. Returns the sets, the
+    paths and free elements of the nodes it ended at, and how many nodes it saw.
+    """
+    words, one, base = family.shape[1], np.uint64(1), len(start)
+    sets, found = np.zeros((64, words), np.uint64), 0
+    paths, frees, opened = np.zeros((64, depth), np.int64), np.zeros((64, words), np.uint64), 0
+    nodes = 0
+    if flag[0]:
+        return sets[:0], paths[:0], frees[:0], nodes
+    contains = _containing(family, len(slots))
+    bits = contains.shape[1]
+    path = np.zeros(depth, np.int64)
+    unhit = np.zeros(bits, np.uint64)
+    for i in range(len(family)):
+        unhit[i >> 6] |= one << np.uint64(i & 63)
+    critical = np.zeros((depth, bits), np.uint64)
+    taken_from, newly = np.zeros((depth, bits), np.uint64), np.zeros((depth, bits), np.uint64)
+    todo, allowed = np.zeros((depth, words), np.uint64), np.zeros((depth, words), np.uint64)
+    in_slot, touched = np.zeros(len(masks), np.int64), 0
+    for k in range(base):
+        _take(start[k], k, contains, unhit, critical, taken_from, newly, path)
+        touched += in_slot[slots[start[k]]] == 0
+        in_slot[slots[start[k]]] += 1
+    d, descend = base, True
+    allowed[d] = free
+    while True:
+        if descend:
+            descend = False
+            nodes += 1
+            parted = False
+            if d >= stop_depth:
+                parted = True
+                if opened == len(paths):
+                    paths, frees = _grown(paths), _grown(frees)
+                paths[opened], frees[opened] = path, allowed[d]
+                opened += 1
+            elif d == base + STEP and len(family) >= WORTH_PARTING and stop_depth > depth:
+                live, size = _undecided(unhit, critical, d)
+                if size * PART <= len(family):
+                    parted = True
+                    below = _search(
+                        _part(family, live, size), slots, masks, width, most_slots, depth, path[:d], allowed[d],
+                        stop_depth, flag,
+                    )  # fmt: skip
+                    nodes += below[3]
+                    while found + len(below[0]) > len(sets):
+                        sets = _grown(sets)
+                    sets[found : found + len(below[0])] = below[0]
+                    found += len(below[0])
+            if not parted:
+                size = _narrowest(family, unhit, allowed[d], todo[d])
+                if size >= 0:
+                    allowed[d] &= ~todo[d]
+                else:
+                    if found == len(sets):
+                        sets = _grown(sets)
+                    for k in range(d):
+                        sets[found, path[k] >> 6] |= one << np.uint64(path[k] & 63)
+                    found += 1
+        element = -1
+        for v in range(words):
+            if todo[d, v]:
+                element = (v << 6) + _lowest(todo[d, v])
+                todo[d, v] &= todo[d, v] - one
+                break
+        if flag[0] or (element < 0 and d == base):
+            return sets[:found], paths[:opened], frees[:opened], nodes
+        if element < 0:
+            d -= 1
+            slot = slots[path[d]]
+            in_slot[slot] -= 1
+            touched -= in_slot[slot] == 0
+            _give_back(d, contains, unhit, critical, taken_from, newly, path)
+            # From here on the others may be joined by this one. (One that would have left another without a critical
+            # set never comes back: it would do so in every larger choice.)
+            allowed[d, path[d] >> 6] |= one << np.uint64(path[d] & 63)
+        elif _take(element, d, contains, unhit, critical, taken_from, newly, path):
+            slot = slots[element]
+            touched += in_slot[slot] == 0
+            in_slot[slot] += 1
+            d += 1
+            allowed[d] = allowed[d - 1]
+            todo[d] = 0
+            if in_slot[slot] == width[slot] - 1:
+                allowed[d] &= ~masks[slot]
+            if touched >= most_slots:
+                for s in range(len(masks)):
+                    if in_slot[s] == 0:
+                        allowed[d] &= ~masks[s]
+            descend = True

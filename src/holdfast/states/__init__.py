@@ -1,0 +1,1 @@
+"""Results that add up: each is a value with `plus`, and travels as Arrow."""
