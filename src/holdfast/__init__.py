@@ -7,12 +7,14 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
-    from holdfast.jobs import check
+    from holdfast.jobs import check, discover
     from holdfast.rules.rule import Rule, RuleSet, parse_rule
     from holdfast.rules.rule_file import read_rules
 
@@ -22,11 +24,28 @@ _HOMES = {
     "Rule": "holdfast.rules.rule",
     "RuleSet": "holdfast.rules.rule",
     "check": "holdfast.jobs",
+    "discover": "holdfast.jobs",
     "parse_rule": "holdfast.rules.rule",
     "read_rules": "holdfast.rules.rule_file",
 }
 
-__all__ = ["HoldfastError", "Rule", "RuleSet", "check", "parse_rule", "read_rules"]
+__all__ = ["HoldfastError", "Rule", "RuleSet", "check", "discover", "parse_rule", "read_rules"]
+
+
+class _Holdfast(ModuleType):
+    """This module: `discover` stays the job also after the room of that name was imported, which Python would put
+    in its place."""
+
+    @property
+    def discover(self) -> Any:
+        return __getattr__("discover")
+
+    @discover.setter
+    def discover(self, room: ModuleType) -> None:
+        del room
+
+
+sys.modules[__name__].__class__ = _Holdfast
 
 
 def __getattr__(name: str) -> Any:

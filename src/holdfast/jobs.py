@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.detect.outcome import FailOn
+from holdfast.discover.options import DEFAULT_OVERLAP, DEFAULT_TOP, DiscoverOptions, Strategy, how_many, overlap
 from holdfast.rules.parse import parse_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import as_rule_set
@@ -15,6 +16,7 @@ from holdfast.rules.rule_file import as_rule_set
 if TYPE_CHECKING:
     from holdfast.detect.plan import Plan
     from holdfast.spark.check import CheckResult
+    from holdfast.spark.discover import DiscoverResult
     from holdfast.spark.table import Frame, Table
 
 DEFAULT_LIMIT = 1_000_000
@@ -68,6 +70,48 @@ def plan_check(
 
     table = _table(data, master, conf, reading)
     return table, plan_on_spark(table, wanted, names)
+
+
+def discover(
+    data: Frame | str | os.PathLike[str],
+    *,
+    columns: str | Sequence[str] = (),
+    exclude: str | Sequence[str] = (),
+    cross_columns: float | str | None = DEFAULT_OVERLAP,
+    one_row: bool = False,
+    order_text: bool = False,
+    nulls: Nulls = "sql",
+    max_predicates: int | None = None,
+    time_limit: float | None = None,
+    strategy: Strategy = "auto",
+    top: int | str | None = DEFAULT_TOP,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> DiscoverResult:
+    """The most general rules that the table holds, the ones worth reading first.
+
+    `data` is a Spark DataFrame or whatever `holdfast discover` takes. Two columns of one type are compared with each
+    other when they share at least `cross_columns` of the smaller one's values ("off" or None: never), also within one
+    row with `one_row`. `top` is how many rules are shown ("all" or None: all of them). `reading` goes to the reader, as
+    in `check`. Runs on the caller's session, and starts one only when there is none.
+    """
+    options = DiscoverOptions(
+        columns=parse_names(columns) if isinstance(columns, str) else tuple(columns),
+        exclude=parse_names(exclude) if isinstance(exclude, str) else tuple(exclude),
+        cross_columns=overlap(cross_columns),
+        one_row=one_row,
+        order_text=order_text,
+        nulls=nulls,
+        max_predicates=max_predicates,
+        time_limit=time_limit,
+        strategy=strategy,
+    )
+    shown = how_many(top)
+
+    from holdfast.spark.discover import run_discover
+
+    return run_discover(_table(data, master, conf, reading), options, top=shown)
 
 
 def _table(data: Any, master: str | None, conf: Mapping[str, str] | None, reading: Mapping[str, Any]) -> Table:

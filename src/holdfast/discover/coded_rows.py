@@ -128,9 +128,7 @@ def predicate_space(
     return PredicateSpace(tuple(pairs))
 
 
-def _overlapping(
-    codes: Mapping[str, Codes], types: Mapping[str, ColumnType], share: float
-) -> list[tuple[str, str]]:
+def _overlapping(codes: Mapping[str, Codes], types: Mapping[str, ColumnType], share: float) -> list[tuple[str, str]]:
     found = []
     for family in families(types):
         if len(family) == 1:

@@ -18,7 +18,8 @@ from holdfast.encode.column_type import ColumnType
 from holdfast.kernels.contradiction import contradictory
 from holdfast.kernels.evidence import all_pairs
 from holdfast.kernels.hitting_sets import hitting_sets
-from holdfast.states.evidence import Evidence, distinct
+from holdfast.kernels.support import least_support
+from holdfast.states.evidence import Evidence, Ints, distinct
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,13 @@ class Found:
     """What a search found: per constraint the mask of what it allows, one of each mirror pair, and how it went.
 
     `evidence` is of all pairs of rows when `exact`, else of the pairs that were looked at. `complete` is false when the
-    search ended early; `why` then says why. Every constraint is valid on the whole table in any case.
+    search ended early; `why` then says why. Every constraint is valid on the whole table in any case. `support` has,
+    per constraint, how many ordered pairs put its least tested predicate to the test: they meet all the others.
     """
 
     space: PredicateSpace
     masks: Words
+    support: Ints
     evidence: Evidence
     rows: int
     distinct_rows: int
@@ -64,9 +67,7 @@ class Clock:
         return self._end is not None and time.monotonic() >= self._end
 
 
-def find(
-    table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, *, threads: int = 1
-) -> Found:
+def find(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, *, threads: int = 1) -> Found:
     """The most general valid, non-trivial constraints over the table's columns."""
     clock = Clock(options.time_limit)
     with clock.phase("encode"):
@@ -80,9 +81,12 @@ def find_in(rows: CodedRows, options: DiscoverOptions, clock: Clock, *, threads:
         evidence = rows.evidence(all_pairs(rows.codes, rows.weights, rows.layout, threads=threads))
     masks, complete = most_general(rows.space, evidence, options, clock, threads=threads)
     why = None if complete else "the time limit was reached while constraints were being found"
+    with clock.phase("weigh"):
+        support = least_support(masks, rows.space.pair_of_bit, evidence.words, evidence.counts, threads=threads)
     return Found(
-        rows.space, masks, evidence, rows.rows, len(rows.weights), "all-pairs", True, complete, why, clock.phases
-    )
+        rows.space, masks, support, evidence, rows.rows, len(rows.weights), "all-pairs", True, complete, why,
+        clock.phases,
+    )  # fmt: skip
 
 
 def most_general(

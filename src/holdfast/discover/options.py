@@ -12,6 +12,7 @@ from holdfast.rules.rule import Nulls
 Strategy = Literal["auto", "all-pairs", "hybrid"]
 STRATEGIES: tuple[Strategy, ...] = ("auto", "all-pairs", "hybrid")
 DEFAULT_OVERLAP = 0.3
+DEFAULT_TOP = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,3 +51,25 @@ class DiscoverOptions:
     def to_dict(self) -> Mapping[str, Any]:
         """The options by name, as reports print them."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def overlap(given: float | str | None) -> float | None:
+    """The share of values that columns must have in common to be compared; None for `off`."""
+    if given is None or (isinstance(given, str) and given.strip().casefold() == "off"):
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        raise OptionError(
+            f"cross-columns is {given!r}, which is no share.", hint="a number from 0 to 1, or off."
+        ) from None
+
+
+def how_many(top: int | str | None) -> int | None:
+    """How many rules are shown; None for `all`."""
+    if top is None or (isinstance(top, str) and top.strip().casefold() == "all"):
+        return None
+    text = str(top).strip()
+    if not text.isdecimal() or int(text) < 1:
+        raise OptionError(f"top is {top!r}, which is no number of rules.", hint="a number such as 50, or all.")
+    return int(text)

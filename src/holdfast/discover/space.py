@@ -151,4 +151,3 @@ def permuted(lines: Words, target: Sequence[int] | NDArray[np.int64]) -> Words:
         shown = (lines[:, bit // WORD] >> np.uint64(bit % WORD)) & one
         moved[:, into // WORD] |= shown << np.uint64(into % WORD)
     return moved
-

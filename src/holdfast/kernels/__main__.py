@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from holdfast.kernels.contradiction import contradictory
 from holdfast.kernels.cover import greedy_cover
+from holdfast.kernels.evidence import ORDER, Layout, all_pairs, listed_pairs
+from holdfast.kernels.hitting_sets import hitting_sets
 from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
+from holdfast.kernels.support import least_support
 
 
 def compile_kernels() -> None:
@@ -20,6 +25,20 @@ def compile_kernels() -> None:
             unequal=(values[:1], values[:1]), wanted=groups == 0, order=order, once=True, limit=1,
         )  # fmt: skip
     greedy_cover(order[:1], order[1:], 2)
+    _compile_discovery(np.ones(2, np.int64))
+
+
+def _compile_discovery(weights: NDArray[np.int64]) -> None:
+    codes = np.arange(2, dtype=np.int32).reshape(1, 2)
+    for wide in (1, 40):  # a table of cells, and a hash table
+        pairs = (0,) * wide
+        layout = Layout(pairs, pairs, (ORDER,) * wide, (3,) * wide)
+        all_pairs(codes, weights, layout)
+        listed_pairs(codes, weights[:1], weights[:1], layout)
+    family, slots = np.array([[1], [2]], np.uint64), np.array([0, 0, 1, 1])
+    hitting_sets(family, slots, seconds=60.0, threads=2)
+    least_support(family, slots, family, weights)
+    contradictory(np.ones((1, 1), np.uint8), slots[:1], slots[2:3])
 
 
 if __name__ == "__main__":

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 _LT, _EQ, _GT = 1, 2, 4
 
 
-def contradictory(
-    allowed: NDArray[np.uint8], left: NDArray[np.int64], right: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def contradictory(allowed: NDArray[np.uint8], left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Per line of `allowed`, whether no values could be in the relations it allows on all operand pairs.
 
     `allowed` has a column per operand pair, a set of relations as bits (< 1, = 2, > 4; 7 says nothing); `left` and

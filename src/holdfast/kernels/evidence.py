@@ -205,7 +205,9 @@ class _Counter:
             return Counted(packed, self.cells[found])
         found = np.flatnonzero(self.counts)
         keys = np.ascontiguousarray(self.keys[found])
-        return Counted(keys.view(np.uint16).reshape(len(found), -1)[:, : self.width].copy(), self.counts[found])
+        return Counted(
+            keys.view(np.uint16).reshape(len(found), 4 * self.words)[:, : self.width].copy(), self.counts[found]
+        )
 
 
 def _ranked(x: Codes, y: Codes) -> Iterator[Codes]:
@@ -223,7 +225,7 @@ def _add_states(a, b, left, right, way, weight, into):  # type: ignore[no-untype
             state = x
         elif way == RIGHT_ROW:
             state = y
-        elif way == EQUALITY or way == EQUALITY_SKIP:
+        elif way in (EQUALITY, EQUALITY_SKIP):
             state = 2 if way == EQUALITY_SKIP and (x == NULL or y == NULL) else np.int64(x != y)
         elif x == NULL or y == NULL:
             state = 1 if way == ORDER_MEET and x == y else 3

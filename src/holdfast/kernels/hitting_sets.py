@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from threading import Timer
 
 import numpy as np
-from llvmlite.ir import Constant, IntType
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
+
+from holdfast.kernels.bits import lowest, popcount
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -66,15 +66,15 @@ def hitting_sets(
         depth = 0
         while threads > 1 and 0 < len(branches) < _BRANCHES and depth < 4:
             depth += 1
-            opened = [problem.search(*branch, flag, depth) for branch in branches]
+            opened = [problem.search(path, free, flag, depth) for path, free in branches]
             found += [sets for sets, *_ in opened]
             nodes += sum(seen for *_, seen in opened)
             branches = [(path[:depth], free) for _, paths, frees, _ in opened for path, free in zip(paths, frees)]  # noqa: B905
         if threads == 1:
-            done = [problem.search(*branch, flag) for branch in branches]
+            done = [problem.search(path, free, flag) for path, free in branches]
         else:
             with ThreadPoolExecutor(threads) as pool:
-                done = list(pool.map(lambda branch: problem.search(*branch, flag), branches))
+                done = list(pool.map(lambda branch: problem.search(branch[0], branch[1], flag), branches))
     finally:
         if timer is not None:
             timer.cancel()
@@ -108,7 +108,16 @@ class _Problem:
 
     def search(self, path: Ints, allowed: Words, flag: Ints, stop_depth: int = 1 << 40) -> _Found:
         found: _Found = _search(
-            self.family, self.slots, self.masks, self.width, self.most_slots, self.depth, path, allowed, stop_depth, flag
+            self.family,
+            self.slots,
+            self.masks,
+            self.width,
+            self.most_slots,
+            self.depth,
+            path,
+            allowed,
+            stop_depth,
+            flag,
         )
         return found
 
@@ -122,25 +131,9 @@ def _containing(family, elements):  # type: ignore[no-untyped-def]
         for v in range(family.shape[1]):
             rest = family[i, v]
             while rest:
-                contains[(v << 6) + _lowest(rest), i >> 6] |= one << np.uint64(i & 63)
+                contains[(v << 6) + lowest(rest), i >> 6] |= one << np.uint64(i & 63)
                 rest &= rest - one
     return contains
-
-
-@intrinsic
-def _popcount(typing, word):  # type: ignore[no-untyped-def]
-    """How many bits of a 64-bit word are set: one instruction."""
-    return types.int64(types.uint64), lambda context, builder, signature, args: builder.ctpop(args[0])
-
-
-@intrinsic
-def _lowest(typing, word):  # type: ignore[no-untyped-def]
-    """The position of the lowest bit of a 64-bit word that is not 0."""
-
-    def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.cttz(args[0], Constant(IntType(1), 1))
-
-    return types.int64(types.uint64), code
 
 
 @njit(cache=True, nogil=True)
@@ -191,11 +184,11 @@ def _narrowest(family, unhit, allowed, todo):  # type: ignore[no-untyped-def]
     for w in range(len(unhit)):
         rest = unhit[w]
         while rest:
-            i = (w << 6) + _lowest(rest)
+            i = (w << 6) + lowest(rest)
             rest &= rest - np.uint64(1)
             size = 0
             for v in range(words):
-                size += _popcount(family[i, v] & allowed[v])
+                size += popcount(family[i, v] & allowed[v])
             if size < best:
                 best, at = size, i
             looked += 1
@@ -227,7 +220,7 @@ def _undecided(unhit, critical, d):  # type: ignore[no-untyped-def]
             live[w] |= other[w]
     size = 0
     for w in range(len(live)):
-        size += _popcount(live[w])
+        size += popcount(live[w])
     return live, size
 
 
@@ -238,7 +231,7 @@ def _part(family, live, size):  # type: ignore[no-untyped-def]
     for w in range(len(live)):
         rest = live[w]
         while rest:
-            part[at] = family[(w << 6) + _lowest(rest)]
+            part[at] = family[(w << 6) + lowest(rest)]
             rest &= rest - np.uint64(1)
             at += 1
     return part
@@ -310,7 +303,7 @@ def _search(family, slots, masks, width, most_slots, depth, start, free, stop_de
         element = -1
         for v in range(words):
             if todo[d, v]:
-                element = (v << 6) + _lowest(todo[d, v])
+                element = (v << 6) + lowest(todo[d, v])
                 todo[d, v] &= todo[d, v] - one
                 break
         if flag[0] or (element < 0 and d == base):

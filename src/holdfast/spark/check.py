@@ -359,8 +359,8 @@ def plain(key: Any) -> Any:
 
 
 @contextmanager
-def told_plainly(table: Table) -> Iterator[None]:
-    """Turns what Spark throws into an error in the user's terms."""
+def told_plainly(table: Table, doing: str = "checking") -> Iterator[None]:
+    """Turns what Spark throws into an error in the user's terms; `doing` is what failed."""
     try:
         yield
     except HoldfastError:
@@ -371,7 +371,7 @@ def told_plainly(table: Table) -> Iterator[None]:
             raise explained from problem
         reason = str(problem).strip().splitlines()
         raise RunError(
-            f"Spark failed while checking {table.name}: {reason[0] if reason else type(problem).__name__}",
+            f"Spark failed while {doing} {table.name}: {reason[0] if reason else type(problem).__name__}",
             hint="run again with --verbose to see all that Spark says.",
         ) from problem
 

@@ -1,0 +1,139 @@
+"""Running a discovery on Spark: one scan, then the search in tasks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from holdfast.discover.options import DiscoverOptions
+from holdfast.discover.outcome import DiscoverOutcome
+from holdfast.discover.rank import ranked
+from holdfast.discover.space import PredicateSpace
+from holdfast.discover.task import DiscoverTask, found_in
+from holdfast.encode.column_type import ColumnType
+from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
+from holdfast.report.words import number
+from holdfast.rules.predicate import quoted_name
+from holdfast.rules.rule import RuleSet
+from holdfast.spark.check import told_plainly
+from holdfast.spark.rows import schema_of
+from holdfast.spark.table import Table
+
+_LINE = "part string, piece int, bytes binary"
+
+
+class DiscoverResult:
+    """What a discovery found. `rules` are those shown, best first; it goes wherever rules go."""
+
+    def __init__(self, outcome: DiscoverOutcome) -> None:
+        self.outcome = outcome
+
+    @cached_property
+    def rules(self) -> RuleSet:
+        return self.outcome.rules
+
+    @property
+    def rule_set(self) -> RuleSet:
+        """What `check` takes."""
+        return self.rules
+
+    @cached_property
+    def all_rules(self) -> RuleSet:
+        """Every rule found, also those beyond `top`."""
+        return replace(self.outcome, top=None).rules
+
+    @property
+    def complete(self) -> bool:
+        return self.outcome.complete
+
+    @property
+    def seconds(self) -> float:
+        return self.outcome.seconds
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `holdfast discover --format json` prints."""
+        return self.outcome.to_dict()
+
+
+def compared_columns(table: Table, options: DiscoverOptions) -> tuple[dict[str, ColumnType], tuple[str, ...]]:
+    """The columns that a discovery compares, with their types, and notes on what it leaves out.
+
+    UnknownColumnError for names that are not there; TypeMismatchError for a named column that cannot be compared.
+    """
+    types = schema_of(table.frame, table.name).types
+    for option, names in (("--columns", options.columns), ("--exclude", options.exclude)):
+        for name in names:
+            if name not in types:
+                raise UnknownColumnError(
+                    f"{option} names {name!r}, but the table {table.name} has no such column.",
+                    hint=closest_hint(name, types),
+                )
+    chosen, notes = {}, []
+    for name, kind in types.items():
+        if name in options.exclude or (options.columns and name not in options.columns):
+            continue
+        if kind.family == "other":
+            told = f"column {quoted_name(name)} is left out: values of type {kind} cannot be compared"
+            if name in options.columns:
+                raise TypeMismatchError(f"{told}, but --columns names it.")
+            notes.append(told)
+            continue
+        chosen[name] = kind
+    return chosen, tuple(notes)
+
+
+def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = None) -> DiscoverResult:
+    """The most general rules that the table holds, best first, of which `top` are shown (None: all)."""
+    started = time.monotonic()
+    types, notes = compared_columns(table, options)
+    with told_plainly(table, "discovering the rules of"):
+        if types:
+            lines = _rows(table, types).coalesce(1).mapInArrow(DiscoverTask(types, options), _LINE).collect()
+            found = found_in((row["part"], row["piece"], row["bytes"]) for row in lines)
+        else:
+            found = None
+        rows = found.rows if found is not None else table.frame.count()
+    space = found.space if found is not None else PredicateSpace(())
+    return DiscoverResult(
+        DiscoverOutcome(
+            table=table.name,
+            rows=rows,
+            distinct_rows=found.distinct_rows if found is not None else rows,
+            predicates=space.predicates,
+            evidence=len(found.evidence) if found is not None else 0,
+            complete=found is None or found.complete,
+            found=ranked(found) if found is not None else (),
+            options=options,
+            top=top,
+            strategy=found.strategy if found is not None else "all-pairs",
+            why=found.why if found is not None else None,
+            phases=found.phases if found is not None else {},
+            notes=(*table.notes, *notes, *_why_nothing(rows, types)),
+            seconds=time.monotonic() - started,
+        )
+    )
+
+
+def _why_nothing(rows: int, types: Mapping[str, ColumnType]) -> list[str]:
+    if not types:
+        return ["there are no columns to compare, so there are no rules"]
+    if rows < 2:
+        return [f"a table of {number(rows, 'row')} has no rules: a rule speaks of two rows"]
+    return []
+
+
+def _rows(table: Table, types: Mapping[str, ColumnType]) -> DataFrame:
+    """The columns that are compared, as c0, c1, ..."""
+    places = {name: i for i, name in enumerate(table.frame.columns)}
+    safe = table.frame.toDF(*(f"x{i}" for i in range(len(places))))
+    columns = []
+    for i, (name, kind) in enumerate(types.items()):
+        column = F.col(f"x{places[name]}")
+        columns.append((F.collate(column, "UTF8_BINARY") if kind.collated else column).alias(f"c{i}"))
+    return safe.select(*columns)
