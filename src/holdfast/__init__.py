@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,6 @@ _HOMES = {
     "Rule": "holdfast.rules.rule",
     "RuleSet": "holdfast.rules.rule",
     "check": "holdfast.jobs",
-    "discover": "holdfast.jobs",
     "parse_rule": "holdfast.rules.rule",
     "read_rules": "holdfast.rules.rule_file",
 }
@@ -32,20 +30,11 @@ _HOMES = {
 __all__ = ["HoldfastError", "Rule", "RuleSet", "check", "discover", "parse_rule", "read_rules"]
 
 
-class _Holdfast(ModuleType):
-    """This module: `discover` stays the job also after the room of that name was imported, which Python would put
-    in its place."""
+class _Job(ModuleType):
+    """A room that is also the job of its name: `holdfast.discover` is both, and Python puts the room there."""
 
-    @property
-    def discover(self) -> Any:
-        return __getattr__("discover")
-
-    @discover.setter
-    def discover(self, room: ModuleType) -> None:
-        del room
-
-
-sys.modules[__name__].__class__ = _Holdfast
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return getattr(import_module("holdfast.jobs"), self.__name__.rpartition(".")[2])(*args, **options)
 
 
 def __getattr__(name: str) -> Any:
@@ -58,3 +47,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
+
+
+import_module("holdfast.discover").__class__ = _Job

@@ -108,6 +108,68 @@ def all_pairs(columns: Codes, weights: Ints, layout: Layout, *, threads: int = 1
     return merged([counter.counted() for counter in counters])
 
 
+def pairs_in_groups(columns: Codes, weights: Ints, groups: Ints, layout: Layout, *, threads: int = 1) -> Counted:
+    """As `all_pairs`, of the pairs of rows in one group. A group of -1 is none.
+
+    Cost: a sort, and the squares of the groups.
+    """
+    order = np.argsort(groups, kind="stable")
+    order = order[np.searchsorted(groups[order], 0) :]
+    ordered = groups[order]
+    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, len(ordered))
+    starts = np.concatenate([[0], ends[:-1]])
+    if (weights == 1).all():  # a row that is alone in its group is in no pair
+        some = np.flatnonzero(ends - starts > 1)
+        starts, ends = starts[some], ends[some]
+    work = _pieces(starts, ends)
+
+    def run(which: int) -> Counted:
+        counter = _Counter(layout)
+        for first, last, other in work[which::threads]:
+            if other is not None:
+                one, two = (order[span[0] : span[1]] for span in (first, other))
+                counter.add((columns[:, one], weights[one]), (columns[:, two], weights[two]))
+                continue
+            rows = order[first[0] : first[1]]
+            inside = last - first[0]
+            counter.add((np.ascontiguousarray(columns[:, rows]), weights[rows]), None, inside)
+        return counter.counted()
+
+    if threads == 1:
+        return run(0)
+    with ThreadPoolExecutor(threads) as pool:
+        return merged(list(pool.map(run, range(threads))))
+
+
+_Span = tuple[int, int]
+
+
+def _pieces(starts: Ints, ends: Ints) -> list[tuple[_Span, Ints, _Span | None]]:
+    """The groups as pieces of work: spans of whole groups with the ends of these, and pairs of spans of one group."""
+    pieces: list[tuple[_Span, Ints, _Span | None]] = []
+    at = 0
+    while at < len(starts):
+        size = int(ends[at] - starts[at])
+        if size > _BLOCK:
+            spans = [(i, min(i + _BLOCK, int(ends[at]))) for i in range(int(starts[at]), int(ends[at]), _BLOCK)]
+            for i, span in enumerate(spans):
+                pieces.append((span, np.array([span[1]]), None))
+                pieces += [(span, np.zeros(0, np.int64), other) for other in spans[i + 1 :]]
+            at += 1
+            continue
+        # Groups that were left out in between have no pairs: each ends where it starts.
+        last = max(int(np.searchsorted(ends, starts[at] + _BLOCK, side="right")), at + 1)
+        pieces.append(((int(starts[at]), int(ends[last - 1])), _ends_of_all(starts[at:last], ends[at:last]), None))
+        at = last
+    return pieces
+
+
+def _ends_of_all(starts: Ints, ends: Ints) -> Ints:
+    """The ends of groups that follow each other without gaps: gaps become groups of one."""
+    gaps = [np.arange(ends[i] + 1, starts[i + 1] + 1) for i in np.flatnonzero(starts[1:] > ends[:-1])]
+    return np.sort(np.concatenate([ends, *gaps])) if gaps else ends
+
+
 def listed_pairs(columns: Codes, left: Ints, right: Ints, layout: Layout) -> Counted:
     """The packed relations of the pairs given by row numbers, counted once each."""
     return merged([Counted(packed_pairs(columns, left, right, layout), np.ones(len(left), np.int64))])
@@ -158,15 +220,20 @@ class _Counter:
         self.counts = np.zeros(size, np.int64)
         self.filled = np.zeros(1, np.int64)
 
-    def add(self, first: _Block, second: _Block | None) -> None:
+    def add(self, first: _Block, second: _Block | None, ends: Ints | None = None) -> None:
+        """Counts the pairs of one row of each block; without a second one those of two rows of the first, or with the
+        `ends` of its groups only those of two rows of a group."""
         left, right = self._codes(first[0], (first if second is None else second)[0])
         a, b = first[1], (first if second is None else second)[1]
         plain = bool((a == 1).all() and (b == 1).all())
         same = second is None
+        n = right.shape[1]
+        until = np.full(left.shape[1], n) if ends is None else np.repeat(ends, np.diff(ends, prepend=0))
         if self.layout.cells is not None:
             _count_cells(
-                left, right, self.ways, self.groups, self.weights, self.width, self.radix, self.cells, same, plain, a, b
-            )
+                left, right, self.ways, self.groups, self.weights, self.width, self.radix, self.cells, same, plain,
+                a, b, until,
+            )  # fmt: skip
             return
         row = 0
         while row < left.shape[1]:
@@ -176,7 +243,7 @@ class _Counter:
                 continue
             row = _count_keys(
                 left, right, self.ways, self.groups, self.weights, self.width, self.keys, self.counts, self.filled,
-                same, plain, a, b, row,
+                same, plain, a, b, until, row,
             )  # fmt: skip
 
     def _grow(self) -> None:
@@ -235,13 +302,13 @@ def _add_states(a, b, left, right, way, weight, into):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def _relate(left, right, i, ways, groups, weights, packed):  # type: ignore[no-untyped-def]
-    """The packed relations of row i on the left with every row on the right."""
+def _relate(left, right, i, start, end, ways, groups, weights, packed):  # type: ignore[no-untyped-def]
+    """The packed relations of row i on the left with the rows on the right from `start` until `end`."""
     none = np.uint16(0)
-    n = right.shape[1]
-    packed[:] = 0
+    n = end - start
+    packed[:, :n] = 0
     for p in range(len(ways)):
-        a, b, w, way, into = left[p, i], right[p], weights[p], ways[p], packed[groups[p]]
+        a, b, w, way, into = left[p, i], right[p, start:end], weights[p], ways[p], packed[groups[p], :n]
         if way == EQUALITY:
             for j in range(n):
                 into[j] += w if a != b[j] else none
@@ -270,12 +337,16 @@ def _relate(left, right, i, ways, groups, weights, packed):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True)
-def _count_cells(left, right, ways, groups, weights, width, radix, cells, same, plain, a, b):  # type: ignore[no-untyped-def]
-    n = right.shape[1]
-    packed = np.empty((width, n), np.uint16)
-    cell = np.empty(n, np.uint32)
+def _count_cells(  # type: ignore[no-untyped-def]
+    left, right, ways, groups, weights, width, radix, cells, same, plain, a, b, until
+):
+    packed = np.empty((width, right.shape[1]), np.uint16)
+    cell = np.empty(right.shape[1], np.uint32)
     for i in range(left.shape[1]):
-        _relate(left, right, i, ways, groups, weights, packed)
+        # A row that stands for several is in pairs with itself.
+        start = 0 if not same else i + 1 if plain else i
+        n = until[i] - start
+        _relate(left, right, i, start, until[i], ways, groups, weights, packed)
         if width == 1:
             for j in range(n):
                 cell[j] = packed[0, j]
@@ -285,15 +356,15 @@ def _count_cells(left, right, ways, groups, weights, width, radix, cells, same, 
             for g in range(2, width):
                 for j in range(n):
                     cell[j] += radix[g] * np.uint32(packed[g, j])
-        start = i + 1 if same else 0
         if plain:
-            for j in range(start, n):
+            for j in range(n):
                 cells[cell[j]] += 1
         else:
-            for j in range(start, n):
-                cells[cell[j]] += a[i] * b[j]
-            if same:
-                cells[cell[i]] += a[i] * (a[i] - 1) // 2
+            others = b[start:]
+            for j in range(n):
+                cells[cell[j]] += a[i] * others[j]
+            if same:  # not a[i] squared
+                cells[cell[0]] += a[i] * (a[i] - 1) // 2 - a[i] * a[i]
 
 
 @njit(cache=True, nogil=True)
@@ -315,26 +386,27 @@ def _place(keys, counts, packed_key, mask):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _count_keys(  # type: ignore[no-untyped-def]
-    left, right, ways, groups, weights, width, keys, counts, filled, same, plain, a, b, row
+    left, right, ways, groups, weights, width, keys, counts, filled, same, plain, a, b, until, row
 ):
     """Counts from this row on, as long as the table has room for a row's worth of new keys; the row to go on with."""
-    n, words = right.shape[1], keys.shape[1]
+    words = keys.shape[1]
     mask = len(keys) - 1
-    packed = np.empty((width, n), np.uint16)
-    wide = np.empty((n, words), np.uint64)
+    packed = np.empty((width, right.shape[1]), np.uint16)
+    wide = np.empty((right.shape[1], words), np.uint64)
     for i in range(row, left.shape[1]):
+        start = 0 if not same else i + 1 if plain else i
+        n = until[i] - start
         if len(keys) // 2 - filled[0] < n:
             return i
-        _relate(left, right, i, ways, groups, weights, packed)
-        wide[:] = 0
+        _relate(left, right, i, start, until[i], ways, groups, weights, packed)
+        wide[:n] = 0
         for g in range(width):
             shift = np.uint64(16 * (g & 3))
             for j in range(n):
                 wide[j, g >> 2] |= np.uint64(packed[g, j]) << shift
-        start = i if same and not plain else i + 1 if same else 0
-        for j in range(start, n):
-            times = 1 if plain else a[i] * b[j]
-            if same and i == j:
+        for j in range(n):
+            times = 1 if plain else a[i] * b[start + j]
+            if same and start + j == i:
                 times = a[i] * (a[i] - 1) // 2
                 if times == 0:
                     continue

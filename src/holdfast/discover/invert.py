@@ -1,0 +1,70 @@
+"""Evidence to the most general constraints that none of it violates: complements of minimal hitting sets."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.discover.clock import Clock
+from holdfast.discover.options import DiscoverOptions
+from holdfast.discover.space import PredicateSpace, Words, permuted
+from holdfast.kernels.contradiction import contradictory
+from holdfast.kernels.hitting_sets import hitting_sets
+from holdfast.states.evidence import Evidence, distinct
+
+
+def most_general(
+    space: PredicateSpace, evidence: Evidence, options: DiscoverOptions, clock: Clock, *, threads: int
+) -> tuple[Words, bool]:
+    """The masks of the most general non-trivial constraints that no evidence violates, one of each mirror pair; and
+    whether these are all."""
+    with clock.phase("invert"):
+        sets = hitting_sets(
+            evidence.words,
+            space.pair_of_bit,
+            most_slots=options.max_predicates,
+            threads=threads,
+            seconds=clock.left,
+        )
+        if len(evidence) == 0:
+            return np.zeros((0, space.words), np.uint64), True
+        masks = ~sets.sets & full_mask(space)
+        masks = one_of_each(space, masks)
+        return masks[~_trivial(space, masks)], sets.complete
+
+
+def full_mask(space: PredicateSpace) -> Words:
+    """The mask with every bit of the space."""
+    mask = (1 << space.bits) - 1
+    return np.array([mask >> (64 * w) & (2**64 - 1) for w in range(space.words)], np.uint64)
+
+
+def one_of_each(space: PredicateSpace, masks: Words) -> Words:
+    """Of each mask and its mirror image one: the one that allows `<` where they first differ."""
+    mirrored = permuted(masks, space.mirror)
+    chosen, decided = masks.copy(), np.zeros(len(masks), np.bool_)
+    for w in range(masks.shape[1]):
+        differ = masks[:, w] ^ mirrored[:, w]
+        lowest = differ & (~differ + np.uint64(1))
+        turn = ~decided & (differ != 0) & ((masks[:, w] & lowest) == 0)
+        chosen[turn] = mirrored[turn]
+        decided |= differ != 0
+    return distinct(chosen)[0]
+
+
+def allowed_relations(space: PredicateSpace, masks: Words) -> NDArray[np.uint8]:
+    """Per mask and operand pair the set of relations it allows, as in rules/relation.py."""
+    allowed = np.zeros((len(masks), len(space.pairs)), np.uint8)
+    for i, pair in enumerate(space.pairs):
+        for bit, relation in enumerate(pair.relations, start=space.first_bits[i]):
+            shown = (masks[:, bit // 64] >> np.uint64(bit % 64)) & np.uint64(1)
+            allowed[:, i] |= shown.astype(np.uint8) * np.uint8(relation)
+    return allowed
+
+
+def _trivial(space: PredicateSpace, masks: Words) -> NDArray[np.bool_]:
+    if all(pair.same_column for pair in space.pairs):
+        return np.zeros(len(masks), np.bool_)  # nothing to contradict: each operand is in one pair
+    operands = {o: i for i, o in enumerate(dict.fromkeys(o for p in space.pairs for o in (p.left, p.right)))}
+    left, right = (np.array([operands[o] for o in side]) for side in zip(*((p.left, p.right) for p in space.pairs)))  # noqa: B905
+    return contradictory(allowed_relations(space, masks), left, right)
