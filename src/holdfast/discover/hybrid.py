@@ -2,8 +2,9 @@
 
 As in Hydra: evidence from a sample gives candidates; candidates that the whole table violates give new evidence; when
 none is left, the candidates are the answer. Hydra's completion refines partitions candidate by candidate. Here most
-candidates are settled together: once the evidence of *all* pairs that agree on some columns is known, every candidate
-with these equalities is decided by the evidence alone. The others are each put to the table by a walk over two trees.
+candidates are settled together: once the evidence of *all* pairs that agree on some columns (and differ on one more)
+is known, every candidate that speaks of such pairs only is decided by the evidence alone. The others are each put to
+the table by a walk over two trees.
 """
 
 from __future__ import annotations
@@ -40,15 +41,19 @@ from holdfast.states.evidence import Evidence, evidence
 Ints = NDArray[np.int64]
 
 SAMPLED_ROWS = 6_000
-WINDOWED_ROWS, WINDOW = 200_000, 16
+WINDOWED_ROWS, WINDOW = 50_000, 16
 # Equalities whose rows form so few pairs, per row of the table, are settled before anything is known.
 CHEAP_PAIRS_PER_ROW = 200
-# What a walk for one candidate costs, in pairs per row that the evidence kernel could have done instead.
-WALK_PAIRS_PER_ROW = 300
+# What a walk for a candidate costs, in pairs per row that the evidence kernel could have done instead: so much with up
+# to two predicates that are not equalities, and this many times more with each further one.
+WALK_PAIRS_PER_ROW, WALK_GROWTH = 300, 4
 PAIRS_PER_CANDIDATE = 512
 CANDIDATES_PER_TURN = 64
-_ESTIMATE_ROWS = 20_000
+_ESTIMATE_ROWS = 8_000
 _MOST_EQUALITIES = 3
+
+# Pairs of rows that agree on these operand pairs of one column, and differ on that one.
+Meeting = tuple[tuple[int, ...], int | None]
 
 
 @dataclass(frozen=True)
@@ -67,7 +72,7 @@ def complete_by_sample(rows: CodedRows, options: DiscoverOptions, clock: Clock, 
 
 
 class _Completion:
-    """A search under way: the evidence known so far, the equalities it is complete for, the masks put to the table."""
+    """A search under way: the evidence known so far, the meetings it is complete for, the masks put to the table."""
 
     def __init__(self, rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> None:
         self.rows, self.options, self.clock, self.threads = rows, options, clock, threads
@@ -75,19 +80,20 @@ class _Completion:
         self.random = np.random.default_rng(options.seed)
         # Operand pairs of one column over two rows: those whose equality divides rows into groups.
         self.columns = [i for i, pair in enumerate(rows.space.pairs) if pair.same_column]
-        self.settled: list[tuple[int, ...]] = []
+        self.twins = self._twins()
+        self.settled: list[Meeting] = []
         self.verified: set[bytes] = set()
         few = np.sort(self.random.permutation(self.size)[:_ESTIMATE_ROWS])
         self._few = CodedRows(rows.space, rows.layout, rows.shown, rows.codes[:, few], rows.weights[few])
-        self._costs: dict[tuple[int, ...], float] = {}
+        self._costs: dict[Meeting, float] = {}
 
     def run(self) -> Completed:
         with self.clock.phase("sample"):
             sample = self._sample()
             known = sample.plus(self._neighbours())
         with self.clock.phase("settle"):
-            cheap = [(i,) for i in self.columns if self._cost((i,)) <= CHEAP_PAIRS_PER_ROW * self.size]
-            known = known.plus(self._settle(cheap))
+            alone: list[Meeting] = [((i,), None) for i in self.columns if i not in self.twins]
+            known = known.plus(self._settle(m for m in alone if self._cost(m) <= CHEAP_PAIRS_PER_ROW * self.size))
         while True:
             masks, inverted = most_general(self.rows.space, known, self.options, self.clock, threads=self.threads)
             open_ones = self._open(masks)
@@ -128,6 +134,22 @@ class _Completion:
             known = known.plus(rows.evidence(counted))
         return known
 
+    def _twins(self) -> dict[int, int]:
+        """Columns on which rows agree exactly when they agree on an earlier one, such as a code and its name."""
+        codes, layout = self.rows.codes, self.rows.layout
+        found: dict[int, int] = {}
+        seen: list[tuple[int, int]] = []
+        for i in self.columns:
+            mine = codes[layout.left[i]]
+            values = len(np.unique(mine))
+            for first, size in seen:
+                if size == values and _as_many(codes[layout.left[first]], mine, values):
+                    found[i] = first
+                    break
+            else:
+                seen.append((i, values))
+        return found
+
     def _nothing(self) -> Evidence:
         return Evidence(np.zeros((0, self.rows.space.words), np.uint64), np.zeros(0, np.int64))
 
@@ -140,77 +162,105 @@ class _Completion:
         rare = Evidence(once.words, np.where(once.counts == 1, 1, 0))
         return Evidence(sample.words, scaled).plus(rare)
 
-    # All pairs that agree on some columns ------------------------------------------------------------------------
+    # All pairs that meet on some columns -------------------------------------------------------------------------
 
-    def _groups(self, rows: CodedRows, equal: Sequence[int]) -> Ints:
-        """Rows that agree on these operand pairs have one number; -1 for rows that agree with none, for a null."""
+    def _groups(self, rows: CodedRows, meeting: Meeting) -> tuple[Ints, Ints | None]:
+        """Rows that agree where the meeting asks for it have one number, -1 when they agree with none, for a null;
+        and what they have where it asks them to differ."""
+        equal, differ = meeting
         ids = np.zeros(rows.codes.shape[1], np.int64)
         out = np.zeros(len(ids), np.bool_)
-        for i in equal:
-            codes = rows.codes[rows.layout.left[i]]
+        for i in (*equal, *(() if differ is None else (differ,))):
             if rows.layout.ways[i] in (EQUALITY_SKIP, ORDER_SKIP):
-                out |= codes == NULL
-            joint = ids * (int(codes.max(initial=NULL)) + 2) + (codes.astype(np.int64) + 1)
-            ids = joint if i == equal[0] else np.unique(joint, return_inverse=True)[1]
+                out |= rows.codes[rows.layout.left[i]] == NULL
+        for at, i in enumerate(equal):
+            codes = rows.codes[rows.layout.left[i]].astype(np.int64) + 1
+            joint = ids * (int(codes.max(initial=0)) + 1) + codes
+            ids = joint if at == 0 else np.unique(joint, return_inverse=True)[1]
         ids[out] = -1
-        return ids
+        return ids, None if differ is None else rows.codes[rows.layout.left[differ]].astype(np.int64)
 
-    def _cost(self, equal: tuple[int, ...]) -> float:
-        """About how many pairs of rows agree on these operand pairs, judged by a few rows."""
-        if equal not in self._costs:
-            groups = self._groups(self._few, equal)
-            sizes = np.unique(groups[groups >= 0], return_counts=True)[1].astype(np.float64)
+    def _cost(self, meeting: Meeting) -> float:
+        """About how many pairs of rows meet so, judged by a few rows."""
+        if meeting not in self._costs:
+            groups, apart = self._groups(self._few, meeting)
+            inside = groups >= 0
+            pairs = _pairs_within(groups[inside])
+            if apart is not None:
+                joint = groups[inside] * (int(apart.max(initial=0)) + 2) + apart[inside] + 1
+                pairs -= _pairs_within(joint)
             share = len(groups) / max(self.size, 1)
-            self._costs[equal] = float((sizes * (sizes - 1)).sum()) / 2 / max(share, 1e-12) ** 2 + self.size
-        return self._costs[equal]
+            self._costs[meeting] = pairs / max(share, 1e-12) ** 2 + self.size
+        return self._costs[meeting]
 
-    def _settle(self, choices: Iterable[tuple[int, ...]]) -> Evidence:
-        """The evidence of all pairs that agree on one of the choices; constraints with its equalities are decided by
-        it from now on."""
+    def _settle(self, meetings: Iterable[Meeting]) -> Evidence:
+        """The evidence of all pairs that meet in one of these ways; constraints that only speak of such pairs are
+        decided by the evidence from now on."""
         rows, known = self.rows, self._nothing()
-        for equal in choices:
+        for meeting in meetings:
             if self.clock.over:
                 break
-            groups = self._groups(rows, equal)
-            counted = pairs_in_groups(rows.codes, rows.weights, groups, rows.layout, threads=self.threads)
+            groups, apart = self._groups(rows, meeting)
+            counted = pairs_in_groups(
+                rows.codes, rows.weights, groups, rows.layout, apart=apart, threads=self.threads
+            )  # fmt: skip
             known = known.plus(rows.evidence(counted))
-            self.settled.append(equal)
+            self.settled.append(meeting)
         return known
 
-    def _equalities(self, masks: Words) -> NDArray[np.bool_]:
-        """Per mask and operand pair, whether it asks for equality within one column."""
-        equal: NDArray[np.bool_] = allowed_relations(self.rows.space, masks) == EQ
-        others = np.setdiff1d(np.arange(equal.shape[1]), self.columns)
-        equal[:, others] = False
-        return equal
+    def _shapes(self, masks: Words) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Ints]:
+        """Per mask and operand pair of one column, whether it asks for equality, and whether for difference (`<` does);
+        and how many predicates are no such equality."""
+        allowed = allowed_relations(self.rows.space, masks)
+        others = np.setdiff1d(np.arange(allowed.shape[1]), self.columns)
+        equal, differ = allowed == EQ, (allowed & EQ) == 0
+        equal[:, others] = differ[:, others] = False
+        for twin, first in self.twins.items():
+            equal[:, first] |= equal[:, twin]
+            differ[:, first] |= differ[:, twin]
+            equal[:, twin] = differ[:, twin] = False
+        return equal, differ, (allowed != ANY).sum(axis=1) - equal.sum(axis=1)
 
     def _open(self, masks: Words) -> Ints:
-        """Which masks are neither decided by settled equalities nor put to the table yet."""
-        equal = self._equalities(masks)
+        """Which masks are neither decided by settled meetings nor put to the table yet."""
+        equal, differ, _ = self._shapes(masks)
         decided = np.array([mask.tobytes() in self.verified for mask in masks], np.bool_)
-        for choice in self.settled:
-            decided |= equal[:, list(choice)].all(axis=1)
+        for agree, apart in self.settled:
+            mine = equal[:, list(agree)].all(axis=1)
+            decided |= mine if apart is None else mine & differ[:, apart]
         return np.flatnonzero(~decided)
 
-    def _worth_settling(self, masks: Words) -> list[tuple[int, ...]]:
-        """Choices of equalities that decide many of these masks at less than the cost of a walk for each."""
-        equal, times = np.unique(self._equalities(masks), axis=0, return_counts=True)
-        chosen: list[tuple[int, ...]] = []
-        while len(equal):
-            decides: Counter[tuple[int, ...]] = Counter()
-            for line, n in zip(equal, times.tolist(), strict=True):
-                places = np.flatnonzero(line).tolist()
-                for size in range(1, _MOST_EQUALITIES + 1):
-                    for choice in combinations(places, size):
-                        decides[choice] += n
-            if not decides:
-                break
-            best = max(decides, key=lambda choice: (decides[choice] / self._cost(choice), -len(choice), choice))
-            if self._cost(best) > decides[best] * WALK_PAIRS_PER_ROW * self.size:
+    def _worth_settling(self, masks: Words) -> list[Meeting]:
+        """Meetings that decide these masks at less than the cost of the walks they save, greedily."""
+        equal, differ, others = self._shapes(masks)
+        walk = self.size * np.minimum(
+            WALK_PAIRS_PER_ROW * float(WALK_GROWTH) ** np.maximum(others - 2, 0), max(self.size, 1)
+        )
+        shapes, which = np.unique(np.concatenate([equal, differ], axis=1), axis=0, return_inverse=True)
+        saved = np.bincount(which.ravel(), weights=walk)
+        deciding = [_meetings(shape[: equal.shape[1]], shape[equal.shape[1] :]) for shape in shapes]
+        gain: Counter[Meeting] = Counter()
+        for meetings, cost in zip(deciding, saved.tolist(), strict=True):
+            for meeting in meetings:
+                gain[meeting] += cost
+        chosen: list[Meeting] = []
+        undecided = set(range(len(shapes)))
+        while undecided:
+            # Only what could pay is worth an estimate.
+            best = max(
+                (m for m in gain if gain[m] > 0),
+                key=lambda m: (gain[m] / self._cost(m), -len(m[0]), m[1] is None, m[0]),
+                default=None,
+            )
+            if best is None or self._cost(best) > gain[best]:
                 break
             chosen.append(best)
-            rest = ~equal[:, list(best)].all(axis=1)
-            equal, times = equal[rest], times[rest]
+            for i in [i for i in undecided if best in deciding[i]]:
+                undecided.remove(i)
+                for meeting in deciding[i]:
+                    gain[meeting] -= saved[i]
+                    if gain[meeting] <= 1e-6:
+                        del gain[meeting]
         return chosen
 
     # One candidate against the table -----------------------------------------------------------------------------
@@ -299,6 +349,32 @@ class _Completion:
         third[2:] = key[2:] == key[:-2]
         ids = ids[~third]
         return np.ascontiguousarray(self.rows.codes[np.asarray(lines, np.int64)][:, ids]), ids
+
+
+def _meetings(equal: NDArray[np.bool_], differ: NDArray[np.bool_]) -> set[Meeting]:
+    """The meetings that decide a mask which asks for these equalities and differences; all pairs always do."""
+    places, apart = np.flatnonzero(equal).tolist(), np.flatnonzero(differ).tolist()
+    found: set[Meeting] = {((), None)}
+    for size in range(1, _MOST_EQUALITIES + 1):
+        for agree in combinations(places, size):
+            found.add((agree, None))
+            if size < _MOST_EQUALITIES:
+                found |= {(agree, i) for i in apart}
+    return found
+
+
+def _as_many(a: NDArray[np.int32], b: NDArray[np.int32], values: int) -> bool:
+    """Whether the two columns together have no more values than each alone. A few rows mostly tell that they have."""
+    for part in (slice(0, 10_000), slice(None)):
+        joint = a[part].astype(np.int64) * (int(b.max(initial=NULL)) + 2) + b[part]
+        if len(np.unique(joint)) > min(values, len(np.unique(a[part]))):
+            return False
+    return True
+
+
+def _pairs_within(groups: Ints) -> float:
+    sizes = np.unique(groups, return_counts=True)[1].astype(np.float64)
+    return float((sizes * (sizes - 1)).sum()) / 2
 
 
 def _ways(allowed: int, way: int) -> int:

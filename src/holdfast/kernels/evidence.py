@@ -97,8 +97,9 @@ def all_pairs(columns: Codes, weights: Ints, layout: Layout, *, threads: int = 1
 
     def run(which: int) -> None:
         for a, b in work[which::threads]:
-            first = columns[:, a[0] : a[1]], weights[a[0] : a[1]]
-            counters[which].add(first, None if a == b else (columns[:, b[0] : b[1]], weights[b[0] : b[1]]))
+            first, second = ((columns[:, x[0] : x[1]], weights[x[0] : x[1]]) for x in (a, b))
+            since = np.arange(a[1] - a[0]) + 1 if a == b else None
+            counters[which].add(first, second, since, itself=a == b)
 
     if threads == 1:
         run(0)
@@ -108,35 +109,39 @@ def all_pairs(columns: Codes, weights: Ints, layout: Layout, *, threads: int = 1
     return merged([counter.counted() for counter in counters])
 
 
-def pairs_in_groups(columns: Codes, weights: Ints, groups: Ints, layout: Layout, *, threads: int = 1) -> Counted:
-    """As `all_pairs`, of the pairs of rows in one group. A group of -1 is none.
+def pairs_in_groups(
+    columns: Codes, weights: Ints, groups: Ints, layout: Layout, *, apart: Ints | None = None, threads: int = 1
+) -> Counted:
+    """As `all_pairs`, of the pairs of rows in one group; with `apart`, only of those whose values there differ.
 
-    Cost: a sort, and the squares of the groups.
+    A group of -1 is none. Cost: a sort, and the pairs.
     """
-    order = np.argsort(groups, kind="stable")
+    order = np.argsort(groups, kind="stable") if apart is None else np.lexsort((apart, groups))
     order = order[np.searchsorted(groups[order], 0) :]
-    ordered = groups[order]
-    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, len(ordered))
-    starts = np.concatenate([[0], ends[:-1]])
-    if (weights == 1).all():  # a row that is alone in its group is in no pair
-        some = np.flatnonzero(ends - starts > 1)
-        starts, ends = starts[some], ends[some]
-    work = _pieces(starts, ends)
+    starts, ends = _runs(groups[order])
+    # Per row, where its partners begin and end. A row that stands for several is its own partner.
+    since = np.arange(len(order)) + 1
+    if apart is not None:
+        inner_starts, inner_ends = _runs(apart[order], groups[order])
+        since = np.repeat(inner_ends, inner_ends - inner_starts)
+    until = np.repeat(ends, ends - starts)
+    itself = apart is None and bool((weights != 1).any())
+    some = np.flatnonzero((since < until) | itself)
+    work = _pieces(some, starts, ends)
 
     def run(which: int) -> Counted:
         counter = _Counter(layout)
-        for first, last, other in work[which::threads]:
-            if other is not None:
-                one, two = (order[span[0] : span[1]] for span in (first, other))
-                counter.add((columns[:, one], weights[one]), (columns[:, two], weights[two]))
-                continue
-            rows = order[first[0] : first[1]]
-            inside = last - first[0]
-            counter.add((np.ascontiguousarray(columns[:, rows]), weights[rows]), None, inside)
+        for first, second in work[which::threads]:
+            one = order[first[0] : first[1]]
+            two = one if second == first else order[second[0] : second[1]]
+            begin = np.clip(since[first[0] : first[1]], second[0], second[1]) - second[0]
+            end = np.clip(until[first[0] : first[1]], second[0], second[1]) - second[0]
+            left, right = ((np.ascontiguousarray(columns[:, rows]), weights[rows]) for rows in (one, two))
+            counter.add(left, right, begin, end, itself=itself and second == first)
         return counter.counted()
 
-    if threads == 1:
-        return run(0)
+    if threads == 1 or len(work) == 1:
+        return merged([run(which) for which in range(threads)])
     with ThreadPoolExecutor(threads) as pool:
         return merged(list(pool.map(run, range(threads))))
 
@@ -144,30 +149,36 @@ def pairs_in_groups(columns: Codes, weights: Ints, groups: Ints, layout: Layout,
 _Span = tuple[int, int]
 
 
-def _pieces(starts: Ints, ends: Ints) -> list[tuple[_Span, Ints, _Span | None]]:
-    """The groups as pieces of work: spans of whole groups with the ends of these, and pairs of spans of one group."""
-    pieces: list[tuple[_Span, Ints, _Span | None]] = []
+def _runs(values: Ints, within: Ints | None = None) -> tuple[Ints, Ints]:
+    """Where runs of equal values start and end; with `within`, also cut where that changes."""
+    cuts = values[1:] != values[:-1]
+    if within is not None:
+        cuts |= within[1:] != within[:-1]
+    inner = np.flatnonzero(cuts) + 1
+    if len(values) == 0:
+        return inner, inner
+    return np.concatenate([[0], inner]), np.append(inner, len(values))
+
+
+def _pieces(some: Ints, starts: Ints, ends: Ints) -> list[tuple[_Span, _Span]]:
+    """Pairs of spans of rows that hold all partners of the rows `some`: whole groups, or two spans of a large one."""
+    pieces: list[tuple[_Span, _Span]] = []
+    wanted = np.unique(np.searchsorted(starts, some, side="right") - 1)
     at = 0
-    while at < len(starts):
-        size = int(ends[at] - starts[at])
-        if size > _BLOCK:
-            spans = [(i, min(i + _BLOCK, int(ends[at]))) for i in range(int(starts[at]), int(ends[at]), _BLOCK)]
-            for i, span in enumerate(spans):
-                pieces.append((span, np.array([span[1]]), None))
-                pieces += [(span, np.zeros(0, np.int64), other) for other in spans[i + 1 :]]
+    while at < len(wanted):
+        start, end = int(starts[wanted[at]]), int(ends[wanted[at]])
+        if end - start > _BLOCK:
+            spans = [(i, min(i + _BLOCK, end)) for i in range(start, end, _BLOCK)]
+            pieces += [(span, other) for i, span in enumerate(spans) for other in spans[i:]]
             at += 1
             continue
-        # Groups that were left out in between have no pairs: each ends where it starts.
-        last = max(int(np.searchsorted(ends, starts[at] + _BLOCK, side="right")), at + 1)
-        pieces.append(((int(starts[at]), int(ends[last - 1])), _ends_of_all(starts[at:last], ends[at:last]), None))
+        last = at + 1
+        while last < len(wanted) and int(ends[wanted[last]]) - start <= _BLOCK:
+            last += 1
+        span = (start, int(ends[wanted[last - 1]]))
+        pieces.append((span, span))
         at = last
     return pieces
-
-
-def _ends_of_all(starts: Ints, ends: Ints) -> Ints:
-    """The ends of groups that follow each other without gaps: gaps become groups of one."""
-    gaps = [np.arange(ends[i] + 1, starts[i + 1] + 1) for i in np.flatnonzero(starts[1:] > ends[:-1])]
-    return np.sort(np.concatenate([ends, *gaps])) if gaps else ends
 
 
 def listed_pairs(columns: Codes, left: Ints, right: Ints, layout: Layout) -> Counted:
@@ -216,39 +227,42 @@ class _Counter:
             self._resize(1 << 16)
 
     def _resize(self, size: int) -> None:
-        self.keys = np.zeros((size, self.words), np.uint64)
+        self.keys = np.zeros((self.words, size), np.uint64)
         self.counts = np.zeros(size, np.int64)
         self.filled = np.zeros(1, np.int64)
 
-    def add(self, first: _Block, second: _Block | None, ends: Ints | None = None) -> None:
-        """Counts the pairs of one row of each block; without a second one those of two rows of the first, or with the
-        `ends` of its groups only those of two rows of a group."""
-        left, right = self._codes(first[0], (first if second is None else second)[0])
-        a, b = first[1], (first if second is None else second)[1]
-        plain = bool((a == 1).all() and (b == 1).all())
-        same = second is None
-        n = right.shape[1]
-        until = np.full(left.shape[1], n) if ends is None else np.repeat(ends, np.diff(ends, prepend=0))
+    def add(
+        self,
+        first: _Block,
+        second: _Block,
+        since: Ints | None = None,
+        until: Ints | None = None,
+        *,
+        itself: bool = False,
+    ) -> None:
+        """Counts the pairs of a row of the first block with rows of the second: per row those from `since` until
+        `until`, all without them. With `itself` the blocks are one, and a row of weight w is in w(w-1)/2 pairs with
+        itself."""
+        left, right = self._codes(first[0], second[0])
+        rows, n = left.shape[1], right.shape[1]
+        since = np.zeros(rows, np.int64) if since is None else since
+        until = np.full(rows, n) if until is None else until
+        plain = bool((first[1] == 1).all() and (second[1] == 1).all())
+        fixed = (left, right, self.ways, self.groups, self.weights, self.width)
+        pairs = (plain, itself and not plain, first[1], second[1], since, until)
         if self.layout.cells is not None:
-            _count_cells(
-                left, right, self.ways, self.groups, self.weights, self.width, self.radix, self.cells, same, plain,
-                a, b, until,
-            )  # fmt: skip
+            _count_cells(*fixed, self.radix, self.cells, *pairs)
             return
         row = 0
-        while row < left.shape[1]:
-            room = len(self.keys) // 2 - int(self.filled[0])
-            if room < right.shape[1]:
+        while row < rows:
+            if len(self.counts) // 2 - int(self.filled[0]) < n:
                 self._grow()
                 continue
-            row = _count_keys(
-                left, right, self.ways, self.groups, self.weights, self.width, self.keys, self.counts, self.filled,
-                same, plain, a, b, until, row,
-            )  # fmt: skip
+            row = _count_keys(*fixed, self.keys, self.counts, self.filled, *pairs, row)
 
     def _grow(self) -> None:
         keys, counts = self.keys, self.counts
-        self._resize(4 * len(keys))
+        self._resize(4 * len(counts))
         _rehash(keys, counts, self.keys, self.counts, self.filled)
 
     def _codes(self, first: Codes, second: Codes) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
@@ -271,7 +285,7 @@ class _Counter:
                 rest //= size
             return Counted(packed, self.cells[found])
         found = np.flatnonzero(self.counts)
-        keys = np.ascontiguousarray(self.keys[found])
+        keys = np.ascontiguousarray(self.keys[:, found].T)
         return Counted(
             keys.view(np.uint16).reshape(len(found), 4 * self.words)[:, : self.width].copy(), self.counts[found]
         )
@@ -338,14 +352,15 @@ def _relate(left, right, i, start, end, ways, groups, weights, packed):  # type:
 
 @njit(cache=True, nogil=True)
 def _count_cells(  # type: ignore[no-untyped-def]
-    left, right, ways, groups, weights, width, radix, cells, same, plain, a, b, until
+    left, right, ways, groups, weights, width, radix, cells, plain, itself, a, b, since, until
 ):
     packed = np.empty((width, right.shape[1]), np.uint16)
     cell = np.empty(right.shape[1], np.uint32)
     for i in range(left.shape[1]):
-        # A row that stands for several is in pairs with itself.
-        start = 0 if not same else i + 1 if plain else i
+        start = since[i] - 1 if itself else since[i]
         n = until[i] - start
+        if n <= 0:
+            continue
         _relate(left, right, i, start, until[i], ways, groups, weights, packed)
         if width == 1:
             for j in range(n):
@@ -363,21 +378,28 @@ def _count_cells(  # type: ignore[no-untyped-def]
             others = b[start:]
             for j in range(n):
                 cells[cell[j]] += a[i] * others[j]
-            if same:  # not a[i] squared
+            if itself:  # not a[i] squared
                 cells[cell[0]] += a[i] * (a[i] - 1) // 2 - a[i] * a[i]
 
 
 @njit(cache=True, nogil=True)
-def _place(keys, counts, packed_key, mask):  # type: ignore[no-untyped-def]
+def _mixed(h, word):  # type: ignore[no-untyped-def]
+    h = (h ^ word) * np.uint64(0x9E3779B97F4A7C15)
+    return h ^ (h >> np.uint64(32))
+
+
+@njit(cache=True, nogil=True)
+def _place(keys, counts, lines, j, mask):  # type: ignore[no-untyped-def]
+    """Where the table has the j-th line, or would have it."""
+    words = keys.shape[0]
     h = np.uint64(0)
-    for w in range(len(packed_key)):
-        h = (h ^ packed_key[w]) * np.uint64(0x9E3779B97F4A7C15)
-        h ^= h >> np.uint64(29)
-    at = np.int64(h >> np.uint64(20)) & mask
+    for w in range(words):
+        h = _mixed(h, lines[w, j])
+    at = np.int64(h & np.uint64(mask))
     while counts[at] != 0:
         equal = True
-        for w in range(len(packed_key)):
-            equal &= keys[at, w] == packed_key[w]
+        for w in range(words):
+            equal &= keys[w, at] == lines[w, j]
         if equal:
             break
         at = (at + 1) & mask
@@ -385,45 +407,63 @@ def _place(keys, counts, packed_key, mask):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _place_of_one(keys, counts, key, mask):  # type: ignore[no-untyped-def]
+    """As `_place`, for keys of one word."""
+    at = np.int64(_mixed(np.uint64(0), key) & np.uint64(mask))
+    while counts[at] != 0 and keys[at] != key:
+        at = (at + 1) & mask
+    return at
+
+
+@njit(cache=True, nogil=True)
 def _count_keys(  # type: ignore[no-untyped-def]
-    left, right, ways, groups, weights, width, keys, counts, filled, same, plain, a, b, until, row
+    left, right, ways, groups, weights, width, keys, counts, filled, plain, itself, a, b, since, until, row
 ):
     """Counts from this row on, as long as the table has room for a row's worth of new keys; the row to go on with."""
-    words = keys.shape[1]
-    mask = len(keys) - 1
+    words = keys.shape[0]
+    mask = len(counts) - 1
     packed = np.empty((width, right.shape[1]), np.uint16)
-    wide = np.empty((right.shape[1], words), np.uint64)
+    lines = np.empty((words, right.shape[1]), np.uint64)
     for i in range(row, left.shape[1]):
-        start = 0 if not same else i + 1 if plain else i
+        start = since[i] - 1 if itself else since[i]
         n = until[i] - start
-        if len(keys) // 2 - filled[0] < n:
+        if n <= 0:
+            continue
+        if len(counts) // 2 - filled[0] < n:
             return i
         _relate(left, right, i, start, until[i], ways, groups, weights, packed)
-        wide[:n] = 0
+        lines[:, :n] = 0
         for g in range(width):
-            shift = np.uint64(16 * (g & 3))
+            shift, into, digits = np.uint64(16 * (g & 3)), lines[g >> 2], packed[g]
             for j in range(n):
-                wide[j, g >> 2] |= np.uint64(packed[g, j]) << shift
+                into[j] |= np.uint64(digits[j]) << shift
         for j in range(n):
             times = 1 if plain else a[i] * b[start + j]
-            if same and start + j == i:
+            if itself and j == 0:
                 times = a[i] * (a[i] - 1) // 2
                 if times == 0:
                     continue
-            at = _place(keys, counts, wide[j], mask)
+            if words == 1:
+                at = _place_of_one(keys[0], counts, lines[0, j], mask)
+            else:
+                at = _place(keys, counts, lines, j, mask)
             if counts[at] == 0:
                 filled[0] += 1
-                keys[at] = wide[j]
+                for w in range(words):
+                    keys[w, at] = lines[w, j]
             counts[at] += times
     return left.shape[1]
 
 
 @njit(cache=True, nogil=True)
 def _rehash(old_keys, old_counts, keys, counts, filled):  # type: ignore[no-untyped-def]
-    mask = len(keys) - 1
-    for at in range(len(old_keys)):
+    mask = len(counts) - 1
+    for at in range(len(old_counts)):
         if old_counts[at] != 0:
-            to = _place(keys, counts, old_keys[at], mask)
-            keys[to] = old_keys[at]
+            to = _place_of_one(keys[0], counts, old_keys[0, at], mask) if len(keys) == 1 else -1
+            if len(keys) > 1:
+                to = _place(keys, counts, old_keys, at, mask)
+            for w in range(len(keys)):
+                keys[w, to] = old_keys[w, at]
             counts[to] = old_counts[at]
             filled[0] += 1

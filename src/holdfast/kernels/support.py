@@ -8,30 +8,62 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from holdfast.kernels.bits import lowest
+from holdfast.kernels.bits import lowest, popcount
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
+
+
+# Beyond so many comparisons only the evidence that most pairs show is looked at: what is left out is rare.
+MOST_COMPARISONS = 1_000_000_000
 
 
 def least_support(masks: Words, slots: Ints, evidence: Words, counts: Ints, *, threads: int = 1) -> Ints:
     """Per mask, over its predicates (slots not allowed whole), the fewest pairs that meet all the other predicates.
 
     A predicate that few pairs put to the test may be there by accident; the scarcest one decides. A pair meets the
-    predicate of a slot when its evidence there lies inside the mask. Cost: masks times evidences.
+    predicate of a slot when its evidence there lies inside the mask. Cost: masks times evidences; where that is beyond
+    reason the rarest evidence is left out, and the numbers are slightly too low.
     """
     slot_masks = np.zeros((int(slots.max(initial=-1)) + 1, masks.shape[1]), np.uint64)
     for bit, slot in enumerate(slots):
         slot_masks[slot, bit // 64] |= np.uint64(1) << np.uint64(bit % 64)
-    parts = np.array_split(masks, max(1, min(threads * 4, len(masks))))
+    most = max(MOST_COMPARISONS // max(len(masks), 1), 1_000)
+    if len(evidence) > most:
+        common = np.sort(np.argsort(-counts, kind="stable")[:most])
+        evidence, counts = evidence[common], counts[common]
     evidence, counts = np.ascontiguousarray(evidence), np.ascontiguousarray(counts)
+
+    def of(part: Words) -> Ints:
+        if masks.shape[1] == 1:
+            return np.asarray(_of_one_word(part[:, 0], slots, slot_masks[:, 0], evidence[:, 0], counts))
+        return np.asarray(_of_words(part, slots, slot_masks, evidence, counts))
+
+    parts = np.array_split(masks, max(1, min(threads * 4, len(masks))))
     with ThreadPoolExecutor(threads) as pool:
-        found = pool.map(lambda part: _least_support(part, slots, slot_masks, evidence, counts), parts)
-        return np.concatenate(list(found))
+        return np.concatenate(list(pool.map(of, parts)))
 
 
 @njit(cache=True, nogil=True)
-def _least_support(masks, slots, slot_masks, evidence, counts):  # type: ignore[no-untyped-def]
+def _of_one_word(masks, slots, slot_masks, evidence, counts):  # type: ignore[no-untyped-def]
+    least = np.zeros(len(masks), np.int64)
+    tested = np.zeros(len(slot_masks), np.int64)
+    for i in range(len(masks)):
+        tested[:] = 0
+        outside_mask = ~masks[i]
+        for e in range(len(evidence)):
+            outside = evidence[e] & outside_mask
+            # A slot has at most three bits.
+            if popcount(outside) <= 3 and outside:
+                slot = slots[lowest(outside)]
+                if not outside & ~slot_masks[slot]:
+                    tested[slot] += counts[e]
+        least[i] = _fewest(masks[i : i + 1], slot_masks.reshape(-1, 1), tested)
+    return least
+
+
+@njit(cache=True, nogil=True)
+def _of_words(masks, slots, slot_masks, evidence, counts):  # type: ignore[no-untyped-def]
     words = masks.shape[1]
     least = np.zeros(len(masks), np.int64)
     tested = np.zeros(len(slot_masks), np.int64)
@@ -39,29 +71,36 @@ def _least_support(masks, slots, slot_masks, evidence, counts):  # type: ignore[
     for i in range(len(masks)):
         tested[:] = 0
         for e in range(len(evidence)):
-            # The first slot outside the mask, if any, must be the only one.
-            first = -1
+            bits, slot = 0, -1
             for w in range(words):
                 outside[w] = evidence[e, w] & ~masks[i, w]
-                if first < 0 and outside[w]:
-                    first = slots[64 * w + lowest(outside[w])]
-            if first < 0:
+                bits += popcount(outside[w])
+                if slot < 0 and outside[w]:
+                    slot = slots[64 * w + lowest(outside[w])]
+                if bits > 3:
+                    break
+            if bits > 3 or slot < 0:
                 continue
             only = True
             for w in range(words):
-                if outside[w] & ~slot_masks[first, w]:
+                if outside[w] & ~slot_masks[slot, w]:
                     only = False
                     break
             if only:
-                tested[first] += counts[e]
-        fewest = np.int64(-1)
-        for slot in range(len(slot_masks)):
-            whole = True
-            for w in range(words):
-                if slot_masks[slot, w] & ~masks[i, w]:
-                    whole = False
-            if not whole and (fewest < 0 or tested[slot] < fewest):
-                fewest = tested[slot]
-        if fewest > 0:
-            least[i] = fewest
+                tested[slot] += counts[e]
+        least[i] = _fewest(masks[i], slot_masks, tested)
     return least
+
+
+@njit(cache=True, nogil=True)
+def _fewest(mask, slot_masks, tested):  # type: ignore[no-untyped-def]
+    """The smallest number among the slots that the mask does not allow whole; 0 when there are none."""
+    fewest = np.int64(-1)
+    for slot in range(len(slot_masks)):
+        whole = True
+        for w in range(len(mask)):
+            if slot_masks[slot, w] & ~mask[w]:
+                whole = False
+        if not whole and (fewest < 0 or tested[slot] < fewest):
+            fewest = tested[slot]
+    return fewest if fewest > 0 else np.int64(0)
