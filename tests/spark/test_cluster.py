@@ -23,6 +23,7 @@ RULES = [
 ]
 SCRIPT = """
 import json, sys
+import holdfast as hf
 from holdfast.rules.rule import rule_set
 from holdfast.spark import spread_engine
 from holdfast.spark.check import plan_check, run_check
@@ -42,7 +43,15 @@ for engine in ("sql", "kernel", "spread"):
     table = Table(frame, "numbers")
     with run_check(spark, table, plan_check(table, rule_set(rules), ("id",)), limit=None, engine=engine) as result:
         said.append([result.to_dict()["rules"], result.pairs.count(), result.rows.count(), result.suspects.count()])
-print(json.dumps(said))
+from holdfast.spark import discover
+found = []
+for least in (10 ** 9, 2):
+    discover.SHARED_ROWS = least
+    some = frame.selectExpr("id", "g", "pmod(g, 4) AS h", "id div 7 AS week", "b")
+    outcome = hf.discover(some, cross_columns="off", top="all")
+    found.append([sorted(str(rule) for rule in outcome.rules), outcome.to_dict()["evidence"], outcome.complete])
+    found[-1].append([one["coverage"] for one in outcome.to_dict()["rules"]])
+print(json.dumps([said, found]))
 """
 
 
@@ -65,8 +74,11 @@ def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(tmp_path: 
     env = {**os.environ, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable}
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
-    sql, kernel, spread = json.loads(done.stdout.splitlines()[-1])
+    (sql, kernel, spread), (alone, shared) = json.loads(done.stdout.splitlines()[-1])
     assert [rule["name"] for rule in sql[0]] == [rule.name for rule in rule_set(RULES)]
     assert all(rule["violating_rows"] for rule in sql[0])
     assert kernel == sql
     assert spread == sql
+    assert len(alone[0]) > 3
+    assert alone[2] is True
+    assert shared == alone

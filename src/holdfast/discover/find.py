@@ -18,8 +18,8 @@ from holdfast.kernels.evidence import all_pairs
 from holdfast.kernels.support import least_support
 from holdfast.states.evidence import Evidence, Ints
 
-# Up to so many distinct rows all pairs cost less than a sample that has to be completed.
-ALL_PAIRS_ROWS = 120_000
+# Up to so many distinct rows, on one core, all pairs cost less than a sample that has to be completed.
+ALL_PAIRS_ROWS = 90_000
 
 
 @dataclass(frozen=True)
@@ -53,25 +53,31 @@ def find(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOpti
     return find_in(rows, options, clock, threads=threads)
 
 
-def find_in(rows: CodedRows, options: DiscoverOptions, clock: Clock, *, threads: int) -> Found:
+def find_in(
+    rows: CodedRows, options: DiscoverOptions, clock: Clock, *, threads: int, strategy: str | None = None
+) -> Found:
     """As `find`, on rows that are coded."""
-    way = _all_pairs if chosen_strategy(rows, options) == "all-pairs" else _hybrid
-    return way(rows, options, clock, threads)
-
-
-def chosen_strategy(rows: CodedRows, options: DiscoverOptions) -> str:
-    """All pairs where they are few enough; the option decides when it does not leave it open."""
-    if options.strategy != "auto":
-        return options.strategy
-    return "all-pairs" if rows.codes.shape[1] <= ALL_PAIRS_ROWS else "hybrid"
-
-
-def _all_pairs(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> Found:
+    if (strategy or chosen_strategy(rows, options, cores=threads)) == "hybrid":
+        return _hybrid(rows, options, clock, threads)
     with clock.phase("evidence"):
         evidence = rows.evidence(all_pairs(rows.codes, rows.weights, rows.layout, threads=threads))
-    masks, complete = most_general(rows.space, evidence, options, clock, threads=threads)
-    why = None if complete else "the time limit was reached while rules were being derived from the evidence"
-    return _weighed(rows, masks, evidence, clock, threads, strategy="all-pairs", exact=True, complete=complete, why=why)
+    return found_from(rows, evidence, options, clock, threads=threads)
+
+
+def chosen_strategy(rows: CodedRows, options: DiscoverOptions, *, cores: int) -> str:
+    """All pairs where they are few enough for the cores; the option decides when it does not leave it open."""
+    if options.strategy != "auto":
+        return options.strategy
+    return "all-pairs" if rows.codes.shape[1] <= ALL_PAIRS_ROWS * max(cores, 1) ** 0.5 else "hybrid"
+
+
+def found_from(rows: CodedRows, evidence: Evidence, options: DiscoverOptions, clock: Clock, *, threads: int) -> Found:
+    """What the evidence of all pairs of the rows says."""
+    found = most_general(rows.space, evidence, options, clock, threads=threads)
+    return _weighed(
+        rows, found.masks, evidence, clock, threads,
+        strategy="all-pairs", exact=True, complete=found.complete, why=found.why,
+    )  # fmt: skip
 
 
 def _hybrid(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> Found:

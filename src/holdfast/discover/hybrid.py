@@ -95,9 +95,10 @@ class _Completion:
             alone: list[Meeting] = [((i,), None) for i in self.columns if i not in self.twins]
             known = known.plus(self._settle(m for m in alone if self._cost(m) <= CHEAP_PAIRS_PER_ROW * self.size))
         while True:
-            masks, inverted = most_general(self.rows.space, known, self.options, self.clock, threads=self.threads)
+            found = most_general(self.rows.space, known, self.options, self.clock, threads=self.threads)
+            masks = found.masks
             open_ones = self._open(masks)
-            if not inverted or self.clock.over:
+            if not found.complete or self.clock.over:
                 valid = np.setdiff1d(np.arange(len(masks)), open_ones)
                 why = "the time limit was reached before every candidate was put to the whole table"
                 return Completed(masks[valid], self._estimated(sample, known), False, why)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,28 +11,58 @@ from holdfast.discover.clock import Clock
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.space import PredicateSpace, Words, permuted
 from holdfast.kernels.contradiction import contradictory
-from holdfast.kernels.hitting_sets import hitting_sets
+from holdfast.kernels.hitting_sets import HittingSets, hitting_sets
 from holdfast.states.evidence import Evidence, distinct
+
+
+# The share of the time left that the whole search gets before short constraints are looked for on their own.
+_FIRST_TRY = 0.6
+
+
+@dataclass(frozen=True)
+class MostGeneral:
+    """Masks of the most general non-trivial constraints that no evidence violates, one of each mirror pair.
+
+    When the time was over before all were found, `complete` is false, and all with up to `within` predicates are there.
+    """
+
+    masks: Words
+    complete: bool
+    within: int | None = None
+
+    @property
+    def why(self) -> str | None:
+        """Why it is not complete, in words."""
+        if self.complete:
+            return None
+        said = "the time limit was reached while rules were being derived from the evidence"
+        return said if self.within is None else f"{said}; all rules of up to {self.within} predicates are there"
 
 
 def most_general(
     space: PredicateSpace, evidence: Evidence, options: DiscoverOptions, clock: Clock, *, threads: int
-) -> tuple[Words, bool]:
-    """The masks of the most general non-trivial constraints that no evidence violates, one of each mirror pair; and
-    whether these are all."""
+) -> MostGeneral:
+    """All masks that the evidence leaves; with a time limit the short ones in any case, as far as it goes."""
+    if len(evidence) == 0:
+        return MostGeneral(np.zeros((0, space.words), np.uint64), True)
+    most = min(options.max_predicates or len(space.pairs), len(space.pairs))
+
+    def search(predicates: int, seconds: float | None) -> HittingSets:
+        slots = space.pair_of_bit
+        return hitting_sets(evidence.words, slots, most_slots=predicates, threads=threads, seconds=seconds)
+
     with clock.phase("invert"):
-        sets = hitting_sets(
-            evidence.words,
-            space.pair_of_bit,
-            most_slots=options.max_predicates,
-            threads=threads,
-            seconds=clock.left,
-        )
-        if len(evidence) == 0:
-            return np.zeros((0, space.words), np.uint64), True
-        masks = ~sets.sets & full_mask(space)
+        found = search(most, None if clock.left is None else _FIRST_TRY * clock.left)
+        sets, within = [found.sets], None
+        for few in range(1, most):
+            if found.complete or clock.over:
+                break
+            short = search(few, clock.left)
+            sets.append(short.sets)
+            within = few if short.complete else within
+        masks = ~distinct(np.concatenate(sets))[0] & full_mask(space)
         masks = one_of_each(space, masks)
-        return masks[~_trivial(space, masks)], sets.complete
+        return MostGeneral(masks[~_trivial(space, masks)], found.complete, within)
 
 
 def full_mask(space: PredicateSpace) -> Words:

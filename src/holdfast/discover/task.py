@@ -1,4 +1,8 @@
-"""What a task of a discovery does: the rows as Arrow batches in, what was found as lines of bytes out."""
+"""What tasks of a discovery do. Everything they pass on travels as lines of bytes: (part, piece, bytes).
+
+A small table is one task: rows in, findings out. On a cluster three kinds of tasks follow each other: one encodes the
+rows, many count the evidence of their share of all pairs, one derives the constraints.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,18 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from holdfast.discover.find import Found, find
+from holdfast.discover.clock import Clock
+from holdfast.discover.coded_rows import CodedRows, coded_rows
+from holdfast.discover.find import Found, chosen_strategy, find, find_in, found_from
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.space import OperandPair, PredicateSpace
 from holdfast.encode.column_type import ColumnType
+from holdfast.kernels.evidence import Counted, Layout, all_pairs, merged
 from holdfast.rules.predicate import Column
 from holdfast.states.evidence import Evidence
 
@@ -21,20 +29,96 @@ from holdfast.states.evidence import Evidence
 _PIECE = 32 * 2**20
 LINE = pa.schema([("part", pa.string()), ("piece", pa.int32()), ("bytes", pa.binary())])
 
+Batches = Iterator[pa.RecordBatch]
+Parts = Mapping[str, bytes]
+
 
 @dataclass(frozen=True)
-class DiscoverTask:
+class FindTask:
     """Finds the constraints of the rows that arrive, which are all; columns come as c0, c1, ... in the types' order."""
 
     types: Mapping[str, ColumnType]
     options: DiscoverOptions
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def __call__(self, batches: Batches) -> Batches:
+        table = _table(batches, self.types)
+        if table is not None:
+            yield from _lines(_found_parts(find(table, self.types, self.options, threads=own_cores())))
+
+
+@dataclass(frozen=True)
+class EncodeTask:
+    """The rows that arrive, which are all, as codes, with the strategy for so many cores."""
+
+    types: Mapping[str, ColumnType]
+    options: DiscoverOptions
+    cores: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = _table(batches, self.types)
+        if table is None:
+            return
+        clock = Clock(None)
+        with clock.phase("encode"):
+            rows = coded_rows(table, self.types, self.options)
+        strategy = chosen_strategy(rows, self.options, cores=self.cores)
+        yield from _lines(_rows_parts(rows, {"strategy": strategy, "phases": clock.phases}))
+
+
+@dataclass(frozen=True)
+class EvidenceTask:
+    """The evidence of one share of all pairs, of `shares`; which one comes as a column beside the coded rows."""
+
+    shares: int
+
+    def __call__(self, batches: Batches) -> Batches:
         arrived = list(batches)
-        if arrived:
-            table = pa.Table.from_batches(arrived).rename_columns(list(self.types))
-            del arrived
-            yield from lines_of(find(table, self.types, self.options, threads=own_cores()))
+        if not arrived:
+            return
+        table = pa.Table.from_batches(arrived)
+        mine = np.unique(table.column("share").to_numpy())
+        one = table.filter(pa.array(table.column("share").to_numpy() == mine[0]))
+        parts = _parts(zip(*(one.column(name).to_pylist() for name in LINE.names), strict=True))
+        rows, about = _rows_of(parts)
+        # A task has its slot's one core: the others are at work on the other shares.
+        counted = merged([
+            all_pairs(rows.codes, rows.weights, rows.layout, share=int(share), shares=self.shares) for share in mine
+        ])  # fmt: skip
+        name = f"counted-{int(mine[0])}"
+        yield from _lines({f"{name}-packed": counted.packed.tobytes(), f"{name}-counts": counted.counts.tobytes()})
+        if 0 in mine:
+            yield from _lines(_rows_parts(rows, about))
+
+
+@dataclass(frozen=True)
+class SolveTask:
+    """The constraints of coded rows: by the evidence that was counted elsewhere, or all from here on."""
+
+    options: DiscoverOptions
+
+    def __call__(self, batches: Batches) -> Batches:
+        arrived = list(batches)
+        if not arrived:
+            return
+        table = pa.Table.from_batches(arrived)
+        parts = _parts(zip(*(table.column(name).to_pylist() for name in LINE.names), strict=True))
+        rows, about = _rows_of(parts)
+        clock = Clock(self.options.time_limit)
+        clock.phases.update(about["phases"])
+        width = len(rows.layout.sizes)
+        counted = [
+            Counted(
+                np.frombuffer(parts[name], np.uint16).reshape(-1, width),
+                np.frombuffer(parts[name.replace("-packed", "-counts")], np.int64),
+            )
+            for name in sorted(parts)
+            if name.endswith("-packed")
+        ]
+        if counted:
+            found = found_from(rows, rows.evidence(merged(counted)), self.options, clock, threads=own_cores())
+        else:
+            found = find_in(rows, self.options, clock, threads=own_cores(), strategy=about["strategy"])
+        yield from _lines(_found_parts(found))
 
 
 def own_cores() -> int:
@@ -42,27 +126,40 @@ def own_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def lines_of(found: Found) -> Iterator[pa.RecordBatch]:
-    """What was found, in pieces of bytes."""
-    about = {
-        "pairs": [
-            [pair.left.row, pair.left.name, pair.right.row, pair.right.name, pair.ordered] for pair in found.space.pairs
-        ],
-        "rows": found.rows,
-        "distinct_rows": found.distinct_rows,
-        "strategy": found.strategy,
-        "exact": found.exact,
-        "complete": found.complete,
-        "why": found.why,
-        "phases": dict(found.phases),
-    }
-    parts = {
-        "about": json.dumps(about).encode(),
-        "masks": found.masks.tobytes(),
-        "support": found.support.tobytes(),
-        "words": found.evidence.words.tobytes(),
-        "counts": found.evidence.counts.tobytes(),
-    }
+def worth_sharing(about: bytes, least: int) -> bool:
+    """Whether the task that encoded the rows says that all pairs are wanted, and rows are so many at least."""
+    told = json.loads(about)
+    return bool(told["strategy"] == "all-pairs" and told["distinct_rows"] >= least)
+
+
+def found_in(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
+    """What a task found, from its lines; None when there are none."""
+    parts = _parts(lines)
+    if not parts:
+        return None
+    about = json.loads(parts["about"])
+    space = _space_of(about["pairs"])
+    words, masks = (np.frombuffer(parts[name], np.uint64).reshape(-1, space.words) for name in ("words", "masks"))
+    return Found(
+        space=space,
+        masks=masks,
+        support=np.frombuffer(parts["support"], np.int64),
+        evidence=Evidence(words, np.frombuffer(parts["counts"], np.int64)),
+        **{name: about[name] for name in _TOLD},
+    )
+
+
+# Values to bytes and back ------------------------------------------------------------------------------------------
+
+_TOLD = ("rows", "distinct_rows", "strategy", "exact", "complete", "why", "phases")
+
+
+def _table(batches: Batches, types: Mapping[str, ColumnType]) -> pa.Table | None:
+    arrived = list(batches)
+    return pa.Table.from_batches(arrived).rename_columns(list(types)) if arrived else None
+
+
+def _lines(parts: Parts) -> Batches:
     for part, content in parts.items():
         for piece, start in enumerate(range(0, max(len(content), 1), _PIECE)):
             line = [[part], [piece], [content[start : start + _PIECE]]]
@@ -70,27 +167,54 @@ def lines_of(found: Found) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays(arrays, schema=LINE)
 
 
-def found_in(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
-    """What `lines_of` told; None when there are no lines."""
+def _parts(lines: Iterable[tuple[Any, ...]]) -> dict[str, bytes]:
     parts: dict[str, bytes] = {}
     for part, _, content in sorted((part, piece, bytes(content)) for part, piece, content in lines):
         parts[part] = parts.get(part, b"") + content
-    if not parts:
-        return None
+    return parts
+
+
+def _found_parts(found: Found) -> Parts:
+    about = {"pairs": _pairs_of(found.space), **{name: getattr(found, name) for name in _TOLD}}
+    return {
+        "about": json.dumps(about).encode(),
+        "masks": found.masks.tobytes(),
+        "support": found.support.tobytes(),
+        "words": found.evidence.words.tobytes(),
+        "counts": found.evidence.counts.tobytes(),
+    }
+
+
+def _rows_parts(rows: CodedRows, told: Mapping[str, Any]) -> Parts:
+    layout = rows.layout
+    about = {
+        "pairs": _pairs_of(rows.space),
+        "layout": [layout.left, layout.right, layout.ways, layout.states],
+        "shown": rows.shown,
+        "lines": len(rows.codes),
+        "distinct_rows": len(rows.weights),
+        **told,
+    }
+    return {
+        "about": json.dumps(about).encode(),
+        "codes": rows.codes.tobytes(),
+        "weights": rows.weights.tobytes(),
+    }
+
+
+def _rows_of(parts: Parts) -> tuple[CodedRows, dict[str, Any]]:
     about = json.loads(parts["about"])
-    pairs = [OperandPair(Column(a, left), Column(b, right), ordered) for a, left, b, right, ordered in about["pairs"]]
-    space = PredicateSpace(tuple(pairs))
-    words, masks = (np.frombuffer(parts[name], np.uint64).reshape(-1, space.words) for name in ("words", "masks"))
-    return Found(
-        space=space,
-        masks=masks,
-        support=np.frombuffer(parts["support"], np.int64),
-        evidence=Evidence(words, np.frombuffer(parts["counts"], np.int64)),
-        rows=about["rows"],
-        distinct_rows=about["distinct_rows"],
-        strategy=about["strategy"],
-        exact=about["exact"],
-        complete=about["complete"],
-        why=about["why"],
-        phases=about["phases"],
-    )
+    codes = np.frombuffer(parts["codes"], np.int32).reshape(about["lines"], -1)
+    layout = Layout(*(tuple(values) for values in about["layout"]))
+    shown = tuple(map(tuple, about["shown"]))
+    rows = CodedRows(_space_of(about["pairs"]), layout, shown, codes, np.frombuffer(parts["weights"], np.int64))
+    return rows, {"strategy": about["strategy"], "phases": about["phases"]}
+
+
+def _pairs_of(space: PredicateSpace) -> list[list[Any]]:
+    return [[p.left.row, p.left.name, p.right.row, p.right.name, p.ordered] for p in space.pairs]
+
+
+def _space_of(pairs: Iterable[Any]) -> PredicateSpace:
+    operands = [OperandPair(Column(a, left), Column(b, right), ordered) for a, left, b, right, ordered in pairs]
+    return PredicateSpace(tuple(operands))

@@ -7,7 +7,7 @@ that a vector register holds many rows; where a block pair has wider codes, they
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -85,28 +85,34 @@ class Counted:
     counts: Ints
 
 
-def all_pairs(columns: Codes, weights: Ints, layout: Layout, *, threads: int = 1) -> Counted:
+def all_pairs(
+    columns: Codes, weights: Ints, layout: Layout, *, threads: int = 1, share: int = 0, shares: int = 1
+) -> Counted:
     """The packed relations of all pairs (i, j), i < j, of rows with these codes (a line per column), counted.
 
-    A row of weight w stands for w rows: a pair counts the product, and a row is in w(w-1)/2 pairs with itself. Cost:
-    the square of the rows; about a nanosecond per pair and core.
+    A row of weight w stands for w rows: a pair counts the product, and a row is in w(w-1)/2 pairs with itself. With
+    `shares` only those of one share; the shares together are all pairs. Cost: the square of the rows; about a
+    nanosecond per pair and core.
     """
     blocks = [(start, min(start + _BLOCK, columns.shape[1])) for start in range(0, columns.shape[1], _BLOCK)]
-    work = [(a, b) for at, a in enumerate(blocks) for b in blocks[at:]]
-    counters = [_Counter(layout) for _ in range(threads)]
+    work = [(a, b) for at, a in enumerate(blocks) for b in blocks[at:]][share::shares]
 
-    def run(which: int) -> None:
+    def run(which: int) -> Counted:
+        counter = _Counter(layout)
         for a, b in work[which::threads]:
             first, second = ((columns[:, x[0] : x[1]], weights[x[0] : x[1]]) for x in (a, b))
             since = np.arange(a[1] - a[0]) + 1 if a == b else None
-            counters[which].add(first, second, since, itself=a == b)
+            counter.add(first, second, since, itself=a == b)
+        return counter.counted()
 
+    return _shared_out(run, threads)
+
+
+def _shared_out(run: Callable[[int], Counted], threads: int) -> Counted:
     if threads == 1:
-        run(0)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(run, range(threads)))
-    return merged([counter.counted() for counter in counters])
+        return run(0)
+    with ThreadPoolExecutor(threads) as pool:
+        return merged(list(pool.map(run, range(threads))))
 
 
 def pairs_in_groups(
@@ -128,6 +134,7 @@ def pairs_in_groups(
     itself = apart is None and bool((weights != 1).any())
     some = np.flatnonzero((since < until) | itself)
     work = _pieces(some, starts, ends)
+    threads = max(1, min(threads, len(work)))
 
     def run(which: int) -> Counted:
         counter = _Counter(layout)
@@ -140,10 +147,7 @@ def pairs_in_groups(
             counter.add(left, right, begin, end, itself=itself and second == first)
         return counter.counted()
 
-    if threads == 1 or len(work) == 1:
-        return merged([run(which) for which in range(threads)])
-    with ThreadPoolExecutor(threads) as pool:
-        return merged(list(pool.map(run, range(threads))))
+    return _shared_out(run, threads)
 
 
 _Span = tuple[int, int]

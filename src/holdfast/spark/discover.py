@@ -11,11 +11,12 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from holdfast.discover.find import Found
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.outcome import DiscoverOutcome
 from holdfast.discover.rank import ranked
 from holdfast.discover.space import PredicateSpace
-from holdfast.discover.task import DiscoverTask, found_in
+from holdfast.discover.task import EncodeTask, EvidenceTask, FindTask, SolveTask, found_in, worth_sharing
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
 from holdfast.report.words import number
@@ -26,6 +27,10 @@ from holdfast.spark.rows import schema_of
 from holdfast.spark.table import Table
 
 _LINE = "part string, piece int, bytes binary"
+# So many numbers are spread over all slots of a cluster.
+_MANY = 1_000_000
+# From so many distinct rows on, a cluster's tasks share out all pairs.
+SHARED_ROWS = 20_000
 
 
 class DiscoverResult:
@@ -93,11 +98,7 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
     started = time.monotonic()
     types, notes = compared_columns(table, options)
     with told_plainly(table, "discovering the rules of"):
-        if types:
-            lines = _rows(table, types).coalesce(1).mapInArrow(DiscoverTask(types, options), _LINE).collect()
-            found = found_in((row["part"], row["piece"], row["bytes"]) for row in lines)
-        else:
-            found = None
+        found = _search(table, types, options) if types else None
         rows = found.rows if found is not None else table.frame.count()
     space = found.space if found is not None else PredicateSpace(())
     return DiscoverResult(
@@ -118,6 +119,30 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
             seconds=time.monotonic() - started,
         )
     )
+
+
+def _search(table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Found | None:
+    """What the search finds. On one machine one task does it all, with the cores there are."""
+    rows, spark = _rows(table, types).coalesce(1), table.frame.sparkSession
+    if str(spark.conf.get("spark.master", "local")).partition("[")[0] == "local":
+        return _found(rows.mapInArrow(FindTask(types, options), _LINE))
+    # On a cluster all pairs are shared out; what one task can do alone it does.
+    slots = spark.range(0, _MANY, 1).select(F.spark_partition_id()).distinct().count()
+    kept = rows.mapInArrow(EncodeTask(types, options, slots), _LINE).persist()
+    try:
+        encoded = kept.where("piece >= 0")
+        about = encoded.where("part = 'about'").first()
+        if about is not None and slots > 1 and worth_sharing(bytes(about["bytes"]), SHARED_ROWS):
+            shares = spark.range(0, slots, 1, slots).withColumnRenamed("id", "share")
+            shared = encoded.crossJoin(shares).repartitionByRange(slots, "share")
+            encoded = shared.mapInArrow(EvidenceTask(slots), _LINE)
+        return _found(encoded.repartition(1).mapInArrow(SolveTask(options), _LINE))
+    finally:
+        kept.unpersist()
+
+
+def _found(lines: DataFrame) -> Found | None:
+    return found_in((row["part"], row["piece"], row["bytes"]) for row in lines.collect())
 
 
 def _why_nothing(rows: int, types: Mapping[str, ColumnType]) -> list[str]:
