@@ -14,7 +14,6 @@ from holdfast.kernels.contradiction import contradictory
 from holdfast.kernels.hitting_sets import HittingSets, hitting_sets
 from holdfast.states.evidence import Evidence, distinct
 
-
 # The share of the time left that the whole search gets before short constraints are looked for on their own.
 _FIRST_TRY = 0.6
 
