@@ -289,9 +289,11 @@ Examples:
 
   holdfast discover tax.csv --top 20 -o rules.yaml
 
-  holdfast discover tax.csv --columns "State, Salary, Rate" --cross-columns off
+  holdfast discover tax.csv --columns State,Salary,Rate --top all
 
-  holdfast discover orders.parquet --exclude note --time-limit 60 --format json --output found.json
+  holdfast discover stock.csv --one-row --max-predicates 3
+
+  holdfast discover orders.parquet --exclude note --time-limit 60 --format json
 
 Then holdfast check tax.csv rules.yaml holds today's table, and tomorrow's, to what was found.
 

@@ -16,7 +16,7 @@ from holdfast.discover.space import OperandPair, PredicateSpace, Words
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import FD, Body, Denial, Implication, Key
 from holdfast.rules.predicate import Comparison, comparison
-from holdfast.rules.relation import ANY, EQ, NE
+from holdfast.rules.relation import ANY, EQ, GE, GT, LE, LT, NE
 from holdfast.rules.rule import Rule, readable_name
 from holdfast.rules.sentence import sentence
 from holdfast.states.evidence import Evidence
@@ -28,7 +28,7 @@ Sets = NDArray[np.uint8]
 
 KINDS = ("key", "fd", "order", "dc", "row")
 # A key or a dependency says more to a person than a denial of the same length.
-_WORTH = {"key": 1.0, "fd": 1.0, "order": 1.0, "dc": 0.8, "row": 1.0}
+_WORTH = {"key": 1.0, "fd": 1.0, "order": 1.0, "dc": 0.8, "row": 0.8}
 # By chance alone some constraint holds that is expected to be violated a few times per predicate: there are many.
 _CHANCE = 4.0
 # What is left of a rule's score when it follows from better ones, or says of the same columns what a better one says.
@@ -69,12 +69,14 @@ def ranked(found: Found) -> RankedRules:
 @dataclass(frozen=True)
 class _Shapes:
     """Per constraint what it looks like: the relations it allows per operand pair, how many predicates it has, how many
-    of them compare two columns, its kind, and the sums of places of its columns, and of those it wants equal."""
+    of them compare two columns, whether all are inequalities, its kind, and the sums of places of its columns, and of
+    those it wants equal."""
 
     space: PredicateSpace
     allowed: Sets
     predicates: Ints
     across: Ints
+    ordered: Flags
     kinds: Ints
     places: Ints
     left_places: Ints
@@ -105,7 +107,8 @@ def _shapes(space: PredicateSpace, masks: Words) -> _Shapes:
     kinds[(unequal == 1) & (equal + unequal == predicates)] = KINDS.index("fd")
     kinds[(ordered == 2) & (equal + ordered == predicates)] = KINDS.index("order")
     kinds[(of_t == predicates) | (of_s == predicates)] = KINDS.index("row")
-    return _Shapes(space, allowed, predicates, across, kinds, places, left)
+    inequalities = np.isin(allowed, (LT, LE, GT, GE)).sum(axis=1) == predicates
+    return _Shapes(space, allowed, predicates, across, inequalities, kinds, places, left)
 
 
 # Scores ----------------------------------------------------------------------------------------------------------
@@ -130,9 +133,12 @@ def scores(found: Found, shapes: _Shapes, pairs: int) -> Floats:
     alone = shapes.predicates == 1
     expected = np.where(alone, pairs * least_known, found.support * most)
     tested = np.clip(np.log1p(expected) / np.log1p(pairs), 0.0, 1.0)
-    short = 2.0 / (shapes.predicates + 1 + shapes.across * (shapes.kinds != KINDS.index("row")))
+    # Columns of one row are compared for their order; that two of them never are equal says little.
+    ordered_row = (shapes.kinds == KINDS.index("row")) & shapes.ordered
+    short = 2.0 / (shapes.predicates + 1 + shapes.across * ~ordered_row)
     lawful = expected / (expected + _CHANCE * shapes.predicates)
     worth = np.array([_WORTH[kind] for kind in KINDS])[shapes.kinds]
+    worth = np.where(ordered_row, 1.0, worth)
     return np.asarray(np.round(worth * lawful * (short + tested) / 2, 9))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from holdfast.discover.outcome import DiscoverOutcome
-from holdfast.report.found_lines import FoundLine, closing, found_lines, size, tally, tested
+from holdfast.report.found_lines import FoundLine, closing, found_lines, size, tally
 
 
 def found_html(outcome: DiscoverOutcome) -> str:
@@ -24,7 +24,7 @@ def _line(line: FoundLine) -> str:
     cells = [
         escape(line.kind),
         f"{escape(line.words)}<br><code>{escape(line.text)}</code>",
-        escape(tested(line)),
+        escape(line.tested),
         f"{line.score:.2f}",
     ]
     return "<tr>" + "".join(f'<td style="text-align:left;vertical-align:top">{cell}</td>' for cell in cells) + "</tr>"

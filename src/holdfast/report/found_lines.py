@@ -28,8 +28,7 @@ class FoundLine:
     words: str
     text: str
     score: float
-    support: int
-    coverage: float
+    tested: str
 
     @property
     def weak(self) -> bool:
@@ -43,17 +42,25 @@ def found_lines(outcome: DiscoverOutcome) -> list[FoundLine]:
         body = one.rule.body
         key = ("fd", body.left) if isinstance(body, FD) and body.left else place
         together.setdefault(key, []).append(one)
-    return [_line(rules) for rules in together.values()]
+    return [_line(rules, outcome.rows) for rules in together.values()]
 
 
-def _line(rules: list[FoundRule]) -> FoundLine:
+def _line(rules: list[FoundRule], rows: int) -> FoundLine:
     first = rules[0]
     words, text = first.rule.description or "", str(first.rule)
     if len(rules) > 1:
         left, right = _sides(rules)
         words, text = dependency_sentence(left, right), str(FD(left, right))
     least = min(rules, key=lambda one: one.support)
-    return FoundLine(first.rule.kind, words, text, first.score, least.support, least.coverage)
+    return FoundLine(first.rule.kind, words, text, first.score, _tested(least, rows))
+
+
+def _tested(one: FoundRule, rows: int) -> str:
+    """How many pairs put the rule to the test, or rows where it speaks of one, and which share of all that is."""
+    share = one.coverage * 100
+    told = "100%" if share > 99.995 else f"{share:.2g}%" if share >= 0.0001 or share == 0 else "below 0.0001%"
+    count = number(one.support // max(rows - 1, 1), "row") if one.rule.kind == "row" else number(one.support, "pair")
+    return f"{count} ({told})"
 
 
 def _sides(rules: list[FoundRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -97,10 +104,3 @@ def closing(outcome: DiscoverOutcome) -> str | None:
     if not hidden:
         return None
     return f"Shown: the best {len(outcome.shown):,} of {number(len(outcome.found), 'rule')}. More with --top N or all."
-
-
-def tested(line: FoundLine) -> str:
-    """How many pairs put the rule to the test, and which share of all pairs that is."""
-    share = line.coverage * 100
-    told = "100%" if share > 99.995 else f"{share:.2g}%" if share >= 0.0001 or share == 0 else "<0.0001%"
-    return f"{number(line.support, 'pair')} ({told})"

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.discover.outcome import DiscoverOutcome
-from holdfast.report.found_lines import closing, found_lines, size, tally, tested
+from holdfast.report.found_lines import closing, found_lines, size, tally
 from holdfast.report.text import TEXT_WIDTH
 
 
@@ -50,7 +50,7 @@ def found_view(outcome: DiscoverOutcome) -> RenderableType:
         for i in range(first, last):
             line = lines[i]
             table.add_row(f"{i + 1}.", line.kind, Text(line.words, style="bold"))
-            told = Text.assemble(line.text, (f"   tested by {tested(line)}, score {line.score:.2f}", "dim"))
+            told = Text.assemble(line.text, (f"   tested by {line.tested}, score {line.score:.2f}", "dim"))
             table.add_row("", "", told)
         parts.append(table)
     if (rest := closing(outcome)) is not None:

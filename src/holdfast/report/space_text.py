@@ -49,4 +49,5 @@ def _overlaps(explained: ExplainedSpace) -> list[str]:
 
 def _overlap(one: Overlap, wanted: float) -> str:
     verdict = "compared" if one.share >= wanted else "not compared"
-    return f"  {quoted_name(one.left)}, {quoted_name(one.right)}: {one.share:.0%}, {verdict}"
+    share = "below 1%" if one.share < 0.01 else f"{one.share:.0%}"
+    return f"  {quoted_name(one.left)}, {quoted_name(one.right)}: {share}, {verdict}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import kind_of
 from holdfast.rules.predicate import Column, Comparison, Operand
-from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE, is_inequality, operator_of
+from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE, complement, is_inequality, operator_of
 
 _STANDING = {LT: "a lower", LE: "the same or a lower", GT: "a higher", GE: "the same or a higher"}
 _BESIDE = {
@@ -45,7 +45,7 @@ def sentence(constraint: DenialConstraint, *, kind: str | None = None) -> str:
         case "order":
             return _order(comparisons)
         case "row":
-            return f"no row has {listed([_within(p) for p in comparisons])}"
+            return _one_row(comparisons)
         case _:
             return _denial(comparisons)
 
@@ -107,8 +107,12 @@ def _denial(comparisons: Sequence[Comparison]) -> str:
     return f"{head} where {listed(parts)}" if parts else head
 
 
-def _within(one: Comparison) -> str:
-    return f"{one.left.name} {operator_of(one.allowed)} {_name(one.right)}"
+def _one_row(comparisons: Sequence[Comparison]) -> str:
+    if len(comparisons) == 1:
+        (only,) = comparisons
+        return f"every row's {only.left.name} {_BESIDE[complement(only.allowed)]} its {_name(only.right)}"
+    told = [f"{one.left.name} {operator_of(one.allowed)} {_name(one.right)}" for one in comparisons]
+    return f"no row has {listed(told)}"
 
 
 def _name(operand: Operand) -> str:
