@@ -1,9 +1,10 @@
-"""Writes the demo's orders.csv: a month of customer orders that keep the demo's rules, then the planted errors.
+"""Writes the demo's data: clean.csv, a month of customer orders that keep the demo's rules, and orders.csv, the same
+month with the planted errors.
 
 The same bytes on every machine and Python: the only source of chance is `Random.random()`, which Python promises to
 keep. `PLANTED` is the list of errors; the tests read it too.
 
-    python scripts/make_demo_data.py [FILE]
+    python scripts/make_demo_data.py [FOLDER]
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SEED = 20250501
 ORDERS = 240
 CUSTOMERS = 60
 FIRST_DAY, LAST_DAY = date(2025, 5, 1), date(2025, 5, 31)
-TARGET = Path(__file__).resolve().parent.parent / "src" / "holdfast" / "demo" / "orders.csv"
+TARGET = Path(__file__).resolve().parent.parent / "src" / "holdfast" / "demo"
 
 
 @dataclass(frozen=True)
@@ -146,9 +147,13 @@ class Chance:
         return int(self._random() * n)
 
 
-def demo_csv() -> str:
-    """The text of orders.csv, planted errors and all."""
-    rows = _with_errors(clean_rows())
+def demo_files() -> dict[str, str]:
+    """The text of each file."""
+    rows = clean_rows()
+    return {"clean.csv": _csv(rows), "orders.csv": _csv(_with_errors(rows))}
+
+
+def _csv(rows: list[dict[str, str]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -234,9 +239,10 @@ def _with_errors(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def main(arguments: list[str]) -> int:
-    target = Path(arguments[0]) if arguments else TARGET
-    target.write_bytes(demo_csv().encode("utf-8"))
-    print(f"wrote {target}", file=sys.stderr)
+    folder = Path(arguments[0]) if arguments else TARGET
+    for name, text in demo_files().items():
+        (folder / name).write_bytes(text.encode("utf-8"))
+        print(f"wrote {folder / name}", file=sys.stderr)
     return 0
 
 

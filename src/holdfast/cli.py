@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 
 from holdfast.demo.run import demo_command
+from holdfast.discover.options import DEFAULT_OVERLAP, DEFAULT_TOP, discover_options, how_many
 from holdfast.errors import HoldfastError, OptionError, OutputError
 from holdfast.jobs import DEFAULT_LIMIT
 from holdfast.report.progress import Progress
@@ -26,6 +27,7 @@ from holdfast.rules.rule import Severity
 
 if TYPE_CHECKING:
     from holdfast.spark.check import CheckResult
+    from holdfast.spark.discover import DiscoverResult
 
 app = typer.Typer(
     name="holdfast",
@@ -55,6 +57,12 @@ class NullsMode(StrEnum):
     equal = "equal"
 
 
+class StrategyName(StrEnum):
+    auto = "auto"
+    all_pairs = "all-pairs"
+    hybrid = "hybrid"
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"holdfast {metadata.version('holdfast')}")
@@ -69,6 +77,56 @@ def _root(
 ) -> None:
     del version  # its callback has done what there is to do
 
+
+# Options that several commands have -------------------------------------------------------------------------------
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A CSV, Parquet, JSON or ORC file or folder, spark:db.table, or a JDBC URL.",
+        show_default=False,
+    ),
+]
+Types = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=TYPE", help="Read a column as text, int, double, decimal(p,s), date, …"),
+]
+NullValues = Annotated[str | None, typer.Option(metavar="NA,?", help="Texts that mean null in CSV.")]
+Delimiter = Annotated[str | None, typer.Option(help="What separates CSV fields. Default: seen in the header.")]
+Encoding = Annotated[str | None, typer.Option(help="The CSV's encoding. Default: UTF-8, checked.")]
+Multiline = Annotated[
+    bool | None, typer.Option("--multiline/--no-multiline", help="CSV values may contain line breaks.")
+]
+InputFormat = Annotated[str | None, typer.Option(metavar="FORMAT", help="csv, parquet, json or orc.")]
+OutputFormat = Annotated[Format, typer.Option(help="What to print.")]
+Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result there instead of printing it.")]
+Master = Annotated[str | None, typer.Option(help="The Spark master. Default: local[*].")]
+Conf = Annotated[list[str] | None, typer.Option(metavar="K=V", help="A Spark setting; may be repeated.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show what Spark says when something fails.")]
+
+
+def _reading(
+    types: list[str] | None,
+    null_values: str | None,
+    delimiter: str | None,
+    encoding: str | None,
+    multiline: bool | None,
+    input_format: str | None,
+) -> dict[str, Any]:
+    """How the source is read, as jobs take it."""
+    return {
+        "types": _assignments(types, "--types"),
+        "null_values": tuple(null_values.split(",")) if null_values is not None else (),
+        "delimiter": delimiter,
+        "encoding": encoding,
+        "multiline": multiline,
+        "input_format": input_format,
+    }
+
+
+# check ------------------------------------------------------------------------------------------------------------
 
 _CHECK_EXAMPLES = """
 Examples:
@@ -87,14 +145,7 @@ Exit code: 0 all rules hold, 1 a rule of severity error is violated beyond what 
 
 @app.command(epilog=_CHECK_EXAMPLES.replace("\n\n", "\n\n\n"))
 def check(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA",
-            help="A CSV, Parquet, JSON or ORC file or folder, spark:db.table, or a JDBC URL.",
-            show_default=False,
-        ),
-    ],
+    data: Data,
     rules: Annotated[
         str, typer.Argument(metavar="RULES", help="A rule file (YAML), or one rule in quotes.", show_default=False)
     ],
@@ -124,49 +175,30 @@ def check(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the plan and stop; with --verbose, its SQL.")
     ] = False,
-    types: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=TYPE", help="Read a column as text, int, double, decimal(p,s), date, …"),
-    ] = None,
-    null_values: Annotated[str | None, typer.Option(metavar="NA,?", help="Texts that mean null in CSV.")] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help="What separates CSV fields. Default: seen in the header.")
-    ] = None,
-    encoding: Annotated[str | None, typer.Option(help="The CSV's encoding. Default: UTF-8, checked.")] = None,
-    multiline: Annotated[
-        bool | None, typer.Option("--multiline/--no-multiline", help="CSV values may contain line breaks.")
-    ] = None,
-    input_format: Annotated[str | None, typer.Option(metavar="FORMAT", help="csv, parquet, json or orc.")] = None,
-    format: Annotated[Format, typer.Option(help="What to print.")] = Format.text,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the result there instead of printing it.")
-    ] = None,
-    master: Annotated[str | None, typer.Option(help="The Spark master. Default: local[*].")] = None,
-    conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A Spark setting; may be repeated.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show what Spark says when something fails.")
-    ] = False,
+    types: Types = None,
+    null_values: NullValues = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    multiline: Multiline = None,
+    input_format: InputFormat = None,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Detect every violation of a set of rules, and count them exactly."""
     with _told(verbose):
         if output is not None:
-            _require_writable_file(output, data, rules)
+            _require_writable_file(output, "--output", data, rules)
         most = _limit(limit)
-        reading = {
-            "types": _assignments(types, "--types"),
-            "null_values": tuple(null_values.split(",")) if null_values is not None else (),
-            "delimiter": delimiter,
-            "encoding": encoding,
-            "multiline": multiline,
-            "input_format": input_format,
-        }
         asked: dict[str, Any] = {
             "key": key,
             "nulls": nulls.value if nulls else None,
             "master": master,
             "conf": _assignments(conf, "--conf"),
-            **reading,
+            **_reading(types, null_values, delimiter, encoding, multiline, input_format),
         }
         progress = Progress(quiet=quiet)
         if explain:
@@ -248,6 +280,128 @@ def _print_summary(result: CheckResult, output: Path | None) -> None:
         _emit(summary_text(result.detailed) + "\n", output)
 
 
+# discover ---------------------------------------------------------------------------------------------------------
+
+_DISCOVER_EXAMPLES = """
+Examples:
+
+  holdfast discover tax.csv
+
+  holdfast discover tax.csv --top 20 -o rules.yaml
+
+  holdfast discover tax.csv --columns State,Salary,Rate --top all
+
+  holdfast discover stock.csv --one-row --max-predicates 3
+
+  holdfast discover orders.parquet --exclude note --time-limit 60 --format json
+
+Then holdfast check tax.csv rules.yaml holds today's table, and tomorrow's, to what was found.
+
+Exit code: 0 done (also when the time limit ended the search early, which the result says), 2 bad input, 3 a failure.
+"""
+
+
+@app.command(epilog=_DISCOVER_EXAMPLES.replace("\n\n", "\n\n\n"))
+def discover(
+    data: Data,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", metavar="RULES", help="Write the rules that are shown there, as a rule file.", show_default=False
+        ),
+    ] = None,
+    top: Annotated[str, typer.Option(metavar="N|all", help="Show the best N rules.")] = str(DEFAULT_TOP),
+    columns: Annotated[
+        str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="Compare these columns only. Default: all.")
+    ] = None,
+    exclude: Annotated[str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="Leave these columns out.")] = None,
+    cross_columns: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE|off", help="Compare two columns when they share this much of the smaller one's values."
+        ),
+    ] = str(DEFAULT_OVERLAP),
+    one_row: Annotated[bool, typer.Option("--one-row", help="Compare such columns within one row, too.")] = False,
+    order_text: Annotated[bool, typer.Option("--order-text", help="Text has an order, by its UTF-8 bytes.")] = False,
+    nulls: Annotated[NullsMode, typer.Option(help="How nulls compare.")] = NullsMode.sql,
+    max_predicates: Annotated[
+        int | None, typer.Option(metavar="N", help="Rules of up to N predicates only. Default: no limit.")
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="End the search then, and say so. Default: no limit.")
+    ] = None,
+    strategy: Annotated[
+        StrategyName, typer.Option(help="Look at all pairs of rows, or sample and complete (hybrid).")
+    ] = StrategyName.auto,
+    explain: Annotated[bool, typer.Option("--explain", help="Print what would be compared and stop.")] = False,
+    types: Types = None,
+    null_values: NullValues = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    multiline: Multiline = None,
+    input_format: InputFormat = None,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Find the most general rules a table holds, the ones worth reading first."""
+    with _told(verbose):
+        for option, path in (("--output", output), ("-o", rules)):
+            if path is not None:
+                _require_writable_file(path, option, data)
+        if rules is not None and output is not None and rules.absolute() == output.absolute():
+            raise OutputError(f"-o and --output both name {str(rules)!r}.", hint="name two files.")
+        options = discover_options(
+            columns=columns if columns is not None else (),
+            exclude=exclude if exclude is not None else (),
+            cross_columns=cross_columns,
+            one_row=one_row,
+            order_text=order_text,
+            nulls=nulls.value,
+            max_predicates=max_predicates,
+            time_limit=time_limit,
+            strategy=strategy.value,
+        )
+        shown = how_many(top)
+        reading = _reading(types, null_values, delimiter, encoding, multiline, input_format)
+        settings = _assignments(conf, "--conf")
+        progress = Progress(quiet=quiet)
+        with progress.step("starting Spark"):
+            from holdfast.jobs import open_table
+            from holdfast.spark.discover import explain_discover, run_discover
+
+            table = open_table(data, master=master, conf=settings, **reading)
+        if explain:
+            from holdfast.report.space_text import space_text
+
+            with progress.step(f"looking at the columns of {table.name}"):
+                space = explain_discover(table, options)
+            _emit(space_text(space), output)
+            return
+        with progress.step(f"discovering the rules of {table.name}"):
+            result = run_discover(table, options, top=shown)
+        if rules is not None:
+            from holdfast.rules.rule_file import dump_rules
+
+            _emit(dump_rules(result.rules), rules)
+        if format is Format.json:
+            _emit(json.dumps(result.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
+        else:
+            _print_found(result, output)
+
+
+def _print_found(result: DiscoverResult, output: Path | None) -> None:
+    from holdfast.report.found_text import print_found
+
+    if output is None:
+        print_found(result.outcome, Console())
+    else:
+        _emit(result.summary() + "\n", output)
+
+
 @app.command("demo")
 @functools.wraps(demo_command)
 def demo(**options: Any) -> None:
@@ -318,17 +472,17 @@ def _outside_brackets(text: str) -> list[str]:
     return pieces
 
 
-def _require_writable_file(path: Path, *inputs: str) -> None:
+def _require_writable_file(path: Path, option: str, *inputs: str) -> None:
     if any(path.exists() and os.path.exists(given) and os.path.samefile(path, given) for given in inputs):
         raise OutputError(
-            f"--output {str(path)!r} is an input of this command, and would be lost.", hint="name another file."
+            f"{option} {str(path)!r} is an input of this command, and would be lost.", hint="name another file."
         )
     if path.is_dir():
-        raise OutputError(f"--output {str(path)!r} is a folder.", hint="name a file.")
+        raise OutputError(f"{option} {str(path)!r} is a folder.", hint="name a file.")
     if not path.absolute().parent.is_dir():
-        raise OutputError(f"--output {str(path)!r}: the folder {str(path.parent)!r} does not exist.")
+        raise OutputError(f"{option} {str(path)!r}: the folder {str(path.parent)!r} does not exist.")
     if not os.access(path.absolute().parent, os.W_OK):
-        raise OutputError(f"--output {str(path)!r}: no permission to write there.")
+        raise OutputError(f"{option} {str(path)!r}: no permission to write there.")
 
 
 def _emit(text: str, output: Path | None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.detect.outcome import FailOn
-from holdfast.discover.options import DEFAULT_OVERLAP, DEFAULT_TOP, DiscoverOptions, Strategy, how_many, overlap
+from holdfast.discover.options import DEFAULT_OVERLAP, DEFAULT_TOP, Strategy, discover_options, how_many
 from holdfast.rules.parse import parse_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import as_rule_set
@@ -68,7 +68,7 @@ def plan_check(
 
     from holdfast.spark.check import plan_check as plan_on_spark
 
-    table = _table(data, master, conf, reading)
+    table = open_table(data, master=master, conf=conf, **reading)
     return table, plan_on_spark(table, wanted, names)
 
 
@@ -96,10 +96,10 @@ def discover(
     row with `one_row`. `top` is how many rules are shown ("all" or None: all of them). `reading` goes to the reader, as
     in `check`. Runs on the caller's session, and starts one only when there is none.
     """
-    options = DiscoverOptions(
-        columns=parse_names(columns) if isinstance(columns, str) else tuple(columns),
-        exclude=parse_names(exclude) if isinstance(exclude, str) else tuple(exclude),
-        cross_columns=overlap(cross_columns),
+    options = discover_options(
+        columns=columns,
+        exclude=exclude,
+        cross_columns=cross_columns,
         one_row=one_row,
         order_text=order_text,
         nulls=nulls,
@@ -111,10 +111,17 @@ def discover(
 
     from holdfast.spark.discover import run_discover
 
-    return run_discover(_table(data, master, conf, reading), options, top=shown)
+    return run_discover(open_table(data, master=master, conf=conf, **reading), options, top=shown)
 
 
-def _table(data: Any, master: str | None, conf: Mapping[str, str] | None, reading: Mapping[str, Any]) -> Table:
+def open_table(
+    data: Frame | str | os.PathLike[str],
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> Table:
+    """The table that a job would read, on the session it would use; nothing is scanned."""
     from holdfast.spark.session import get_session
     from holdfast.spark.sources import read_table
     from holdfast.spark.table import ReadOptions, Table

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from holdfast.errors import OptionError
+from holdfast.rules.parse import parse_names
 from holdfast.rules.rule import Nulls
 
 Strategy = Literal["auto", "all-pairs", "hybrid"]
@@ -51,6 +52,22 @@ class DiscoverOptions:
     def to_dict(self) -> Mapping[str, Any]:
         """The options by name, as reports print them."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+def discover_options(
+    *,
+    columns: str | Sequence[str] = (),
+    exclude: str | Sequence[str] = (),
+    cross_columns: float | str | None = DEFAULT_OVERLAP,
+    **others: Any,
+) -> DiscoverOptions:
+    """The options as a person gives them: columns as a text or a list of names, `off` for no cross columns."""
+    return DiscoverOptions(
+        columns=parse_names(columns) if isinstance(columns, str) else tuple(columns),
+        exclude=parse_names(exclude) if isinstance(exclude, str) else tuple(exclude),
+        cross_columns=overlap(cross_columns),
+        **others,
+    )
 
 
 def overlap(given: float | str | None) -> float | None:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
 
 from holdfast.discover.options import DiscoverOptions
 from holdfast.rules.constraint import DenialConstraint
-from holdfast.rules.rule import Rule, RuleSet
+from holdfast.rules.rule import Names, Rule, RuleSet
 
 
 @dataclass(frozen=True)
 class FoundRule:
     """One discovered constraint: as a rule under a name, as a denial, and what speaks for it.
 
-    `coverage` is the share of ordered pairs that meet all its predicates but the one that is least often put to the
-    test; `score`, from 0 to 1, is what rules are ranked by.
+    `support` is how many ordered pairs meet all its predicates but the one that is least often put to the test, and
+    `coverage` their share of all; `score`, from 0 to 1, is what rules are ranked by. The rule's description says it in
+    plain words.
     """
 
     rule: Rule
     constraint: DenialConstraint
     score: float
     coverage: float
+    support: int = 0
     violating_pairs: int = 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -36,6 +39,39 @@ class FoundRule:
         }
 
 
+class RankedRules(Sequence[FoundRule]):
+    """Rules, best first, each made when it is first asked for; `kinds` are known of all.
+
+    A name is unique among the rules before it, so asking for one makes those before it, too.
+    """
+
+    def __init__(self, make: Callable[[int], FoundRule], kinds: Sequence[str]) -> None:
+        self.kinds = tuple(kinds)
+        self._make = make
+        self._made: list[FoundRule] = []
+        self._names = Names()
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    @overload
+    def __getitem__(self, place: int) -> FoundRule: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[FoundRule, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> FoundRule | tuple[FoundRule, ...]:
+        wanted = range(len(self))[place]
+        self._make_until(max(wanted, default=-1) + 1 if isinstance(wanted, range) else wanted + 1)
+        return tuple(self._made[i] for i in wanted) if isinstance(wanted, range) else self._made[wanted]
+
+    def _make_until(self, end: int) -> None:
+        for i in range(len(self._made), end):
+            one = self._make(i)
+            name = self._names.give(one.rule.name)
+            self._made.append(one if name == one.rule.name else replace(one, rule=replace(one.rule, name=name)))
+
+
 @dataclass(frozen=True)
 class DiscoverOutcome:
     """All rules found, best first, of which the first `top` are shown (None: all)."""
@@ -47,7 +83,7 @@ class DiscoverOutcome:
     evidence: int
     complete: bool
     seconds: float
-    found: tuple[FoundRule, ...]
+    found: Sequence[FoundRule]
     options: DiscoverOptions
     top: int | None = None
     strategy: str = "all-pairs"
@@ -57,7 +93,13 @@ class DiscoverOutcome:
 
     @property
     def shown(self) -> tuple[FoundRule, ...]:
-        return self.found if self.top is None else self.found[: self.top]
+        return tuple(self.found[: self.top])
+
+    @property
+    def kinds(self) -> Mapping[str, int]:
+        """How many rules of each kind were found."""
+        found = self.found
+        return Counter(found.kinds if isinstance(found, RankedRules) else [one.rule.kind for one in found])
 
     @property
     def rules(self) -> RuleSet:

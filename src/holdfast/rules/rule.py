@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import Literal
 
 from holdfast.errors import OptionError, RuleFileError, closest_hint
@@ -124,16 +125,35 @@ def rule_set(rules: Iterable[str | Rule], *, key: Sequence[str] = (), nulls: Nul
     return RuleSet(with_unique_names(made, [isinstance(rule, str) for rule in given]), tuple(key), nulls)
 
 
+class Names:
+    """Gives names out, each once: with -2, -3, ... after those that are taken. A name costs the same however often it
+    was asked for.
+
+    >>> names = Names(["zip-city-2"])
+    >>> names.give("zip-city"), names.give("zip-city")
+    ('zip-city', 'zip-city-3')
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+        self._last: dict[str, int] = {}
+
+    def give(self, wanted: str) -> str:
+        name, n = wanted, self._last.get(wanted, 1)
+        while name in self._taken:
+            n += 1
+            name = f"{wanted}-{n}"
+        self._taken.add(name)
+        self._last[wanted] = n
+        return name
+
+
 def with_unique_names(rules: Sequence[Rule], made: Sequence[bool]) -> tuple[Rule, ...]:
     """The rules, with -2, -3, ... after names that were made and are taken; names that were given stay."""
-    taken = {rule.name for rule, ours in zip(rules, made, strict=True) if not ours}
+    names = Names(rule.name for rule, ours in zip(rules, made, strict=True) if not ours)
     result = []
     for rule, ours in zip(rules, made, strict=True):
-        name, n = rule.name, 1
-        while ours and name in taken:
-            n += 1
-            name = f"{rule.name}-{n}"
-        taken.add(name)
+        name = names.give(rule.name) if ours else rule.name
         result.append(rule if name == rule.name else replace(rule, name=name))
     return tuple(result)
 
@@ -150,6 +170,10 @@ def readable_name(body: Body) -> str:
         words = [*body.left, *body.right]
     else:
         words = list(body.columns)
-    slugs = [re.sub(r"[^\w]+", "-", word.casefold()).strip("-") for word in words]
-    name = "-".join(slug for slug in slugs if slug) or "rule"
+    name = "-".join(slug for slug in map(_slug, words) if slug) or "rule"
     return name if len(name) <= MAX_NAME else name[:MAX_NAME].rsplit("-", 1)[0]
+
+
+@lru_cache(maxsize=1024)
+def _slug(word: str) -> str:
+    return re.sub(r"[^\w]+", "-", word.casefold()).strip("-")

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from holdfast.discover.explain import ExplainedSpace, ExplainTask, explained_space
 from holdfast.discover.find import Found
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.outcome import DiscoverOutcome
@@ -19,6 +20,8 @@ from holdfast.discover.space import PredicateSpace
 from holdfast.discover.task import EncodeTask, EvidenceTask, FindTask, SolveTask, found_in, worth_sharing
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
+from holdfast.report.found_html import found_html
+from holdfast.report.found_text import found_text
 from holdfast.report.words import number
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import RuleSet
@@ -64,6 +67,16 @@ class DiscoverResult:
     def to_dict(self) -> dict[str, Any]:
         """The object that `holdfast discover --format json` prints."""
         return self.outcome.to_dict()
+
+    def summary(self) -> str:
+        """The result as text, as `holdfast discover` prints it."""
+        return found_text(self.outcome)
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return found_html(self.outcome)
 
 
 def compared_columns(table: Table, options: DiscoverOptions) -> tuple[dict[str, ColumnType], tuple[str, ...]]:
@@ -143,6 +156,18 @@ def _search(table: Table, types: Mapping[str, ColumnType], options: DiscoverOpti
 
 def _found(lines: DataFrame) -> Found | None:
     return found_in((row["part"], row["piece"], row["bytes"]) for row in lines.collect())
+
+
+def explain_discover(table: Table, options: DiscoverOptions) -> ExplainedSpace:
+    """What a discovery of the table would compare. Scans it once: which columns overlap is in their values."""
+    types, notes = compared_columns(table, options)
+    with told_plainly(table, "looking at the columns of"):
+        lines = []
+        if types:
+            lines = _rows(table, types).coalesce(1).mapInArrow(ExplainTask(types, options), "told string").collect()
+    left_out = [quoted_name(name) for name in table.frame.columns if name in options.exclude]
+    notes = (*notes, *([f"left out by --exclude: {', '.join(left_out)}"] if left_out else []))
+    return explained_space(lines[0]["told"] if lines else None, table.name, options, (*table.notes, *notes))
 
 
 def _why_nothing(rows: int, types: Mapping[str, ColumnType]) -> list[str]:

@@ -1,0 +1,106 @@
+"""The rules a discovery shows, as lines for a person: dependencies with one left side stand together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.discover.outcome import DiscoverOutcome, FoundRule
+from holdfast.report.words import number
+from holdfast.rules.dependency import FD
+from holdfast.rules.sentence import dependency_sentence
+
+_KIND_NAMES = {
+    "key": ("key", "keys"),
+    "fd": ("FD", "FDs"),
+    "order": ("order rule", "order rules"),
+    "dc": ("other denial constraint", "other denial constraints"),
+    "row": ("rule on single rows", "rules on single rows"),
+}
+# Below this score too few violations were to be expected for their absence to mean much.
+WEAK_SCORE = 0.25
+
+
+@dataclass(frozen=True)
+class FoundLine:
+    """One line: what it says, how a rule file says it, and what speaks for it; of several rules the least that does."""
+
+    kind: str
+    words: str
+    text: str
+    score: float
+    tested: str
+
+    @property
+    def weak(self) -> bool:
+        return self.score < WEAK_SCORE
+
+
+def found_lines(outcome: DiscoverOutcome) -> list[FoundLine]:
+    """The shown rules, best first; a dependency stands with the first one that has its left side."""
+    together: dict[object, list[FoundRule]] = {}
+    for place, one in enumerate(outcome.shown):
+        body = one.rule.body
+        key = ("fd", body.left) if isinstance(body, FD) and body.left else place
+        together.setdefault(key, []).append(one)
+    return [_line(rules, outcome.rows) for rules in together.values()]
+
+
+def _line(rules: list[FoundRule], rows: int) -> FoundLine:
+    first = rules[0]
+    words, text = first.rule.description or "", str(first.rule)
+    if len(rules) > 1:
+        left, right = _sides(rules)
+        words, text = dependency_sentence(left, right), str(FD(left, right))
+    least = min(rules, key=lambda one: one.support)
+    return FoundLine(first.rule.kind, words, text, first.score, _tested(least, rows))
+
+
+def _tested(one: FoundRule, rows: int) -> str:
+    """How many pairs put the rule to the test, or rows where it speaks of one, and which share of all that is."""
+    share = one.coverage * 100
+    told = "100%" if share > 99.995 else f"{share:.2g}%" if share >= 0.0001 or share == 0 else "below 0.0001%"
+    count = number(one.support // max(rows - 1, 1), "row") if one.rule.kind == "row" else number(one.support, "pair")
+    return f"{count} ({told})"
+
+
+def _sides(rules: list[FoundRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    bodies = [one.rule.body for one in rules]
+    sides = [(body.left, body.right) for body in bodies if isinstance(body, FD)]
+    return sides[0][0], tuple(name for _, right in sides for name in right)
+
+
+# Sentences about the whole ---------------------------------------------------------------------------------------
+
+
+def size(outcome: DiscoverOutcome) -> str:
+    """How large the search was, and how it went about it."""
+    evidence = f"{outcome.evidence:,} {'kind' if outcome.evidence == 1 else 'kinds'} of evidence"
+    return (
+        f"{number(outcome.rows, 'row')}, {number(outcome.predicates, 'predicate')}, {evidence}, "
+        f"{outcome.seconds:.1f} s, {outcome.strategy}"
+    )
+
+
+def tally(outcome: DiscoverOutcome) -> str:
+    """How many rules there are, of which kinds, and whether these are all.
+
+    As in `36 rules: 3 keys, 12 FDs, 21 other denial constraints. There are no others.`
+    """
+    found = len(outcome.found)
+    if not found:
+        return "No rules." if outcome.complete else f"No rules yet: {outcome.why}."
+    kinds = outcome.kinds
+    counts = [f"{kinds[kind]:,} {names[kinds[kind] != 1]}" for kind, names in _KIND_NAMES.items() if kinds[kind]]
+    text = f"{number(found, 'rule')}: {', '.join(counts)}."
+    if not outcome.complete:
+        return f"{text} Not all there are: {outcome.why}."
+    most = outcome.options.max_predicates
+    return f"{text} There are no others{'' if most is None else ' of up to ' + number(most, 'predicate')}."
+
+
+def closing(outcome: DiscoverOutcome) -> str | None:
+    """What is not shown, and how to see it; None when all is."""
+    hidden = len(outcome.found) - len(outcome.shown)
+    if not hidden:
+        return None
+    return f"Shown: the best {len(outcome.shown):,} of {number(len(outcome.found), 'rule')}. More with --top N or all."

@@ -1,0 +1,58 @@
+"""What a discovery found, as text on a terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.discover.outcome import DiscoverOutcome
+from holdfast.report.found_lines import closing, found_lines, size, tally
+from holdfast.report.text import TEXT_WIDTH
+
+
+def print_found(outcome: DiscoverOutcome, console: Console) -> None:
+    """Prints the outcome: in colour and to the width of a terminal, as plain lines anywhere else."""
+    if console.is_terminal:
+        console.print(found_view(outcome))
+    else:
+        width = console.width if "COLUMNS" in os.environ else TEXT_WIDTH
+        console.file.write(found_text(outcome, width=width) + "\n")
+
+
+def found_text(outcome: DiscoverOutcome, *, width: int = TEXT_WIDTH) -> str:
+    """The outcome as `holdfast discover` prints it, as one string without colours and trailing blanks."""
+    target = io.StringIO()
+    Console(file=target, width=width, color_system=None).print(found_view(outcome))
+    return "\n".join(line.rstrip() for line in target.getvalue().rstrip().splitlines())
+
+
+def found_view(outcome: DiscoverOutcome) -> RenderableType:
+    """The outcome as something rich prints: how it went, then the rules, best first."""
+    parts: list[RenderableType] = [Text.assemble((outcome.table, "bold"), f"  {size(outcome)}")]
+    parts += [Text(f"note: {note}", style="yellow") for note in outcome.notes]
+    parts.append(Text(tally(outcome), style="bold" if outcome.complete else "bold yellow"))
+    lines = found_lines(outcome)
+    strong = sum(not line.weak for line in lines)
+    for first, last in ((0, strong), (strong, len(lines))):
+        if first == last:
+            continue
+        parts.append(Text())
+        if first or not strong:
+            parts += [Text("These may be accidents, so few pairs put them to the test:", style="yellow"), Text()]
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+        table.add_column(justify="right", style="dim", no_wrap=True)
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(overflow="fold")
+        for i in range(first, last):
+            line = lines[i]
+            table.add_row(f"{i + 1}.", line.kind, Text(line.words, style="bold"))
+            told = Text.assemble(line.text, (f"   tested by {line.tested}, score {line.score:.2f}", "dim"))
+            table.add_row("", "", told)
+        parts.append(table)
+    if (rest := closing(outcome)) is not None:
+        parts += [Text(), Text(rest, style="dim")]
+    return Group(*parts)

@@ -1,0 +1,120 @@
+"""What a rule says, as a sentence in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.dependency import kind_of
+from holdfast.rules.predicate import Column, Comparison, Operand
+from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE, complement, is_inequality, operator_of
+
+_STANDING = {LT: "a lower", LE: "the same or a lower", GT: "a higher", GE: "the same or a higher"}
+_BESIDE = {
+    LT: "is below",
+    LE: "is at most",
+    EQ: "equals",
+    NE: "differs from",
+    GE: "is at least",
+    GT: "is above",
+}
+# What the denied relation leaves: never lower, or always higher.
+_LEFT_OVER = {LT: "never has a lower", LE: "always has a higher", GT: "never has a higher", GE: "always has a lower"}
+
+
+def sentence(constraint: DenialConstraint, *, kind: str | None = None) -> str:
+    """The constraint in words that need no `t` and `s`. It compares columns; other constraints are told as they are.
+    Its kind need not be found out when it is given.
+
+    >>> from holdfast.rules.parse import parse_constraint as dc
+    >>> sentence(dc("not(t.Zip = s.Zip and t.City != s.City)"))
+    'rows with the same Zip have the same City'
+    >>> sentence(dc("not(t.State = s.State and t.Salary > s.Salary and t.Rate < s.Rate)"))
+    'within one State, a higher Salary never has a lower Rate'
+    >>> sentence(dc("not(t.High < s.High and t.Close >= s.High)"))
+    "there are no two rows where one has a lower High than the other and its Close is at least the other's High"
+    """
+    comparisons = [p for p in constraint.predicates if isinstance(p, Comparison) and isinstance(p.right, Column)]
+    if not comparisons or len(comparisons) < len(constraint.predicates):
+        return f"it is not so that {' and '.join(map(str, constraint.predicates))}"
+    match kind or kind_of([constraint]):
+        case "key":
+            return f"no two rows have the same {listed(_agree(comparisons))}"
+        case "fd":
+            return dependency_sentence(_agree(comparisons), [p.left.name for p in comparisons if p.allowed == NE])
+        case "order":
+            return _order(comparisons)
+        case "row":
+            return _one_row(comparisons)
+        case _:
+            return _denial(comparisons)
+
+
+def dependency_sentence(left: Sequence[str], right: Sequence[str]) -> str:
+    """What a functional dependency says.
+
+    >>> dependency_sentence(["Zip"], ["City", "State"])
+    'rows with the same Zip have the same City and State'
+    """
+    same = f"have the same {listed(right)}"
+    return f"rows with the same {listed(left)} {same}" if left else f"all rows {same}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """The words as a list in a sentence.
+
+    >>> listed(["a"]), listed(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _agree(comparisons: Sequence[Comparison]) -> list[str]:
+    return [p.left.name for p in comparisons if p.allowed == EQ]
+
+
+def _order(comparisons: Sequence[Comparison]) -> str:
+    first, last = (p for p in comparisons if is_inequality(p.allowed))
+    if first.allowed in (LT, LE):
+        first, last = _turned(first), _turned(last)
+    agree = _agree(comparisons)
+    where = f"within one {listed(agree)}, " if agree else ""
+    return f"{where}{_STANDING[first.allowed]} {first.left.name} {_LEFT_OVER[last.allowed]} {last.left.name}"
+
+
+def _turned(one: Comparison) -> Comparison:
+    """What `t.A op s.A` says of s and t."""
+    return Comparison(one.left, one.mirrored().allowed, one.right)
+
+
+def _denial(comparisons: Sequence[Comparison]) -> str:
+    same = [p for p in comparisons if p.same_column]
+    beside = [p for p in comparisons if not p.same_column]
+    agree = _agree(same)
+    differ = [p.left.name for p in same if p.allowed == NE]
+    standing = [f"{_STANDING[p.allowed]} {p.left.name}" for p in same if is_inequality(p.allowed)]
+    if len(comparisons) == len(beside) == 1:
+        (only,) = beside
+        return f"no row's {only.left.name} {_BESIDE[only.allowed]} another row's {_name(only.right)}"
+    have = [f"the same {listed(agree)}"] if agree else []
+    have += [f"different {listed(differ)}"] if differ else []
+    head = f"no two rows have {' but '.join(have)}" if have else "there are no two rows"
+    parts = [f"one has {listed(standing)} than the other"] if standing else []
+    for one in beside:
+        whose = "the other's" if one.left.row == "s" else "its" if parts else "one's"
+        others = "its" if one.right == Column("t", _name(one.right)) else "the other's"
+        parts.append(f"{whose} {one.left.name} {_BESIDE[one.allowed]} {others} {_name(one.right)}")
+    return f"{head} where {listed(parts)}" if parts else head
+
+
+def _one_row(comparisons: Sequence[Comparison]) -> str:
+    if len(comparisons) == 1:
+        (only,) = comparisons
+        return f"every row's {only.left.name} {_BESIDE[complement(only.allowed)]} its {_name(only.right)}"
+    told = [f"{one.left.name} {operator_of(one.allowed)} {_name(one.right)}" for one in comparisons]
+    return f"no row has {listed(told)}"
+
+
+def _name(operand: Operand) -> str:
+    assert isinstance(operand, Column), "constants are told as they are"
+    return operand.name

@@ -1,0 +1,208 @@
+"""`holdfast discover` as a user types it: what it prints, what it writes, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+import holdfast as hf
+from holdfast.cli import app
+
+TOP_KEYS = ["rows", "predicates", "evidence", "complete", "seconds", "rules"]
+RULE_KEYS = ["rule", "dc", "kind", "score", "coverage", "violating_pairs"]
+
+
+def table_text() -> str:
+    """Sixty people: zip gives city, and within a city more salary is no lower rate; first is at most last."""
+    lines = ["id,zip,city,salary,rate,first,last"]
+    for i in range(60):
+        salary = (i * 37) % 11 * 100
+        first = (i * 7) % 13
+        lines.append(f"p{i},{10 + i % 6},c{i % 3},{salary},{salary // 300 * (1 + i % 3)},{first},{first + i % 5}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("discover")
+    (folder / "people.csv").write_text(table_text(), encoding="utf-8")
+    return folder
+
+
+def holdfast(*arguments: str | Path) -> Any:
+    """The command in this process, on the session of the tests."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession, place: Path) -> dict[str, Any]:
+    """What `--top all --format json` prints, with the rules written to all.yaml."""
+    done = holdfast("discover", place / "people.csv", "--top", "all", "--format", "json", "-o", place / "all.yaml")
+    assert done.exit_code == 0, done.output
+    told: dict[str, Any] = json.loads(done.stdout)
+    return told
+
+
+def test_json_has_exactly_the_keys_of_the_design(found: dict[str, Any]) -> None:
+    assert list(found) == TOP_KEYS
+    assert (found["rows"], found["complete"]) == (60, True)
+    assert all(list(rule) == RULE_KEYS for rule in found["rules"])
+    assert {rule["kind"] for rule in found["rules"]} <= {"key", "fd", "order", "dc", "row"}
+    assert {rule["violating_pairs"] for rule in found["rules"]} == {0}
+    scores = [rule["score"] for rule in found["rules"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_the_laws_of_the_table_are_found(found: dict[str, Any]) -> None:
+    by_rule = {rule["rule"]: rule for rule in found["rules"]}
+    assert by_rule["unique(id)"]["kind"] == "key"
+    assert by_rule["zip -> city"]["dc"] == "not(t.zip = s.zip and t.city != s.city)"
+    assert by_rule["if t.city = s.city and t.salary <= s.salary then t.rate <= s.rate"]["kind"] == "order"
+
+
+def test_written_rules_hold_on_the_same_table(found: dict[str, Any], place: Path) -> None:
+    assert len(hf.read_rules(place / "all.yaml")) == len(found["rules"])
+    done = holdfast("check", place / "people.csv", place / "all.yaml", "--format", "json")
+    assert done.exit_code == 0, done.output
+    checked = json.loads(done.stdout)["rules"]
+    assert [rule["rule"] for rule in checked] == [rule["rule"] for rule in found["rules"]]
+    assert all(rule["violating_rows"] == 0 for rule in checked)
+
+
+def test_text_says_what_was_found_in_words(spark: SparkSession, place: Path) -> None:
+    done = holdfast("discover", place / "people.csv", "--top", "5", "-o", place / "five.yaml")
+    assert done.exit_code == 0, done.output
+    for words in ("people.csv  60 rows", "There are no others.", "no two rows have the same id", "unique(id)"):
+        assert words in done.stdout
+    assert "Shown: the best 5 of" in done.stdout
+    assert "starting Spark" in done.stderr
+    rules = hf.read_rules(place / "five.yaml")
+    assert len(rules) == 5
+    assert rules["unique-id"].description == "no two rows have the same id"
+
+
+def test_rules_are_written_with_how_nulls_compare(spark: SparkSession, place: Path) -> None:
+    options = ("--columns", "zip, city", "--nulls", "equal", "--quiet", "--output", place / "text.txt")
+    done = holdfast("discover", place / "people.csv", *options, "-o", place / "equal.yaml")
+    assert (done.exit_code, done.output) == (0, "")
+    rules = hf.read_rules(place / "equal.yaml")
+    assert rules.nulls == "equal"
+    assert [str(rule) for rule in rules] == ["zip -> city"]
+    assert "rows with the same zip have the same city" in (place / "text.txt").read_text(encoding="utf-8")
+
+
+def test_columns_are_compared_as_asked(spark: SparkSession, place: Path) -> None:
+    options = ("--exclude", "id,zip,city,salary,rate", "--format", "json")
+    without = json.loads(holdfast("discover", place / "people.csv", *options, "--cross-columns", "off").stdout)
+    assert without["predicates"] == 12
+    assert not [rule for rule in without["rules"] if rule["kind"] == "row"]
+    within = json.loads(holdfast("discover", place / "people.csv", *options, "--one-row").stdout)
+    assert within["predicates"] == 36
+    assert "not(t.first > t.last)" in [rule["rule"] for rule in within["rules"]]
+
+
+def test_rules_have_no_more_predicates_than_asked(spark: SparkSession, place: Path, found: dict[str, Any]) -> None:
+    done = holdfast("discover", place / "people.csv", "--max-predicates", "2", "--top", "all", "--format", "json")
+    short = [rule["dc"] for rule in json.loads(done.stdout)["rules"]]
+    assert short
+    assert sorted(short) == sorted(rule["dc"] for rule in found["rules"] if rule["dc"].count(" and ") < 2)
+    assert len(short) < len(found["rules"])
+
+
+def test_explain_prints_the_space_and_searches_nothing(spark: SparkSession, place: Path) -> None:
+    done = holdfast("discover", place / "people.csv", "--explain", "--exclude", "rate", "-o", place / "not.yaml")
+    assert done.exit_code == 0, done.output
+    for words in (
+        "people.csv  60 rows: ",
+        "t.id =, != s.id",
+        "t.salary <, =, > s.salary",
+        "t.first <, =, > s.last",
+        "first, last: 100%, compared",
+        "left out by --exclude: rate",
+    ):
+        assert words in done.stdout
+    assert "t.rate" not in done.stdout
+    assert not (place / "not.yaml").exists()
+
+
+def test_explain_without_cross_columns_says_so(spark: SparkSession, place: Path) -> None:
+    done = holdfast("discover", place / "people.csv", "--explain", "--cross-columns", "off")
+    assert "7 operand pairs" in done.stdout
+    assert "--cross-columns off" in done.stdout
+    assert "t.first <, =, > s.last" not in done.stdout
+
+
+def test_a_table_of_one_row_has_no_rules_and_says_why(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    done = holdfast("discover", tmp_path / "one.csv", "-o", tmp_path / "none.yaml")
+    assert done.exit_code == 0, done.output
+    assert "a table of 1 row has no rules" in done.stdout
+    assert len(hf.read_rules(tmp_path / "none.yaml")) == 0
+
+
+def test_the_library_shows_what_the_command_shows(spark: SparkSession, place: Path) -> None:
+    result = hf.discover(place / "people.csv", top=3)
+    assert len(result.rules) == 3
+    assert len(result.all_rules) > 3
+    assert "no two rows have the same id" in repr(result)
+    assert repr(result) == result.summary()
+    assert "<code>unique(id)</code>" in result._repr_html_()
+    assert hf.check(place / "people.csv", result).holds
+
+
+# Bad input -------------------------------------------------------------------------------------------------------
+
+BAD = {
+    "unknown column": (["--columns", "zipp"], ["UnknownColumnError", "--columns names 'zipp'", "did you mean 'zip'"]),
+    "unknown exclusion": (["--exclude", "idd"], ["--exclude names 'idd'", "did you mean 'id'"]),
+    "no columns": (["--columns", ","], ["not a list of column names"]),
+    "top is no number": (["--top", "many"], ["OptionError", "'many'", "all"]),
+    "top is 0": (["--top", "0"], ["OptionError", "'0'"]),
+    "no share": (["--cross-columns", "half"], ["OptionError", "'half'", "off"]),
+    "share beyond 1": (["--cross-columns", "1.5"], ["OptionError", "1.5"]),
+    "no predicates": (["--max-predicates", "0"], ["OptionError", "max-predicates is 0"]),
+    "no time": (["--time-limit", "0"], ["OptionError", "time-limit is 0"]),
+    "no strategy": (["--strategy", "guess"], ["guess", "hybrid"]),
+    "no such format": (["--format", "xml"], ["xml", "json"]),
+    "rules in no folder": (["-o", "/nowhere/r.yaml"], ["OutputError", "-o '/nowhere/r.yaml'"]),
+    "types without =": (["--types", "zip"], ["OptionError", "--types zip=text"]),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), BAD.values(), ids=BAD)
+def test_bad_input_ends_with_2_and_is_explained(
+    spark: SparkSession, place: Path, arguments: list[str], words: list[str]
+) -> None:
+    done = holdfast("discover", place / "people.csv", *arguments)
+    assert done.exit_code == 2, done.output
+    assert done.stdout == ""
+    for word in words:
+        assert word in done.stderr
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("option", ["-o", "--output"])
+def test_the_table_is_not_overwritten(spark: SparkSession, place: Path, option: str) -> None:
+    done = holdfast("discover", place / "people.csv", option, place / "people.csv")
+    assert done.exit_code == 2
+    assert f"{option} " in done.stderr
+    assert (place / "people.csv").read_text(encoding="utf-8") == table_text()
+
+
+def test_rules_and_result_do_not_share_a_file(spark: SparkSession, place: Path) -> None:
+    done = holdfast("discover", place / "people.csv", "-o", place / "x", "--output", place / "x")
+    assert done.exit_code == 2
+    assert "name two files" in done.stderr
+    assert not (place / "x").exists()
+
+
+def test_help_shows_examples_and_exit_codes() -> None:
+    done = holdfast("discover", "--help")
+    assert done.exit_code == 0
+    for words in ("Examples:", "holdfast discover", "-o rules.yaml", "--one-row --max-predicates 3", "Exit code"):
+        assert words in done.stdout
