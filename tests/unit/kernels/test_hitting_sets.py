@@ -63,10 +63,8 @@ def families(draw: st.DrawFn) -> Family:
     widths = draw(st.lists(st.integers(1, 3), min_size=1, max_size=draw(st.sampled_from([5, 60]))))
     slots = [slot for slot, width in enumerate(widths) for _ in range(width)]
     few = min(len(slots), 10)
-    if draw(st.booleans()):
-        places = sorted(draw(st.permutations(range(len(slots))))[:few])
-    else:  # whole slots side by side
-        places = list(range(few))
+    # Anywhere, or whole slots side by side.
+    places = sorted(draw(st.permutations(range(len(slots))))[:few]) if draw(st.booleans()) else range(few)
     sets = draw(st.lists(st.integers(0 if draw(st.integers(0, 9)) == 0 else 1, (1 << few) - 1), max_size=14))
     return Family(tuple(sets), tuple(places), tuple(slots))
 

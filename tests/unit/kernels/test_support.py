@@ -61,18 +61,19 @@ def test_support_is_what_the_definition_says(
     assert found.tolist() == wanted
 
 
-@pytest.mark.parametrize("slots", [2, 50])
+@pytest.mark.parametrize("slots", [2, 50], ids=["one word", "two words"])
 def test_the_scarcest_predicate_decides(slots: int) -> None:
     # Slots of two bits; the constraint allows the first bit of the first and of the last slot, and all of the others.
     of_bit = [slot for slot in range(slots) for _ in range(2)]
-    last = 2 * slots - 2
-    mask = (4**slots - 1) & ~(1 << 1) & ~(1 << (last + 1))
-    other = 1 << last if slots == 2 else 0b0100 | 1 << last
+    first, last = 0b10, 2 << (2 * slots - 2)
+    mask = (4**slots - 1) & ~first & ~last
+    between = sum(1 << bit for bit in range(2, 2 * slots - 2, 2))
+    # Pairs that fail the first predicate alone (twice), the last alone, and both.
     evidence = [
-        0b10 | other,
-        0b10 | other ^ (0b1000 if slots > 2 else 0),
-        0b01 | 1 << (last + 1),
-        0b10 | 1 << (last + 1),
+        first | between | last >> 1,
+        first | between << 1 | last >> 1,
+        1 | between | last,
+        first | between | last,
     ]
     found = least_support(
         words_of([mask], len(of_bit)), np.array(of_bit), words_of(evidence, len(of_bit)), np.array([4, 5, 7, 100])
