@@ -33,7 +33,8 @@ def by_definition(mask: int, slots: list[int], evidence: list[int], counts: list
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[list[int], list[int], list[int], list[int]]:
-    widths = draw(st.lists(st.integers(2, 3), min_size=1, max_size=draw(st.sampled_from([4, 40]))))
+    few, many = draw(st.sampled_from([(1, 4), (30, 40)]))
+    widths = draw(st.lists(st.integers(2, 3), min_size=few, max_size=many))
     slots = [slot for slot, width in enumerate(widths) for _ in range(width)]
     masks = st.integers(0, 2 ** len(slots) - 1)
     evidence = draw(st.lists(masks, max_size=12))
@@ -76,6 +77,6 @@ def test_the_scarcest_predicate_decides(slots: int) -> None:
         first | between | last,
     ]
     found = least_support(
-        words_of([mask], len(of_bit)), np.array(of_bit), words_of(evidence, len(of_bit)), np.array([4, 5, 7, 100])
+        words_of([mask], len(of_bit)), np.array(of_bit), words_of(evidence, len(of_bit)), np.array([1, 2, 7, 100])
     )
-    assert found.tolist() == [7]
+    assert found.tolist() == [3]
