@@ -246,7 +246,8 @@ def _search(family, slots, masks, width, most_slots, depth, start, free, stop_de
     """
     words, one, base = family.shape[1], np.uint64(1), len(start)
     sets, found = np.zeros((64, words), np.uint64), 0
-    paths, frees, opened = np.zeros((64, depth), np.int64), np.zeros((64, words), np.uint64), 0
+    some = 64 if stop_depth <= depth else 0
+    paths, frees, opened = np.zeros((some, depth), np.int64), np.zeros((some, words), np.uint64), 0
     nodes = 0
     if flag[0]:
         return sets[:0], paths[:0], frees[:0], nodes
@@ -259,7 +260,7 @@ def _search(family, slots, masks, width, most_slots, depth, start, free, stop_de
     critical = np.zeros((depth, bits), np.uint64)
     taken_from, newly = np.zeros((depth, bits), np.uint64), np.zeros((depth, bits), np.uint64)
     todo, allowed = np.zeros((depth, words), np.uint64), np.zeros((depth, words), np.uint64)
-    in_slot, touched = np.zeros(len(masks), np.int64), 0
+    in_slot, touched, kept = np.zeros(len(masks), np.int64), 0, np.zeros(words, np.uint64)
     for k in range(base):
         _take(start[k], k, contains, unhit, critical, taken_from, newly, path)
         touched += in_slot[slots[start[k]]] == 0
@@ -307,7 +308,8 @@ def _search(family, slots, masks, width, most_slots, depth, start, free, stop_de
                 todo[d, v] &= todo[d, v] - one
                 break
         if flag[0] or (element < 0 and d == base):
-            return sets[:found], paths[:opened], frees[:opened], nodes
+            # Copies: with many words, room for 64 lines per branch would add up.
+            return sets[:found].copy(), paths[:opened].copy(), frees[:opened].copy(), nodes
         if element < 0:
             d -= 1
             slot = slots[path[d]]
@@ -327,7 +329,8 @@ def _search(family, slots, masks, width, most_slots, depth, start, free, stop_de
             if in_slot[slot] == width[slot] - 1:
                 allowed[d] &= ~masks[slot]
             if touched >= most_slots:
-                for s in range(len(masks)):
-                    if in_slot[s] == 0:
-                        allowed[d] &= ~masks[s]
+                kept[:] = 0
+                for k in range(d):
+                    kept |= masks[slots[path[k]]]
+                allowed[d] &= kept
             descend = True
