@@ -20,48 +20,43 @@ def least_support(masks: Words, slots: Ints, evidence: Words, counts: Ints, *, t
     A predicate that few pairs put to the test may be there by accident; the scarcest one decides. A pair meets the
     predicate of a slot when its evidence there lies inside the mask. Cost: masks times evidences.
     """
-    slot_masks = np.zeros((int(slots.max(initial=-1)) + 1, masks.shape[1]), np.uint64)
-    for bit, slot in enumerate(slots):
-        slot_masks[slot, bit // 64] |= np.uint64(1) << np.uint64(bit % 64)
+    count = int(slots.max(initial=-1)) + 1
     parts = np.array_split(masks, max(1, min(threads * 4, len(masks))))
     evidence, counts = np.ascontiguousarray(evidence), np.ascontiguousarray(counts)
     with ThreadPoolExecutor(threads) as pool:
-        found = pool.map(lambda part: _least_support(part, slots, slot_masks, evidence, counts), parts)
+        found = pool.map(lambda part: _least_support(part, slots, count, evidence, counts), parts)
         return np.concatenate(list(found))
 
 
 @njit(cache=True, nogil=True)
-def _least_support(masks, slots, slot_masks, evidence, counts):  # type: ignore[no-untyped-def]
-    words = masks.shape[1]
+def _least_support(masks, slots, count, evidence, counts):  # type: ignore[no-untyped-def]
+    words, one = masks.shape[1], np.uint64(1)
     least = np.zeros(len(masks), np.int64)
-    tested = np.zeros(len(slot_masks), np.int64)
-    outside = np.zeros(words, np.uint64)
+    tested = np.zeros(count, np.int64)
     for i in range(len(masks)):
         tested[:] = 0
         for e in range(len(evidence)):
             # The first slot outside the mask, if any, must be the only one.
-            first = -1
+            first, only = -1, True
             for w in range(words):
-                outside[w] = evidence[e, w] & ~masks[i, w]
-                if first < 0 and outside[w]:
-                    first = slots[64 * w + lowest(outside[w])]
-            if first < 0:
-                continue
-            only = True
-            for w in range(words):
-                if outside[w] & ~slot_masks[first, w]:
-                    only = False
+                outside = evidence[e, w] & ~masks[i, w]
+                while outside:
+                    slot = slots[64 * w + lowest(outside)]
+                    outside &= outside - one
+                    if first < 0:
+                        first = slot
+                    elif slot != first:
+                        only = False
+                        break
+                if not only:
                     break
-            if only:
+            if only and first >= 0:
                 tested[first] += counts[e]
         fewest = np.int64(-1)
-        for slot in range(len(slot_masks)):
-            whole = True
-            for w in range(words):
-                if slot_masks[slot, w] & ~masks[i, w]:
-                    whole = False
-            if not whole and (fewest < 0 or tested[slot] < fewest):
-                fewest = tested[slot]
+        for bit in range(len(slots)):
+            predicate = not masks[i, bit >> 6] >> np.uint64(bit & 63) & one
+            if predicate and (fewest < 0 or tested[slots[bit]] < fewest):
+                fewest = tested[slots[bit]]
         if fewest > 0:
             least[i] = fewest
     return least
