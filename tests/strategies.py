@@ -1,4 +1,4 @@
-"""Tables with ties, nulls, NaN, one row and no rows; rules of every kind over them; conditions."""
+"""Tables with ties, nulls, NaN, one row and no rows; rules of every kind over them; conditions; discoveries."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
+from holdfast import reference
 from holdfast.errors import HoldfastError
 from holdfast.rules.constraint import denial
 from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Key, Pattern
@@ -62,6 +64,70 @@ def tables(draw: st.DrawFn, *, max_rows: int = 9, max_columns: int = 4) -> Rando
     keys = draw(st.permutations(range(n)))
     rows = tuple({"id": keys[i], **{name: columns[name][i] for name in names}} for i in range(n))
     return RandomTable({"id": "bigint", **types}, rows)
+
+
+# Narrow numbers beside the others, and a column that has no type because it has no values.
+DISCOVERED: Mapping[str, tuple[Any, ...]] = {
+    **DOMAINS,
+    "int": (0, 1, 2, -1),
+    "float": (0.0, -0.0, 0.5, 1.0, float(np.float32(0.1)), float("nan")),
+    "void": (None,),
+}
+
+
+def value_kind(sql: str) -> str:
+    """What the values of a Spark type are, as the reference's discovery names it."""
+    if sql in NUMBERS or sql in ("int", "float"):
+        return "number"
+    return {"string": "text", "timestamp_ntz": "timestamp"}.get(sql, sql)
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """A table to discover the rules of, without a key, and the options to do it with."""
+
+    table: RandomTable
+    options: Mapping[str, Any]
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        return {name: value_kind(sql) for name, sql in self.table.types.items()}
+
+
+@st.composite
+def discoveries(draw: st.DrawFn, *, most_bits: int = 17, max_rows: int = 7) -> Discovery:
+    """Ties, constant columns, rows that repeat, with and without nulls; few bits: the reference tries them all."""
+    names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique_by=str.casefold))
+    kinds = st.one_of(st.sampled_from(sorted(DISCOVERED)), st.sampled_from(sorted(NUMBERS)))
+    alike = draw(kinds) if draw(st.booleans()) else None
+    types = {name: alike or draw(kinds) for name in names}
+    n = draw(st.integers(0, max_rows))
+    columns = {}
+    for name, kind in types.items():
+        values = draw(st.lists(st.sampled_from(DISCOVERED[kind]), min_size=1, max_size=4))
+        values += [None] if draw(st.booleans()) else []
+        columns[name] = draw(st.lists(st.sampled_from(values), min_size=n, max_size=n))
+    rows = [{name: columns[name][i] for name in names} for i in range(n)]
+    if rows:
+        rows += draw(st.lists(st.sampled_from(rows), max_size=2))
+    options = {
+        "nulls": draw(st.sampled_from(["sql", "equal"])),
+        "cross_columns": draw(st.sampled_from([None, 0.0, 0.3, 1.0])),
+        "one_row": draw(st.booleans()),
+        "order_text": draw(st.booleans()),
+    }
+    while names:
+        made = Discovery(RandomTable({m: types[m] for m in names}, tuple({m: r[m] for m in names} for r in rows)), {})
+        if _bits(made, options) <= most_bits:
+            break
+        names = names[:-1]
+    most = draw(st.sampled_from([None, None, 1, 2, 3]))
+    return replace(made, options={**options, "max_predicates": most})
+
+
+def _bits(made: Discovery, options: Mapping[str, Any]) -> int:
+    chosen = {name: value for name, value in options.items() if name != "nulls"}
+    return sum(map(len, reference.operand_pairs(made.table.rows, made.kinds, **chosen).values()))
 
 
 def comparable(a: str, b: str) -> bool:
@@ -187,4 +253,14 @@ def rule_texts() -> st.SearchStrategy[str]:
     return bodies(types).filter(lambda b: not (isinstance(b, CFD) and not b.inline)).map(str)
 
 
-__all__ = ["RandomRules", "RandomTable", "bodies", "parse_rule", "rule_sets", "rule_texts", "tables"]
+__all__ = [
+    "Discovery",
+    "RandomRules",
+    "RandomTable",
+    "bodies",
+    "discoveries",
+    "parse_rule",
+    "rule_sets",
+    "rule_texts",
+    "tables",
+]

@@ -1,4 +1,4 @@
-"""check on Spark Connect gives what it gives on a classic session."""
+"""check and discover on Spark Connect give what they give on a classic session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast import check
+from holdfast import check, discover
 from holdfast.spark.java import find_java, newest_java, spark_java_home
 
 ROWS = "id,zip,city,salary,rate,tax\n" + "\n".join(
@@ -58,6 +58,19 @@ with check(sys.argv[1], json.loads(sys.argv[2]), key="id") as result:
 """
 
 
+DISCOVER = """
+import json, sys
+from pyspark.sql import SparkSession
+from holdfast import check, discover
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+found = discover(sys.argv[1], top=20)
+frame = spark.read.csv(sys.argv[1], header=True, inferSchema=True)
+told = [found.to_dict()["rules"], len(discover(frame, top=3).rules)]
+with check(sys.argv[1], found) as result:
+    print(json.dumps([*told, result.to_dict()["holds"]]))
+"""
+
+
 def run(script: str, *arguments: str, python: str, folder: Path) -> list[object]:
     # PySpark's own launcher looks for Java less far than we do.
     java = spark_java_home(find_java(os.environ, newest=newest_java()), os.environ)
@@ -99,3 +112,14 @@ def test_workers_without_holdfast_are_told_and_the_check_goes_on_in_sql(spark: S
     with check(str(path), RULES, key="id") as result:
         assert rules == result.to_dict()["rules"]
     assert any("cannot run kernels (No module named" in str(note) for note in notes)  # type: ignore[attr-defined]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect's extras are not installed")
+def test_discover_on_connect_equals_discover_on_a_classic_session(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    rules, shown, holds = run(DISCOVER, str(path), python=sys.executable, folder=tmp_path)
+    assert rules == discover(str(path), top=20).to_dict()["rules"]
+    assert len(rules) == 20  # type: ignore[arg-type]
+    assert shown == 3
+    assert holds is True

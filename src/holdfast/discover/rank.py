@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.discover.find import Found, allowed_relations
+from holdfast.discover.find import Found
+from holdfast.discover.invert import allowed_relations
 from holdfast.discover.outcome import FoundRule, RankedRules
 from holdfast.discover.space import OperandPair, PredicateSpace, Words
 from holdfast.rules.constraint import DenialConstraint

@@ -103,15 +103,17 @@ class PredicateSpace:
     # Masks and what they say ---------------------------------------------------------------------------------
 
     def constraint(self, mask: int) -> DenialConstraint:
-        """The denial constraint that allows exactly the bits of the mask; operand pairs all of whose bits are
-        allowed have no predicate in it."""
+        """The denial constraint that allows exactly the bits of the mask, or of its mirror where it would speak of s
+        alone; operand pairs all of whose bits are allowed have no predicate in it."""
         predicates = []
         for pair, start in zip(self.pairs, self.first_bits, strict=False):
             allowed = sum(r for bit, r in enumerate(pair.relations) if mask >> (start + bit) & 1)
             if allowed not in (0, LT | EQ | GT):
                 predicates.append(comparison(pair.left, allowed, pair.right))
             assert allowed, "an operand pair without an allowed relation is trivial"
-        return DenialConstraint(tuple(predicates))
+        constraint = DenialConstraint(tuple(predicates))
+        # What speaks of s alone is a one-row rule, which speaks of t.
+        return constraint if any(column.row == "t" for column in constraint.columns()) else constraint.mirrored()
 
     def mask_of(self, constraint: DenialConstraint) -> int:
         """The mask of a constraint over this space; KeyError when it compares something else."""

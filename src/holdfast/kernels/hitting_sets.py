@@ -27,6 +27,8 @@ LOOK_AT = 1_024
 # The search goes on with a part of the sets when it is at most this share of them, and there are enough to gain.
 PART, WORTH_PARTING, STEP = 4, 1_024, 3
 _BRANCHES = 64
+# A node may have as many branches as there are elements, and each branch a line of words: beyond, one thread goes alone.
+_MOST_TO_SHARE = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def hitting_sets(
         # Branches of the tree are shared out: the nodes at a growing depth, until there are enough of them.
         branches = [(np.zeros(0, np.int64), problem.everything)]
         depth = 0
-        while threads > 1 and 0 < len(branches) < _BRANCHES and depth < 4:
+        while threads > 1 and len(slots) <= _MOST_TO_SHARE and 0 < len(branches) < _BRANCHES and depth < 4:
             depth += 1
             opened = [problem.search(path, free, flag, depth) for path, free in branches]
             found += [sets for sets, *_ in opened]
@@ -98,11 +100,13 @@ class _Problem:
         words, count = family.shape[1], int(slots.max(initial=-1)) + 1
         self.width = np.bincount(slots, minlength=count).astype(np.int64)
         self.most_slots = count if most_slots is None else min(most_slots, count)
-        self.masks = np.zeros((count, words), np.uint64)
-        for element, slot in enumerate(slots):
-            self.masks[slot, element // 64] |= np.uint64(1) << np.uint64(element % 64)
+        # Per slot its elements, side by side, rather than a mask: with many columns masks would take gigabytes.
+        self.order = np.argsort(self.slots, kind="stable")
+        self.starts = np.concatenate([[0], np.cumsum(self.width)]).astype(np.int64)
         # A slot of one element cannot be taken at all.
-        self.everything = np.bitwise_or.reduce(self.masks[self.width > 1], axis=0, initial=np.uint64(0))
+        self.everything = np.zeros(words, np.uint64)
+        for element in np.flatnonzero(self.width[self.slots] > 1).tolist():
+            self.everything[element // 64] |= np.uint64(1) << np.uint64(element % 64)
         # Every chosen element has a set that only it hits, and every slot keeps an element.
         self.depth = int(min(np.maximum(self.width - 1, 0).sum(), len(family))) + 2
 
@@ -110,8 +114,8 @@ class _Problem:
         found: _Found = _search(
             self.family,
             self.slots,
-            self.masks,
-            self.width,
+            self.order,
+            self.starts,
             self.most_slots,
             self.depth,
             path,
@@ -238,7 +242,7 @@ def _part(family, live, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _search(family, slots, masks, width, most_slots, depth, start, free, stop_depth, flag):  # type: ignore[no-untyped-def]
+def _search(family, slots, order, starts, most_slots, depth, start, free, stop_depth, flag):  # type: ignore[no-untyped-def]
     """Every minimal hitting set that contains `start` and otherwise only elements of `free`.
 
     Ends at `stop_depth` chosen elements, telling the nodes there, and when `flag` is raised. Returns the sets, the
@@ -246,7 +250,8 @@ def _search(family, slots, masks, width, most_slots, depth, start, free, stop_de
     """
     words, one, base = family.shape[1], np.uint64(1), len(start)
     sets, found = np.zeros((64, words), np.uint64), 0
-    paths, frees, opened = np.zeros((64, depth), np.int64), np.zeros((64, words), np.uint64), 0
+    some = 64 if stop_depth <= depth else 0
+    paths, frees, opened = np.zeros((some, depth), np.int64), np.zeros((some, words), np.uint64), 0
     nodes = 0
     if flag[0]:
         return sets[:0], paths[:0], frees[:0], nodes
@@ -259,7 +264,7 @@ def _search(family, slots, masks, width, most_slots, depth, start, free, stop_de
     critical = np.zeros((depth, bits), np.uint64)
     taken_from, newly = np.zeros((depth, bits), np.uint64), np.zeros((depth, bits), np.uint64)
     todo, allowed = np.zeros((depth, words), np.uint64), np.zeros((depth, words), np.uint64)
-    in_slot, touched = np.zeros(len(masks), np.int64), 0
+    in_slot, touched, kept = np.zeros(len(starts) - 1, np.int64), 0, np.zeros(words, np.uint64)
     for k in range(base):
         _take(start[k], k, contains, unhit, critical, taken_from, newly, path)
         touched += in_slot[slots[start[k]]] == 0
@@ -282,7 +287,7 @@ def _search(family, slots, masks, width, most_slots, depth, start, free, stop_de
                 if size * PART <= len(family):
                     parted = True
                     below = _search(
-                        _part(family, live, size), slots, masks, width, most_slots, depth, path[:d], allowed[d],
+                        _part(family, live, size), slots, order, starts, most_slots, depth, path[:d], allowed[d],
                         stop_depth, flag,
                     )  # fmt: skip
                     nodes += below[3]
@@ -307,7 +312,8 @@ def _search(family, slots, masks, width, most_slots, depth, start, free, stop_de
                 todo[d, v] &= todo[d, v] - one
                 break
         if flag[0] or (element < 0 and d == base):
-            return sets[:found], paths[:opened], frees[:opened], nodes
+            # Copies: with many words, room for 64 lines per branch would add up.
+            return sets[:found].copy(), paths[:opened].copy(), frees[:opened].copy(), nodes
         if element < 0:
             d -= 1
             slot = slots[path[d]]
@@ -324,10 +330,13 @@ def _search(family, slots, masks, width, most_slots, depth, start, free, stop_de
             d += 1
             allowed[d] = allowed[d - 1]
             todo[d] = 0
-            if in_slot[slot] == width[slot] - 1:
-                allowed[d] &= ~masks[slot]
+            if in_slot[slot] == starts[slot + 1] - starts[slot] - 1:
+                for at in range(starts[slot], starts[slot + 1]):
+                    allowed[d, order[at] >> 6] &= ~(one << np.uint64(order[at] & 63))
             if touched >= most_slots:
-                for s in range(len(masks)):
-                    if in_slot[s] == 0:
-                        allowed[d] &= ~masks[s]
+                kept[:] = 0
+                for k in range(d):
+                    for at in range(starts[slots[path[k]]], starts[slots[path[k]] + 1]):
+                        kept[order[at] >> 6] |= one << np.uint64(order[at] & 63)
+                allowed[d] &= kept
             descend = True

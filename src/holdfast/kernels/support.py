@@ -25,19 +25,17 @@ def least_support(masks: Words, slots: Ints, evidence: Words, counts: Ints, *, t
     predicate of a slot when its evidence there lies inside the mask. Cost: masks times evidences; where that is beyond
     reason the rarest evidence is left out, and the numbers are slightly too low.
     """
-    slot_masks = np.zeros((int(slots.max(initial=-1)) + 1, masks.shape[1]), np.uint64)
-    for bit, slot in enumerate(slots):
-        slot_masks[slot, bit // 64] |= np.uint64(1) << np.uint64(bit % 64)
     most = max(MOST_COMPARISONS // max(len(masks), 1), 1_000)
     if len(evidence) > most:
         common = np.sort(np.argsort(-counts, kind="stable")[:most])
         evidence, counts = evidence[common], counts[common]
     evidence, counts = np.ascontiguousarray(evidence), np.ascontiguousarray(counts)
+    count = int(slots.max(initial=-1)) + 1
 
     def of(part: Words) -> Ints:
         if masks.shape[1] == 1:
-            return np.asarray(_of_one_word(part[:, 0], slots, slot_masks[:, 0], evidence[:, 0], counts))
-        return np.asarray(_of_words(part, slots, slot_masks, evidence, counts))
+            return np.asarray(_of_one_word(part[:, 0], slots, count, evidence[:, 0], counts))
+        return np.asarray(_of_words(part, slots, count, evidence, counts))
 
     parts = np.array_split(masks, max(1, min(threads * 4, len(masks))))
     with ThreadPoolExecutor(threads) as pool:
@@ -45,9 +43,12 @@ def least_support(masks: Words, slots: Ints, evidence: Words, counts: Ints, *, t
 
 
 @njit(cache=True, nogil=True)
-def _of_one_word(masks, slots, slot_masks, evidence, counts):  # type: ignore[no-untyped-def]
+def _of_one_word(masks, slots, count, evidence, counts):  # type: ignore[no-untyped-def]
+    slot_masks = np.zeros(count, np.uint64)
+    for bit in range(len(slots)):
+        slot_masks[slots[bit]] |= np.uint64(1) << np.uint64(bit)
     least = np.zeros(len(masks), np.int64)
-    tested = np.zeros(len(slot_masks), np.int64)
+    tested = np.zeros(count, np.int64)
     for i in range(len(masks)):
         tested[:] = 0
         outside_mask = ~masks[i]
@@ -58,49 +59,44 @@ def _of_one_word(masks, slots, slot_masks, evidence, counts):  # type: ignore[no
                 slot = slots[lowest(outside)]
                 if not outside & ~slot_masks[slot]:
                     tested[slot] += counts[e]
-        least[i] = _fewest(masks[i : i + 1], slot_masks.reshape(-1, 1), tested)
+        least[i] = _fewest(masks[i : i + 1], slots, tested)
     return least
 
 
 @njit(cache=True, nogil=True)
-def _of_words(masks, slots, slot_masks, evidence, counts):  # type: ignore[no-untyped-def]
-    words = masks.shape[1]
+def _of_words(masks, slots, count, evidence, counts):  # type: ignore[no-untyped-def]
+    words, one = masks.shape[1], np.uint64(1)
     least = np.zeros(len(masks), np.int64)
-    tested = np.zeros(len(slot_masks), np.int64)
-    outside = np.zeros(words, np.uint64)
+    tested = np.zeros(count, np.int64)
     for i in range(len(masks)):
         tested[:] = 0
         for e in range(len(evidence)):
-            bits, slot = 0, -1
+            # The first slot outside the mask, if any, must be the only one.
+            first, only = -1, True
             for w in range(words):
-                outside[w] = evidence[e, w] & ~masks[i, w]
-                bits += popcount(outside[w])
-                if slot < 0 and outside[w]:
-                    slot = slots[64 * w + lowest(outside[w])]
-                if bits > 3:
+                outside = evidence[e, w] & ~masks[i, w]
+                while outside:
+                    slot = slots[64 * w + lowest(outside)]
+                    outside &= outside - one
+                    if first < 0:
+                        first = slot
+                    elif slot != first:
+                        only = False
+                        break
+                if not only:
                     break
-            if bits > 3 or slot < 0:
-                continue
-            only = True
-            for w in range(words):
-                if outside[w] & ~slot_masks[slot, w]:
-                    only = False
-                    break
-            if only:
-                tested[slot] += counts[e]
-        least[i] = _fewest(masks[i], slot_masks, tested)
+            if only and first >= 0:
+                tested[first] += counts[e]
+        least[i] = _fewest(masks[i], slots, tested)
     return least
 
 
 @njit(cache=True, nogil=True)
-def _fewest(mask, slot_masks, tested):  # type: ignore[no-untyped-def]
+def _fewest(mask, slots, tested):  # type: ignore[no-untyped-def]
     """The smallest number among the slots that the mask does not allow whole; 0 when there are none."""
     fewest = np.int64(-1)
-    for slot in range(len(slot_masks)):
-        whole = True
-        for w in range(len(mask)):
-            if slot_masks[slot, w] & ~mask[w]:
-                whole = False
-        if not whole and (fewest < 0 or tested[slot] < fewest):
-            fewest = tested[slot]
+    for bit in range(len(slots)):
+        predicate = not mask[bit >> 6] >> np.uint64(bit & 63) & np.uint64(1)
+        if predicate and (fewest < 0 or tested[slots[bit]] < fewest):
+            fewest = tested[slots[bit]]
     return fewest if fewest > 0 else np.int64(0)
