@@ -24,12 +24,23 @@ class Meeting:
     right: tuple[int, ...]
 
     @property
-    def one_column_each(self) -> bool:
-        """Whether a row is left and right row in the same piece of work."""
-        return self.left == self.right
+    def in_one_place(self) -> bool:
+        """Whether a row is left and right row in the same piece of work.
 
-    def hash_sql(self, side: tuple[int, ...]) -> str:
-        return f"xxhash64({', '.join(f'f{i}' for i in side)})" if side else "0L"
+        So it is where each equality is of one form, and where each comes with its mirror image, as in `t.A = s.B and
+        t.B = s.A`: there the values of a left row, in some order, are those of its right rows.
+        """
+        return set(zip(self.left, self.right, strict=True)) == set(zip(self.right, self.left, strict=True))
+
+    @property
+    def hashes_sql(self) -> tuple[str, str]:
+        """SQL of two numbers: that of a row as left row is that of the right rows it can meet."""
+        if not self.left:
+            return "0L", "0L"
+        left, right = (f"xxhash64({', '.join(f'f{i}' for i in side)})" for side in (self.left, self.right))
+        if self.in_one_place and left != right:
+            left = right = f"least({left}, {right})"
+        return left, right
 
 
 @dataclass(frozen=True)
@@ -82,9 +93,9 @@ def routes_sql(meets: Meeting, buckets: int, blocks: Blocks | None) -> str:
     light_right = f"named_struct('work', CAST(pmod(hr, {buckets}) AS INT), 'role', {RIGHT}, 'twin', hl = hr)"
     light_left, light_right = f"array({light_left})", f"array({light_right})"
     if blocks is None:
-        return f"array({both})" if meets.one_column_each else f"concat({light_left}, {light_right})"
+        return f"array({both})" if meets.in_one_place else f"concat({light_left}, {light_right})"
     heavy_left, heavy_right = _heavy(blocks)
-    if meets.one_column_each:
+    if meets.in_one_place:
         return f"IF(ol IS NULL, array({both}), concat({heavy_left}, {heavy_right}))"
     return f"concat(IF(ol IS NULL, {light_left}, {heavy_left}), IF(`or` IS NULL, {light_right}, {heavy_right}))"
 
@@ -107,5 +118,5 @@ def _heavy(blocks: Blocks) -> tuple[str, str]:
 
 def not_null_sql(meets: Meeting, programs: Programs) -> str | None:
     """A condition that drops rows no equality can hold for, where nulls equal nothing."""
-    forms = sorted({*meets.left, *meets.right}) if meets.one_column_each else []
+    forms = sorted({*meets.left, *meets.right}) if meets.in_one_place else []
     return " AND ".join(f"f{i} IS NOT NULL" for i in forms) if forms and programs.nulls == "sql" else None

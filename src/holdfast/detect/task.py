@@ -1,8 +1,8 @@
 """What one task does with its rows: Arrow batches in, findings as Arrow batches out.
 
 A finding is a line (i, what, n, m, suspect, key, other): the rule's position, what is told, one or two numbers, and one
-or two row keys. Rows may come routed, with the number of a piece of work, the parts they play in it, and whether the
-same row plays both.
+or two row keys. Rows may come routed, with the number of a piece of work and, where not all play both parts in it, the
+parts they play and whether the same row plays both.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Task:
         pieces = np.unique(work)
         for piece in pieces:
             mine = table if len(pieces) == 1 else table.filter(pa.array(work == piece))
-            yield from self._tell(mine, mine.column("role").to_numpy())
+            yield from self._tell(mine, mine.column("role").to_numpy() if "role" in mine.column_names else None)
 
     def _tell(self, table: pa.Table, role: _Array | None) -> Iterator[pa.RecordBatch]:
         whole = role is None or bool((role == BOTH).all())
@@ -58,7 +58,7 @@ class Task:
             twin = table.column("twin").to_numpy().astype(np.bool_)
             roles = Roles((role & LEFT) > 0, (role & RIGHT) > 0, twin)
         part = self._part(table, roles)
-        if self.mode == "summary" and role is None:
+        if self.mode == "summary" and not self.routed:
             twice = _Lines(table.column("k")).key_twice(part.order)
             if twice is not None:  # nothing else can be told of rows that their keys do not tell apart
                 yield twice

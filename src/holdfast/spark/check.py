@@ -39,6 +39,7 @@ from holdfast.spark.table import Table
 # Up to here one task with kernels is quicker than the shuffles that several would need.
 ONE_TASK_ROWS = 1_000_000
 BROKEN_RULES = "_broken_rules"
+_BITS_PER_KEY = 64
 
 Engine = SqlEngine | KernelEngine | SpreadEngine
 EngineName = Literal["auto", "sql", "kernel", "spread"]
@@ -155,7 +156,8 @@ class Scan:
         # Keys are added to what is persisted, not persisted with it: Spark 4.3 does not find a persisted frame again
         # in SQL over that very frame, only in SQL over something made from it.
         kept = select_rows(table.frame, plan, all_columns=whole).persist()
-        rows = keyed(kept, plan) if plan.key else numbered(spark, kept)
+        with kept_plainly(spark):
+            rows = keyed(kept, plan) if plan.key else numbered(spark, kept)
         return cls(spark, table, plan, rows, kept, whole)
 
     @cached_property
@@ -163,7 +165,11 @@ class Scan:
         parts = [f"c{self.plan.schema.position(name)} IS NULL" for name in self.plan.key]
         missing = f", count_if({' OR '.join(parts)}) AS missing" if parts else ""
         scopes = "".join(f", count_if(w{i}) AS w{i}" for i in range(len(self.plan.conditions)))
-        row = self.spark.sql(f"SELECT count(*) AS n{missing}{scopes} FROM {{rows}}", rows=self.rows).first()
+        with kept_plainly(self.spark):
+            return self._one(f"SELECT count(*) AS n{missing}{scopes} FROM {{rows}}")
+
+    def _one(self, sql: str) -> Row:
+        row = self.spark.sql(sql, rows=self.rows).first()
         assert row is not None, "an aggregate has one row"
         return row
 
@@ -184,11 +190,27 @@ class Scan:
     @cached_property
     def key_twice(self) -> str | None:
         """That a key occurs twice, in words; asked of Spark, once."""
-        if not self.plan.key:
+        if not self.plan.key or self._numbers_once_each:
             return None
         same = "SELECT k, count(*) AS c FROM {rows} GROUP BY k HAVING count(*) > 1"
-        row = self.spark.sql(f"SELECT min(named_struct('k', k, 'c', c)) AS d FROM ({same})", rows=self.rows).first()
-        return self.told_twice((row["d"]["k"], row["d"]["c"]) if row is not None and row["d"] is not None else None)
+        found = self._one(f"SELECT min(named_struct('k', k, 'c', c)) AS d FROM ({same})")["d"]
+        return self.told_twice(None if found is None else (found["k"], found["c"]))
+
+    @property
+    def _numbers_once_each(self) -> bool:
+        """Whether the keys are whole numbers that are all different; false also where that is not cheaply seen."""
+        if len(self.plan.key) > 1 or self.plan.schema.types[self.plan.key[0]].family != "integer" or not self.count:
+            return False
+        low, high = self._one("SELECT CAST(min(k) AS BIGINT), CAST(max(k) AS BIGINT) FROM {rows}")
+        if low is None or high - low > _BITS_PER_KEY * self.count:
+            return False
+        # A bit per number: a few bytes per row, where grouping would move every key.
+        place = f"CAST(k AS BIGINT) - ({low}L)" if low > -(2**63) else "CAST(k AS BIGINT)"
+        bits = (
+            f"SELECT bitmap_construct_agg(bitmap_bit_position({place})) AS b FROM {{rows}} "
+            f"GROUP BY bitmap_bucket_number({place})"
+        )
+        return bool(self._one(f"SELECT sum(bitmap_count(b)) AS n FROM ({bits})")["n"] == self.count)
 
     def told_twice(self, twice: tuple[object, int] | None) -> str | None:
         if twice is None or not self.plan.key:
@@ -356,6 +378,18 @@ class CheckResult:
 def plain(key: Any) -> Any:
     """The key as Python values: of several columns, a tuple."""
     return tuple(key) if isinstance(key, Row) else key
+
+
+@contextmanager
+def kept_plainly(spark: SparkSession) -> Iterator[None]:
+    """Frames that are persisted and first used in here are kept as they are: compressing takes longer than the scan."""
+    setting = "spark.sql.inMemoryColumnarStorage.compressed"
+    before = spark.conf.get(setting, "true")
+    spark.conf.set(setting, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(setting, str(before))
 
 
 @contextmanager

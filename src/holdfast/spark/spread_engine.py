@@ -86,24 +86,25 @@ class SpreadEngine:
         assert isinstance(program, PairProgram), "other rules are checked elsewhere"
         return program
 
-    def _base(self, meets: Meeting, which: Sequence[int]) -> DataFrame:
+    def _base(self, meets: Meeting, which: Sequence[int], share: float = 1.0) -> DataFrame:
+        """What the rules read of each row that can meet another, and its hashes; of a share of the rows."""
         needed = [needed_columns(self._program(i)) for i in which]
         forms = sorted({*meets.left, *meets.right}.union(*(forms for forms, _ in needed)))
         flags = sorted(set().union(*(flags for _, flags in needed)))
-        base = self._rows.selectExpr("k", *form_columns(self._plan, forms, flags))
+        rows = self._rows if share == 1.0 else self._rows.sample(fraction=share, seed=1)
+        base = rows.selectExpr("k", *form_columns(self._plan, forms, flags))
         condition = not_null_sql(meets, self._plan.programs)
         base = base if condition is None else base.where(condition)
-        hashes = (f"{meets.hash_sql(meets.left)} AS hl", f"{meets.hash_sql(meets.right)} AS hr")
-        return base.selectExpr("*", *hashes)
+        left, right = meets.hashes_sql
+        return base.selectExpr("*", f"{left} AS hl", f"{right} AS hr")
 
     def _heavy_values(self, meets: Meeting, which: Sequence[int]) -> dict[int, int]:
         """Hashes of values that hold more rows than a piece of work should, with how many; from a sample."""
         if not meets.left:
             return {0: self._count} if self._count > self._target else {}
         share = min(1.0, _SAMPLE / max(self._count, 1))
-        sides = self._base(meets, which).selectExpr("explode(array(hl, hr)) AS h")
-        some = sides if share == 1.0 else sides.sample(fraction=share, seed=1)
-        counted = some.groupBy("h").count().where(F.col("count") > self._target * share).collect()
+        sides = self._base(meets, which, share).selectExpr("explode(array(hl, hr)) AS h")
+        counted = sides.groupBy("h").count().where(F.col("count") > self._target * share).collect()
         # Every row was counted as left row and as right row.
         heavy = {row["h"]: int(row["count"] / share / 2) + 1 for row in counted}
         return {h: n for h, n in heavy.items() if 2 * n > self._target}
@@ -121,9 +122,10 @@ class SpreadEngine:
                 base = base.join(F.broadcast(known), f"h{side}", "left")
         routes = base.selectExpr("*", f"explode({routes_sql(meets, buckets, blocks)}) AS route")
         spare = [c for c in ("hl", "hr", "ol", "or", "route") if c in routes.columns]
-        frame = routes.selectExpr("*", "route.work", "route.role", "route.twin").drop(*spare)
-        placed = self._placed(frame, works)
-        return _Routed(placed, tuple(which), works, blocks is not None or not meets.one_column_each)
+        shared = blocks is not None or not meets.in_one_place
+        parts = ("route.work", "route.role", "route.twin") if shared else ("route.work",)
+        placed = self._placed(routes.selectExpr("*", *parts).drop(*spare), works)
+        return _Routed(placed, tuple(which), works, shared)
 
     def _placed(self, frame: DataFrame, works: int) -> DataFrame:
         """The frame with each piece of work in a partition of its own."""
