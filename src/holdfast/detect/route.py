@@ -8,12 +8,13 @@ is one such value. All of it is SQL over the columns `f0`, `f1`, ... of the rows
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.detect.program import Compare, PairProgram, Programs
+from holdfast.detect.program import Compare, PairProgram
 from holdfast.detect.task import BOTH, LEFT, RIGHT
 from holdfast.rules.relation import EQ, GE, GT, LE, LT
+from holdfast.rules.rule import Nulls
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def needed_columns(program: PairProgram) -> tuple[set[int], set[int]]:
     """(forms, flags) that the program reads."""
     forms = {form for denial in program.denials for c in denial.compares for form in (c.left, c.right)}
     flags = {flag for d in program.denials for flag in (d.left, d.right) if flag is not None}
-    return forms, flags
+    return forms, flags | ({program.alone} if program.alone is not None else set())
 
 
 def routes_sql(meets: Meeting, buckets: int, blocks: Blocks | None) -> str:
@@ -116,7 +117,11 @@ def _heavy(blocks: Blocks) -> tuple[str, str]:
     return f"transform({partners}, x -> {left})", f"transform({sources}, x -> {right})"
 
 
-def not_null_sql(meets: Meeting, programs: Programs) -> str | None:
-    """A condition that drops rows no equality can hold for, where nulls equal nothing."""
-    forms = sorted({*meets.left, *meets.right}) if meets.in_one_place else []
-    return " AND ".join(f"f{i} IS NOT NULL" for i in forms) if forms and programs.nulls == "sql" else None
+def needed_rows_sql(meets: Meeting, programs: Sequence[PairProgram], nulls: Nulls) -> str | None:
+    """A condition that drops rows which can neither meet another nor break a rule alone; None where there is none."""
+    forms = sorted({*meets.left, *meets.right}) if meets.in_one_place and nulls == "sql" else []
+    if not forms:
+        return None
+    meeting_another = " AND ".join(f"f{i} IS NOT NULL" for i in forms)
+    alone = sorted({program.alone for program in programs if program.alone is not None})
+    return " OR ".join([f"({meeting_another})", *(f"b{flag}" for flag in alone)])
