@@ -157,6 +157,9 @@ class Lines:
         yield from self._worst(np.flatnonzero(found.violating), found.conflicts, part.order)
 
     def _worst(self, rows: _Array, conflicts: _Array, order: _Array) -> Iterator[pa.RecordBatch]:
+        if len(rows) > WORST_ROWS:
+            least = -np.partition(-conflicts[rows], WORST_ROWS - 1)[WORST_ROWS - 1]
+            rows = rows[conflicts[rows] >= least]
         worst = rows[np.lexsort((order[rows], -conflicts[rows]))[:WORST_ROWS]]
         if len(worst):
             yield self._batch("worst", conflicts[worst], key=worst)

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from holdfast.kernels.order import ranks
+
 
 @dataclass(frozen=True)
 class Coded:
@@ -138,4 +140,4 @@ def compacted(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     low, high = int(codes.min()), int(codes.max())
     if high - low <= 4 * len(codes) + 1024:
         return codes - np.int64(low)
-    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    return ranks(codes)

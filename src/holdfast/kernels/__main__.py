@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.kernels.cover import greedy_cover
+from holdfast.kernels.order import ranks
 from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
 
@@ -20,6 +21,7 @@ def compile_kernels() -> None:
             unequal=(values[:1], values[:1]), wanted=groups == 0, order=order, once=True, limit=1,
         )  # fmt: skip
     greedy_cover(order[:1], order[1:], 2)
+    ranks(order)
 
 
 if __name__ == "__main__":
