@@ -1,10 +1,13 @@
-"""How long `check` takes beside DuckDB and a plain Spark SQL self-join, in one process run, with equal counts checked.
+"""How long `check` takes beside DuckDB and Spark SQL, in one process run, with equal counts checked.
 
     python benchmarks/check.py [--rows 100000 1000000] [--peers-up-to 100000] [--seed 1]
+    python benchmarks/check.py --rows 1000000 --curve       one table of seconds over 1 to 5 % errors
 
 Tables are generated: Tax-like (salary and rate monotone within a state but for injected errors), Flights-like and
-order-like. Peers run up to `--peers-up-to` rows: a self-join that lists every pair takes minutes beyond. DuckDB is a
-peer, not a dependency: `pip install duckdb` to see it.
+order-like. Peers are the self-join that a person writes first, in DuckDB and in Spark SQL, and the best that we could
+write by hand in DuckDB: arithmetic on group sizes where the rule allows it, which counts pairs; running minima and
+maxima for two inequalities, which find the rows but count no pairs. A self-join is given up after `--peer-seconds`, and
+not tried beyond `--peers-up-to` rows. DuckDB is a peer, not a dependency: `pip install duckdb` to see it.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ from __future__ import annotations
 import argparse
 import resource
 import tempfile
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +48,47 @@ RULES: dict[str, tuple[str, str]] = {
 }
 
 
+GROUPED = """
+    SELECT coalesce(sum(total * total - squares) // 2, 0) FROM (
+      SELECT sum(n) AS total, sum(n * n) AS squares FROM (
+        SELECT {left}, {right}, count(*) AS n FROM {{table}} GROUP BY ALL) GROUP BY {left})"""
+
+RUNNING = """
+    SELECT count(*) FROM (
+      SELECT {low}, max({low}) OVER (w RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS above,
+        min({low}) OVER (w RANGE BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS below
+      FROM {{table}} WINDOW w AS ({by} ORDER BY {high})) WHERE above > {low} OR below < {low}"""
+
+# What the hand-written DuckDB query counts, and its text. Three inequalities have none: no running maximum decides it.
+BY_HAND: dict[str, tuple[str, str]] = {
+    "phi7": (
+        "pairs",
+        "SELECT coalesce(sum(n * (n - 1)) // 2, 0) FROM (SELECT count(*) AS n FROM {table} GROUP BY AreaCode, Phone)",
+    ),
+    "phi8": ("pairs", GROUPED.format(left="ZipCode", right="City")),
+    "phi9": ("pairs", GROUPED.format(left="State, HasChild", right="ChildExemp")),
+    "phi10": ("rows", RUNNING.format(by="PARTITION BY State", high="Salary", low="Rate")),
+    "phi11": (
+        "pairs",
+        """
+    WITH d AS (SELECT Origin, Dest, Distance, count(*) AS n FROM {table} GROUP BY ALL),
+      r AS (SELECT Origin, Dest, sum(n) AS n FROM d GROUP BY ALL)
+    SELECT (coalesce((SELECT sum(a.n * b.n) FROM r a JOIN r b ON a.Origin = b.Dest AND a.Dest = b.Origin), 0)
+      - coalesce((SELECT sum(a.n * b.n) FROM d a JOIN d b
+          ON a.Origin = b.Dest AND a.Dest = b.Origin AND a.Distance = b.Distance), 0)) // 2""",
+    ),
+    "phi12": ("rows", RUNNING.format(by="PARTITION BY Origin, Dest", high="Flights", low="Passengers")),
+    "phi13": (
+        "pairs",
+        """
+    WITH r AS (SELECT Customer AS c, Supplier AS s, count(*) AS n FROM {table} GROUP BY ALL)
+    SELECT coalesce(sum(CASE WHEN a.c = a.s THEN a.n * (a.n - 1) ELSE a.n * b.n END) // 2, 0)
+    FROM r a JOIN r b ON a.c = b.s AND a.s = b.c""",
+    ),
+    "no equality": ("rows", RUNNING.format(by="", high="Salary", low="Tax")),
+}
+
+
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     start = time.perf_counter()
     result = work()
@@ -57,29 +103,49 @@ def peer_sql(rule: str) -> str:
     return f"SELECT count(*) FROM {{table}} t JOIN {{table}} s ON {condition} AND {apart}"
 
 
-Peer = Callable[[str, str], tuple[float, int] | None]
+@dataclass(frozen=True)
+class Peers:
+    """Others that count the violations of a rule. Each gives (seconds, count), or None where it was given up."""
 
+    spark: Any
+    duckdb: Any
+    seconds: float
 
-def joins(spark: Any, duckdb: Any) -> tuple[Peer, Peer]:
-    def by_duckdb(path: str, sql: str) -> tuple[float, int] | None:
-        if duckdb is None:
-            return None
-        return timed(lambda: duckdb.connect().execute(sql.format(table=f"'{path}'")).fetchall()[0][0])
+    def by_duckdb(self, path: str, sql: str) -> tuple[float, int] | None:
+        connection = self.duckdb.connect()
+        run = lambda: connection.execute(sql.format(table=f"'{path}'")).fetchall()[0][0]  # noqa: E731
+        return self._in_time(run, connection.interrupt, self.duckdb.InterruptException)
 
-    def by_spark(path: str, sql: str) -> tuple[float, int]:
-        frame = spark.read.parquet(path)
-        return timed(lambda: spark.sql(sql, table=frame).first()[0])
+    def by_spark(self, path: str, sql: str) -> tuple[float, int] | None:
+        frame = self.spark.read.parquet(path)
+        run = lambda: self.spark.sql(sql, table=frame).first()[0]  # noqa: E731
+        return self._in_time(run, self.spark.sparkContext.cancelAllJobs, Exception)
 
-    return by_duckdb, by_spark
+    def _in_time(
+        self, run: Callable[[], int], stop: Callable[[], None], stopped: type[Exception]
+    ) -> tuple[float, int] | None:
+        given_up = threading.Event()
+        timer = threading.Timer(self.seconds, lambda: (given_up.set(), stop()))
+        timer.start()
+        try:
+            return timed(run)
+        except stopped:
+            if given_up.is_set():
+                return None
+            raise
+        finally:
+            timer.cancel()
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
-    options.add_argument("--peers-up-to", type=int, default=100_000)
-    options.add_argument("--noise", type=float, nargs="+", default=[0.01])
+    options.add_argument("--peers-up-to", type=int, default=100_000, help="rows up to which self-joins are tried")
+    options.add_argument("--peer-seconds", type=float, default=60)
+    options.add_argument("--noise", type=float, default=0.01)
+    options.add_argument("--curve", action="store_true", help="seconds over 1 to 5 %% errors instead")
     options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--rules", nargs="+", default=list(RULES))
+    options.add_argument("--rules", nargs="+", default=list(RULES), choices=list(RULES), metavar="RULE")
     chosen = options.parse_args()
     try:
         import duckdb
@@ -90,43 +156,81 @@ def main() -> None:
     spark.range(10).count()
     with tempfile.TemporaryDirectory() as folder:
         for rows in chosen.rows:
-            for noise in chosen.noise:
-                print(f"\n{rows:,} rows, {noise:.0%} errors, seed {chosen.seed}")
-                paths = write_tables(Path(folder), rows, noise, chosen.seed)
-                compare(spark, duckdb, paths, rows <= chosen.peers_up_to, chosen.rules)
+            if chosen.curve:
+                curve(spark, Path(folder), rows, chosen.seed, chosen.rules)
+                continue
+            print(f"\n{rows:,} rows, {chosen.noise:.0%} errors, seed {chosen.seed}")
+            paths = write_tables(Path(folder), rows, chosen.noise, chosen.seed)
+            peers = Peers(spark, duckdb, chosen.peer_seconds)
+            compare(peers, paths, chosen.rules, joined=rows <= chosen.peers_up_to)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
     print(f"\npeak memory of a child process (JVM or worker): {peak:.1f} GiB")
 
 
-def compare(spark: Any, duckdb: Any, paths: dict[str, str], peers: bool, names: list[str]) -> None:
-    def check(path: str, rules: list[str]) -> Any:
-        table = read_table(spark, path)
-        with run_check(spark, table, plan_check(table, rule_set(rules), ("id",)), limit=100_000) as result:
-            return result.to_dict()
+def check(spark: Any, path: str, rules: list[str]) -> Any:
+    table = read_table(spark, path)
+    with run_check(spark, table, plan_check(table, rule_set(rules), ("id",)), limit=100_000) as result:
+        return result.to_dict()
 
-    check(paths["orders"], ["unique(Customer, Supplier)", RULES["phi13"][1]])  # workers and kernels warm
-    heads = ("pairs", 16), ("rows", 10), ("holdfast s", 10), ("duckdb s", 10), ("spark join s", 12), ("best ratio", 10)
-    print(f"{'rule':20} " + " ".join(f"{head:>{width}}" for head, width in heads))
+
+def warm(spark: Any, paths: dict[str, str]) -> None:
+    """Workers started and kernels loaded, as in a session that has checked something before."""
+    check(spark, paths["orders"], ["unique(Customer, Supplier)", RULES["phi13"][1]])
+
+
+def compare(peers: Peers, paths: dict[str, str], names: list[str], *, joined: bool) -> None:
+    """One table: each rule's counts and seconds, beside the peers' seconds."""
+    warm(peers.spark, paths)
+    heads = {"pairs": 16, "rows": 10, "holdfast": 9, "duckdb by hand": 20, "duckdb join": 12, "spark join": 11}
+    print(f"{'seconds':20} " + " ".join(f"{head:>{width}}" for head, width in heads.items()))
     for name in names:
         source, rule = RULES[name]
-        seconds, found = timed(lambda source=source, rule=rule: check(paths[source], [rule]))
+        path = paths[source]
+        seconds, found = timed(lambda path=path, rule=rule: check(peers.spark, path, [rule]))
         told = found["rules"][0]
-        others: list[tuple[float, int] | None] = [None, None]
-        if peers:
-            others = [peer(paths[source], peer_sql(rule)) for peer in joins(spark, duckdb)]
-            assert all(count == told["violating_pairs"] for _, count in filter(None, others)), (name, others, told)
-        known = [seconds_count[0] for seconds_count in others if seconds_count is not None]
-        ratio = f"{min(known) / seconds:.1f}" if known else ""
-        shown = ["" if other is None else f"{other[0]:.2f}" for other in others]
-        print(
-            f"{name:20} {told['violating_pairs']:>16,} {told['violating_rows']:>10,} {seconds:>10.2f} "
-            f"{shown[0]:>10} {shown[1]:>12} {ratio:>10}"
-        )
+        counted, by_hand = BY_HAND.get(name, ("none", ""))
+        cells = [by_hand_cell(peers, path, by_hand, counted, told)]
+        for peer in (peers.by_duckdb if peers.duckdb else None, peers.by_spark):
+            if not joined or peer is None:
+                cells.append("")
+                continue
+            answer = peer(path, peer_sql(rule))
+            assert answer is None or answer[1] == told["violating_pairs"], (name, answer, told)
+            cells.append(f"> {peers.seconds:.0f}" if answer is None else f"{answer[0]:.2f}")
+        values = [f"{told['violating_pairs']:,}", f"{told['violating_rows']:,}", f"{seconds:.2f}", *cells]
+        print(f"{name:20} " + " ".join(f"{v:>{w}}" for v, w in zip(values, heads.values(), strict=True)), flush=True)
     for source in MAKERS:
         mine = [RULES[name][1] for name in names if RULES[name][0] == source]
         if len(mine) > 1:
-            seconds, _ = timed(lambda source=source, mine=mine: check(paths[source], mine))
-            print(f"all {len(mine)} rules of {source} together: {seconds:.2f} s")
+            seconds, _ = timed(lambda source=source, mine=mine: check(peers.spark, paths[source], mine))
+            print(f"all {len(mine)} rules of {source} together: {seconds:.2f} s", flush=True)
+
+
+def by_hand_cell(peers: Peers, path: str, sql: str, counted: str, told: dict[str, Any]) -> str:
+    if not sql or peers.duckdb is None:
+        return "no way" if not sql else ""
+    answer = peers.by_duckdb(path, sql)
+    if answer is None:
+        return f"> {peers.seconds:.0f}"
+    assert answer[1] == told[f"violating_{counted}"], (sql, answer, told)
+    return f"{answer[0]:.2f}" + (" (rows only)" if counted == "rows" else "")
+
+
+def curve(spark: Any, folder: Path, rows: int, seed: int, names: list[str]) -> None:
+    """One table: seconds and millions of pairs of each rule as errors grow."""
+    shares = [0.01, 0.02, 0.03, 0.04, 0.05]
+    cells: dict[str, list[str]] = {name: [] for name in names}
+    for noise in shares:
+        paths = write_tables(folder, rows, noise, seed)
+        warm(spark, paths)
+        for name in names:
+            source, rule = RULES[name]
+            seconds, found = timed(lambda path=paths[source], rule=rule: check(spark, path, [rule]))
+            cells[name].append(f"{seconds:.2f} ({found['rules'][0]['violating_pairs'] / 1e6:,.2f} M)")
+    print(f"\n{rows:,} rows, seed {seed}: seconds (pairs)")
+    print(f"{'errors':20} " + " ".join(f"{noise:>18.0%}" for noise in shares))
+    for name, line in cells.items():
+        print(f"{name:20} " + " ".join(f"{cell:>18}" for cell in line))
 
 
 if __name__ == "__main__":

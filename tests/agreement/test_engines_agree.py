@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.rules.rule import Nulls, rule_set
+from holdfast.detect.tableau import LISTED
+from holdfast.rules.dependency import CFD, Pattern
+from holdfast.rules.predicate import Constant
+from holdfast.rules.rule import Nulls, Rule, parse_rule, rule_set
 from holdfast.spark import spread_engine
 from holdfast.spark.check import EngineName, plan_check, run_check
 from holdfast.spark.table import Table
@@ -27,7 +32,12 @@ RULES = [
     "if t.g = s.g and t.a > s.a then t.b >= s.b and t.c >= s.c",
     "not(t.a > t.b and t.z = 's1')",
     "not(t.b > s.b and t.c < s.c and t.a = s.a)",
+    "not(t.b >= s.b and t.c < s.c)",
+    "if t.g = s.g and t.a > s.a then t.b >= s.b and t.d > 0",
+    "if t.d = s.e and t.a > s.a then t.b >= s.b and t.d > 0",
 ]
+# On a large table each of these goes its own way alone, and together they share groupings.
+DEPENDENCIES = ["g, d -> z", "d, g -> z, e", "g -> z", "g -> d", "g = 3, d -> e", "unique(g, d)", "d -> e"]
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +56,12 @@ def table(spark: SparkSession) -> Table:
     return Table(frame.persist(), "random")
 
 
-def found_by(spark: SparkSession, table: Table, engine: EngineName, nulls: Nulls) -> list[Any]:
-    plan = plan_check(table, rule_set(RULES, nulls=nulls), ("id",))
+def found_by(
+    spark: SparkSession, table: Table, engine: EngineName, nulls: Nulls, rules: Sequence[str | Rule] = RULES
+) -> list[Any]:
+    plan = plan_check(table, rule_set(rules, nulls=nulls), ("id",))
     with run_check(spark, table, plan, limit=None, engine=engine) as result:
+        assert all(found.witness is not None for found in result.detailed.rules if not found.holds)
         frames = (result.pairs, result.rows, result.suspects)
         return [result.to_dict()["rules"], *(Counter(map(str, frame.collect())) for frame in frames)]
 
@@ -62,6 +75,44 @@ def test_one_task_many_tasks_and_sql_find_the_same(
     assert sum(not rule["holds"] for rule in kernel[0]) == len(RULES)
     assert found_by(spark, table, "spread", nulls) == kernel
     assert found_by(spark, table, "sql", nulls) == kernel
+
+
+@pytest.mark.parametrize("nulls", ["sql", "equal"])
+def test_rules_that_share_a_grouping_find_what_each_finds_alone(
+    spark: SparkSession, table: Table, nulls: Nulls
+) -> None:
+    rules = [parse_rule(text, name=f"r{i}") for i, text in enumerate(DEPENDENCIES)]
+    rules[2] = replace(rules[2], where="b > 20")
+    plan = plan_check(table, rule_set(rules, nulls=nulls), ("id",))
+    assert [len(grouping.which) for grouping in plan.groupings] == [len(DEPENDENCIES)]
+    together = found_by(spark, table, "sql", nulls, rules)
+    assert together == found_by(spark, table, "kernel", nulls, rules)
+    for rule, told in zip(rules, together[0], strict=True):
+        alone = plan_check(table, rule_set([rule], nulls=nulls), ("id",))
+        assert not any(grouping.shared for grouping in alone.groupings)
+        with run_check(spark, table, alone, limit=None, engine="sql") as result:
+            assert result.to_dict()["rules"] == [told]
+
+
+@pytest.mark.parametrize("engine", ["kernel", "spread", "sql"])
+def test_a_long_tableau_says_what_its_lines_say(spark: SparkSession, table: Table, engine: EngineName) -> None:
+    """Every engine looks its values up; a tableau short enough to be listed in SQL gives the same per value."""
+
+    def line(g: int) -> Pattern:
+        wanted = (None, None) if g % 2 else (None, Constant(f"s{g % 9}", raw=True))
+        return Pattern((Constant(str(g), raw=True), None), wanted)
+
+    def counts(lines: Sequence[Pattern]) -> dict[str, Any]:
+        plan = plan_check(table, rule_set([Rule("r", CFD(("g", "d"), ("e", "z"), tuple(lines)))]), ("id",))
+        assert bool(plan.lookups) == (len(lines) > LISTED)
+        with run_check(spark, table, plan, limit=None, engine=engine) as result:
+            found = result.to_dict()["rules"][0]
+            assert result.rows.count() == found["violating_rows"]
+            return found
+
+    # All lines that can fit a row are among the first; the others fit none.
+    few = [line(g) for g in range(20)]
+    assert counts([*few, *(line(g) for g in range(100, 500))]) == counts(few)
 
 
 @pytest.mark.parametrize("engine", ["kernel", "spread", "sql"])

@@ -32,10 +32,12 @@ def test_no_task_has_more_than_twice_the_average_work(spark: SparkSession, skewe
     plan = plan_check(skewed, rule_set([rule]), ("id",))
     with run_check(spark, skewed, plan, limit=0, engine="spread") as result:
         spread = next(engine for engine in result._engines if isinstance(engine, SpreadEngine))
-        (routed,) = spread._routings
-        sizes = [row["count"] for row in routed.frame.groupBy(F.spark_partition_id()).count().collect()]
-        assert len(sizes) >= 4
-        assert max(sizes) <= 2 * sum(sizes) / len(sizes)
+        (routed,) = spread._routings([0])
+        for frame in (routed.frame, *(gridded.frame for gridded in spread._grids.values())):
+            sizes = [row["count"] for row in frame.groupBy(F.spark_partition_id()).count().collect()]
+            assert len(sizes) >= 4
+            assert max(sizes) <= 2 * sum(sizes) / len(sizes)
+        assert bool(spread._grids) == ("t.g" not in rule)
         spread_found = result.to_dict()["rules"]
     with run_check(spark, skewed, plan, limit=0, engine="kernel") as result:
         assert result.to_dict()["rules"] == spread_found

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from holdfast.detect.bind import Schema
 from holdfast.detect.grouped import GroupedSql
-from holdfast.detect.tableau import TableauSql
+from holdfast.detect.tableau import LookupBook, TableauSql
 from holdfast.encode.expression import Encoder
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import CFD, FD, Key, as_dependency, is_symmetric
@@ -87,7 +87,7 @@ class _Book:
         return self.numbers.setdefault(text, len(self.numbers))
 
 
-def make_programs(rules: RuleSet, schema: Schema, scopes: Mapping[str, str]) -> Programs:
+def make_programs(rules: RuleSet, schema: Schema, scopes: Mapping[str, str], lookups: LookupBook) -> Programs:
     """The programs of all rules. `scopes` names the truth value of each `where` condition."""
     forms, flags = _Book(), _Book()
     place = {name: f"c{i}" for i, name in enumerate(schema.types)}
@@ -96,7 +96,7 @@ def make_programs(rules: RuleSet, schema: Schema, scopes: Mapping[str, str]) -> 
         return place[column.name]
 
     encoder = Encoder(schema.types, rules.nulls, naming)
-    compiler = _Compiler(schema, encoder, forms, flags)
+    compiler = _Compiler(schema, encoder, lookups, forms, flags)
     programs = tuple(compiler.program(rule, scopes.get(rule.where or "")) for rule in rules)
     return Programs(programs, tuple(forms.numbers), tuple(flags.numbers), rules.nulls)
 
@@ -105,6 +105,7 @@ def make_programs(rules: RuleSet, schema: Schema, scopes: Mapping[str, str]) -> 
 class _Compiler:
     schema: Schema
     encoder: Encoder
+    lookups: LookupBook
     forms: _Book
     flags: _Book
 
@@ -113,7 +114,7 @@ class _Compiler:
         one_row = [c for c in rule.body.denials if not c.two_rows]
         alone = None
         if one_row:
-            broken = broken_alone(rule, one_row, self.encoder)
+            broken = broken_alone(rule, one_row, self.encoder, self.lookups)
             alone = self.flags.number(broken if scope is None else f"{scope} AND ({broken})")
         if not two_row:
             assert alone is not None, "a rule has at least one denial"
@@ -124,7 +125,7 @@ class _Compiler:
         return PairProgram(tuple(self._denial(c, scope) for c in two_row), is_symmetric(rule.body), alone)
 
     def _group(self, dependency: Key | FD | CFD, scope: str | None, alone: int | None) -> GroupProgram:
-        grouped = GroupedSql(dependency, self.schema, self.encoder.nulls, "", self.encoder)
+        grouped = GroupedSql(dependency, self.schema, self.encoder.nulls, "", self.encoder, self.lookups)
         conditions = [scope, grouped.match_any()]
         return GroupProgram(
             scope=self._flag([c for c in conditions if c is not None]),
@@ -158,10 +159,10 @@ class _Compiler:
         return self.flags.number(" AND ".join(f"({c})" for c in conditions)) if conditions else None
 
 
-def broken_alone(rule: Rule, one_row: Sequence[DenialConstraint], encoder: Encoder) -> str:
+def broken_alone(rule: Rule, one_row: Sequence[DenialConstraint], encoder: Encoder, lookups: LookupBook) -> str:
     """When a row breaks the rule by itself: one of its one-row denials, or a constant of its tableau."""
     if isinstance(rule.body, CFD):
-        broken = TableauSql(rule.body, encoder).broken()
+        broken = TableauSql(rule.body, encoder, lookups).broken()
         assert broken is not None, "a CFD has one-row denials where it has constants on the right"
         return broken
     return " OR ".join(f"({' AND '.join(map(encoder.predicate, c.predicates))})" for c in one_row)

@@ -8,12 +8,13 @@ is one such value. All of it is SQL over the columns `f0`, `f1`, ... of the rows
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.detect.program import Compare, PairProgram, Programs
+from holdfast.detect.program import Compare, PairProgram
 from holdfast.detect.task import BOTH, LEFT, RIGHT
 from holdfast.rules.relation import EQ, GE, GT, LE, LT
+from holdfast.rules.rule import Nulls
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,23 @@ class Meeting:
     right: tuple[int, ...]
 
     @property
-    def one_column_each(self) -> bool:
-        """Whether a row is left and right row in the same piece of work."""
-        return self.left == self.right
+    def in_one_place(self) -> bool:
+        """Whether a row is left and right row in the same piece of work.
 
-    def hash_sql(self, side: tuple[int, ...]) -> str:
-        return f"xxhash64({', '.join(f'f{i}' for i in side)})" if side else "0L"
+        So it is where each equality is of one form, and where each comes with its mirror image, as in `t.A = s.B and
+        t.B = s.A`: there the values of a left row, in some order, are those of its right rows.
+        """
+        return set(zip(self.left, self.right, strict=True)) == set(zip(self.right, self.left, strict=True))
+
+    @property
+    def hashes_sql(self) -> tuple[str, str]:
+        """SQL of two numbers: that of a row as left row is that of the right rows it can meet."""
+        if not self.left:
+            return "0L", "0L"
+        left, right = (f"xxhash64({', '.join(f'f{i}' for i in side)})" for side in (self.left, self.right))
+        if self.in_one_place and left != right:
+            left = right = f"least({left}, {right})"
+        return left, right
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,7 @@ def needed_columns(program: PairProgram) -> tuple[set[int], set[int]]:
     """(forms, flags) that the program reads."""
     forms = {form for denial in program.denials for c in denial.compares for form in (c.left, c.right)}
     flags = {flag for d in program.denials for flag in (d.left, d.right) if flag is not None}
-    return forms, flags
+    return forms, flags | ({program.alone} if program.alone is not None else set())
 
 
 def routes_sql(meets: Meeting, buckets: int, blocks: Blocks | None) -> str:
@@ -82,9 +94,9 @@ def routes_sql(meets: Meeting, buckets: int, blocks: Blocks | None) -> str:
     light_right = f"named_struct('work', CAST(pmod(hr, {buckets}) AS INT), 'role', {RIGHT}, 'twin', hl = hr)"
     light_left, light_right = f"array({light_left})", f"array({light_right})"
     if blocks is None:
-        return f"array({both})" if meets.one_column_each else f"concat({light_left}, {light_right})"
+        return f"array({both})" if meets.in_one_place else f"concat({light_left}, {light_right})"
     heavy_left, heavy_right = _heavy(blocks)
-    if meets.one_column_each:
+    if meets.in_one_place:
         return f"IF(ol IS NULL, array({both}), concat({heavy_left}, {heavy_right}))"
     return f"concat(IF(ol IS NULL, {light_left}, {heavy_left}), IF(`or` IS NULL, {light_right}, {heavy_right}))"
 
@@ -105,7 +117,11 @@ def _heavy(blocks: Blocks) -> tuple[str, str]:
     return f"transform({partners}, x -> {left})", f"transform({sources}, x -> {right})"
 
 
-def not_null_sql(meets: Meeting, programs: Programs) -> str | None:
-    """A condition that drops rows no equality can hold for, where nulls equal nothing."""
-    forms = sorted({*meets.left, *meets.right}) if meets.one_column_each else []
-    return " AND ".join(f"f{i} IS NOT NULL" for i in forms) if forms and programs.nulls == "sql" else None
+def needed_rows_sql(meets: Meeting, programs: Sequence[PairProgram], nulls: Nulls) -> str | None:
+    """A condition that drops rows which can neither meet another nor break a rule alone; None where there is none."""
+    forms = sorted({*meets.left, *meets.right}) if meets.in_one_place and nulls == "sql" else []
+    if not forms:
+        return None
+    meeting_another = " AND ".join(f"f{i} IS NOT NULL" for i in forms)
+    alone = sorted({program.alone for program in programs if program.alone is not None})
+    return " OR ".join([f"({meeting_another})", *(f"b{flag}" for flag in alone)])

@@ -3,13 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from holdfast.encode.expression import Encoder
 from holdfast.rules.dependency import CFD, Pattern
 from holdfast.rules.predicate import Column, Constant
 
 Constants = tuple[Constant, ...]
+
+# Up to so many tuples are listed in the SQL text itself; reading longer lists takes Spark longer than a join with them.
+LISTED = 50
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Whether a row's values are one of many tuples: a join with a table of them.
+
+    `values` is the SQL of the row's values; `lines` are the tuples as text, to be cast to `types`.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[str, ...]
+    types: tuple[str, ...]
+    lines: tuple[tuple[str, ...], ...]
+
+
+@dataclass
+class LookupBook:
+    """Numbers look-ups in order of first use. The scan answers the look-up with number i in a column `m{i}`."""
+
+    encoder: Encoder
+    numbers: dict[tuple[tuple[str, ...], frozenset[Constants]], int] = field(default_factory=dict)
+    lookups: list[Lookup] = field(default_factory=list)
+
+    def column(self, names: tuple[str, ...], tuples: frozenset[Constants]) -> str:
+        """The column that tells whether the named columns' values are one of the tuples."""
+        if (names, tuples) not in self.numbers:
+            columns = [Column("t", name) for name in names]
+            lines = [
+                [self.encoder.lookup_text(c, v) for c, v in zip(columns, given, strict=True)]
+                for given in sorted(tuples, key=str)
+            ]
+            held = [tuple(text for text in line if text is not None) for line in lines if None not in line]
+            self.numbers[names, tuples] = len(self.lookups)
+            values = tuple(map(self.encoder.lookup_value, columns))
+            types = tuple(map(self.encoder.lookup_type, columns))
+            self.lookups.append(Lookup(names, values, types, tuple(held)))
+        return f"m{self.numbers[names, tuples]}"
 
 
 @dataclass(frozen=True)
@@ -21,6 +61,7 @@ class TableauSql:
 
     dependency: CFD
     encoder: Encoder
+    lookups: LookupBook
 
     def free(self, column: str) -> str | None:
         """When some pattern that the row's left side matches leaves the column free; None for always."""
@@ -73,6 +114,8 @@ class TableauSql:
         """Whether the columns' values are one of the tuples."""
         if not names:
             return "true" if tuples else "false"
+        if len(tuples) > LISTED:
+            return self.lookups.column(tuple(names), frozenset(tuples))
         values = [self.encoder.lookup_value(Column("t", name)) for name in names]
         listed = []
         for given in sorted(tuples, key=str):

@@ -1,8 +1,8 @@
 """What one task does with its rows: Arrow batches in, findings as Arrow batches out.
 
 A finding is a line (i, what, n, m, suspect, key, other): the rule's position, what is told, one or two numbers, and one
-or two row keys. Rows may come routed, with the number of a piece of work, the parts they play in it, and whether the
-same row plays both.
+or two row keys. Rows may come routed, with the number of a piece of work and, where not all play both parts in it, the
+parts they play and whether the same row plays both.
 """
 
 from __future__ import annotations
@@ -37,19 +37,8 @@ class Task:
     routed: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        arrived = list(batches)
-        if not arrived:
-            return
-        table = pa.Table.from_batches(arrived)
-        del arrived
-        if not self.routed:
-            yield from self._tell(table, None)
-            return
-        work = table.column("work").to_numpy()
-        pieces = np.unique(work)
-        for piece in pieces:
-            mine = table if len(pieces) == 1 else table.filter(pa.array(work == piece))
-            yield from self._tell(mine, mine.column("role").to_numpy())
+        for table in pieces_of(batches):
+            yield from self._tell(table, table.column("role").to_numpy() if "role" in table.column_names else None)
 
     def _tell(self, table: pa.Table, role: _Array | None) -> Iterator[pa.RecordBatch]:
         whole = role is None or bool((role == BOTH).all())
@@ -57,14 +46,14 @@ class Task:
         if role is not None and not whole:
             twin = table.column("twin").to_numpy().astype(np.bool_)
             roles = Roles((role & LEFT) > 0, (role & RIGHT) > 0, twin)
-        part = self._part(table, roles)
-        if self.mode == "summary" and role is None:
-            twice = _Lines(table.column("k")).key_twice(part.order)
+        part = part_of(table, self.programs, roles)
+        if self.mode == "summary" and not self.routed:
+            twice = Lines(table.column("k")).key_twice(part.order)
             if twice is not None:  # nothing else can be told of rows that their keys do not tell apart
                 yield twice
                 return
         for i in self.which:
-            program, lines = self.programs.programs[i], _Lines(table.column("k"), i)
+            program, lines = self.programs.programs[i], Lines(table.column("k"), i)
             if self.mode == "pairs":
                 yield from lines.pairs(program, part, self.limit)
             elif not whole:
@@ -75,26 +64,45 @@ class Task:
             else:
                 yield from lines.rows(program, part, self.limit)
 
-    def _part(self, table: pa.Table, roles: Roles | None) -> Part:
-        order = shared_codes([table.column("k")])[0].codes
-        present = set(table.column_names)
-        nobody = np.zeros(0, np.bool_)
-        flags = [
-            table.column(f"b{i}").to_numpy().astype(np.bool_) if f"b{i}" in present else nobody
-            for i in range(len(self.programs.flags))
-        ]
-        return Part(table.num_rows, self._coded(table), flags, order, self.programs.nulls, roles)
 
-    def _coded(self, table: pa.Table) -> list[Coded]:
-        """Every form as codes; forms that some program compares with each other share theirs."""
-        nothing = Coded(np.zeros(0, np.int64), np.zeros(0, np.bool_))
-        coded = [nothing] * len(self.programs.forms)
-        for family in families(self.programs.programs, len(self.programs.forms)):
-            mine = [i for i in family if f"f{i}" in table.column_names]
-            if mine:
-                for i, codes in zip(mine, shared_codes([table.column(f"f{i}") for i in mine]), strict=True):
-                    coded[i] = codes
-        return coded
+def pieces_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """All rows that arrive, as one table per piece of work; one table where rows are not routed."""
+    arrived = list(batches)
+    if not arrived:
+        return
+    table = pa.Table.from_batches(arrived)
+    del arrived
+    if "work" not in table.column_names:
+        yield table
+        return
+    work = table.column("work").to_numpy()
+    pieces = np.unique(work)
+    for piece in pieces:
+        yield table if len(pieces) == 1 else table.filter(pa.array(work == piece))
+
+
+def part_of(table: pa.Table, programs: Programs, roles: Roles | None = None) -> Part:
+    """The rows as arrays; forms and flags that did not arrive are empty."""
+    order = shared_codes([table.column("k")])[0].codes
+    present = set(table.column_names)
+    nobody = np.zeros(0, np.bool_)
+    flags = [
+        table.column(f"b{i}").to_numpy().astype(np.bool_) if f"b{i}" in present else nobody
+        for i in range(len(programs.flags))
+    ]
+    return Part(table.num_rows, _coded(table, programs), flags, order, programs.nulls, roles)
+
+
+def _coded(table: pa.Table, programs: Programs) -> list[Coded]:
+    """Every form as codes; forms that some program compares with each other share theirs."""
+    nothing = Coded(np.zeros(0, np.int64), np.zeros(0, np.bool_))
+    coded = [nothing] * len(programs.forms)
+    for family in families(programs.programs, len(programs.forms)):
+        mine = [i for i in family if f"f{i}" in table.column_names]
+        if mine:
+            for i, codes in zip(mine, shared_codes([table.column(f"f{i}") for i in mine]), strict=True):
+                coded[i] = codes
+    return coded
 
 
 def families(programs: Sequence[Program], size: int) -> list[list[int]]:
@@ -116,7 +124,7 @@ def families(programs: Sequence[Program], size: int) -> list[list[int]]:
     return list(found.values())
 
 
-class _Lines:
+class Lines:
     """Findings of one rule as Arrow batches."""
 
     def __init__(self, keys: pa.ChunkedArray, i: int = -1) -> None:
@@ -145,22 +153,48 @@ class _Lines:
                 yield self._batch(what, np.array([n]))
         if found.witness is not None:
             left, right = found.witness
-            other = None if right is None else np.array([right])
-            yield self._batch("witness", key=np.array([left]), other=other)
-        rows = np.flatnonzero(found.violating)
-        worst = rows[np.lexsort((part.order[rows], -found.conflicts[rows]))[:WORST_ROWS]]
+            yield self.witness(np.array([left]), None if right is None else np.array([right]))
+        yield from self._worst(np.flatnonzero(found.violating), found.conflicts, part.order)
+
+    def _worst(self, rows: _Array, conflicts: _Array, order: _Array) -> Iterator[pa.RecordBatch]:
+        if len(rows) > WORST_ROWS:
+            least = -np.partition(-conflicts[rows], WORST_ROWS - 1)[WORST_ROWS - 1]
+            rows = rows[conflicts[rows] >= least]
+        worst = rows[np.lexsort((order[rows], -conflicts[rows]))[:WORST_ROWS]]
         if len(worst):
-            yield self._batch("worst", found.conflicts[worst], key=worst)
+            yield self._batch("worst", conflicts[worst], key=worst)
+
+    def counted(self, pairs: int, conflicts: _Array, order: _Array) -> Iterator[pa.RecordBatch]:
+        """What counts alone tell, of rows all whose pairs are known."""
+        rows = np.flatnonzero(conflicts)
+        yield self._batch("pairs", np.array([pairs]))
+        yield self._batch("rows", np.array([len(rows)]))
+        yield from self._worst(rows, conflicts, order)
+
+    def counted_rows(self, conflicts: _Array) -> Iterator[pa.RecordBatch]:
+        """The rows that are in a pair, of rows all whose pairs are known."""
+        for some in _slices(np.flatnonzero(conflicts)):
+            yield self._batch("row", conflicts[some], key=some)
+
+    def witness(self, left: _Array, right: _Array | None) -> pa.RecordBatch:
+        return self._batch("witness", key=left, other=right)
 
     def partial(self, program: PairProgram, part: Part) -> Iterator[pa.RecordBatch]:
-        """Counts of rows whose other pairs may be found elsewhere, to be added up; and a pair to show."""
+        """Counts of rows whose other pairs may be found elsewhere, to be added up; and a pair to show.
+
+        A row that breaks the rule alone is told too, if with no pair.
+        """
         as_left, as_right = pair_counts(program, part)
-        rows = np.flatnonzero((as_left > 0) | (as_right > 0))
-        for some in _slices(rows):
+        paired = (as_left > 0) | (as_right > 0)
+        alone = np.zeros(part.size, np.bool_) if program.alone is None else part.flags[program.alone]
+        for some in _slices(np.flatnonzero(paired | alone)):
             yield self._batch("partial", as_left[some], as_right[some], key=some)
-        left, right = pairs_of(program, part, limit=1) if len(rows) else (rows, rows)
-        if len(left):
-            yield self._batch("witness", key=left, other=right)
+        if paired.any():
+            left, right = pairs_of(program, part, limit=1)
+            if len(left):
+                yield self.witness(left, right)
+        elif alone.any():
+            yield self.witness(np.flatnonzero(alone)[:1], None)
 
     def rows(self, program: Program, part: Part, limit: int) -> Iterator[pa.RecordBatch]:
         found = evaluate(program, part, limit=limit)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.encode.digits import digits_key
+from holdfast.kernels.order import ranks
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def compacted(codes: NDArray[np.int64]) -> NDArray[np.int64]:
     low, high = int(codes.min()), int(codes.max())
     if high - low <= 4 * len(codes) + 1024:
         return codes - np.int64(low)
-    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+    return ranks(codes)
 
 
 def comparable_codes(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
@@ -203,10 +204,10 @@ def dense_codes(columns: Sequence[Coded]) -> list[NDArray[np.int32]]:
     """Codes of one family as ranks 0, 1, 2, ... of its distinct values, nulls as -1."""
     codes = np.concatenate([column.codes for column in columns])
     valid = np.concatenate([column.valid for column in columns])
-    ranks = np.full(len(codes), -1, np.int32)
-    ranks[valid] = _dense(codes[valid])
+    dense = np.full(len(codes), -1, np.int32)
+    dense[valid] = _dense(codes[valid])
     ends = np.cumsum([len(column) for column in columns])
-    return [ranks[end - len(column) : end] for column, end in zip(columns, ends, strict=True)]
+    return [dense[end - len(column) : end] for column, end in zip(columns, ends, strict=True)]
 
 
 def _dense(codes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -214,7 +215,7 @@ def _dense(codes: NDArray[np.int64]) -> NDArray[np.int64]:
         return codes
     low, high = int(codes.min()), int(codes.max())
     if high - low > 4 * len(codes) + 1024:
-        return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+        return ranks(codes)
     present = np.zeros(high - low + 1, np.bool_)
     present[codes - low] = True
     return (np.cumsum(present) - 1)[codes - low]

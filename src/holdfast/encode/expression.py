@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
 
 from holdfast.encode.column_type import ColumnType, Form, common_form
@@ -72,6 +72,19 @@ class Encoder:
         if not bound.exact or bound.literal is None:
             return None
         return f"{bound.literal} + 0.0D" if kind.sql == "double" else bound.literal
+
+    def lookup_type(self, column: Column) -> str:
+        """The SQL type of `lookup_value`."""
+        kind = self.types[column.name]
+        return {"integer": "BIGINT", "text": "STRING", "void": "STRING"}.get(kind.family, kind.sql.upper())
+
+    def lookup_text(self, column: Column, constant: Constant) -> str | None:
+        """The constant as text that casts to `lookup_type`; None where no value of the column equals it."""
+        kind = self.types[column.name]
+        if kind.family == "void":
+            return None
+        bound = bind_constant(constant, kind, column)
+        return bound.text if bound.exact else None
 
     def _require_order(self, column: Column, allowed: int) -> None:
         kind = self.types[column.name]
@@ -164,12 +177,14 @@ class Bound:
     """A constant in a column's type.
 
     When no value of the type equals it (`exact` is false), `literal` is the greatest value below it, or None
-    when there is none or when all values are below; then `all_are` tells the relation all values have to it.
+    when there is none or when all values are below; then `all_are` tells the relation all values have to it. `text`
+    casts to the value of the type that equals the constant, where there is one.
     """
 
     literal: str | None
     exact: bool = True
     all_are: int = 0
+    text: str | None = field(default=None, compare=False)
 
 
 def bind_constant(constant: Constant, kind: ColumnType, column: Column) -> Bound:
@@ -180,13 +195,13 @@ def bind_constant(constant: Constant, kind: ColumnType, column: Column) -> Bound
     if kind.numeric and isinstance(value, int | Decimal | float) and not isinstance(value, bool):
         return _bound_float(value, kind) if kind.family == "float" else _bound_number(value, kind)
     if kind.family == "text" and isinstance(value, str):
-        return Bound(text_literal(value))
+        return Bound(text_literal(value), text=value)
     if kind.family == "boolean" and isinstance(value, bool):
-        return Bound(_TRUE if value else _FALSE)
+        return Bound(_TRUE if value else _FALSE, text=_TRUE if value else _FALSE)
     if kind.family in ("date", "timestamp"):
-        literal = _time_literal(value, kind)
-        if literal is not None:
-            return Bound(literal)
+        bound = _bound_time(value, kind)
+        if bound is not None:
+            return bound
     if kind.family == "other":
         raise TypeMismatchError(f"compares {column}, but values of type {kind} cannot be compared")
     names = {"number": "a number", "date": "a date", "boolean": "true or false", "timestamp": "a time"}
@@ -208,7 +223,7 @@ def _raw_value(text: str, kind: ColumnType) -> int | Decimal | float | str | boo
 
 def _bound_float(value: int | Decimal | float, kind: ColumnType) -> Bound:
     # 0.1 against a double is that double, and against a float that float.
-    return Bound(f"CAST('{value}' AS {kind.sql.upper()})")
+    return Bound(f"CAST('{value}' AS {kind.sql.upper()})", text=str(value))
 
 
 def _bound_number(value: int | Decimal | float, kind: ColumnType) -> Bound:
@@ -227,10 +242,10 @@ def _bound_number(value: int | Decimal | float, kind: ColumnType) -> Bound:
         return Bound(None, exact=False, all_are=GT)
     wide = Context(prec=max(80, len(number.as_tuple().digits) + 80))
     below = number.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_FLOOR, context=wide)
-    return Bound(f"CAST('{below:f}' AS {sql})", exact=below == number)
+    return Bound(f"CAST('{below:f}' AS {sql})", exact=below == number, text=f"{below:f}")
 
 
-def _time_literal(value: object, kind: ColumnType) -> str | None:
+def _bound_time(value: object, kind: ColumnType) -> Bound | None:
     if isinstance(value, str):
         try:
             value = dt.datetime.fromisoformat(value.strip())
@@ -240,10 +255,15 @@ def _time_literal(value: object, kind: ColumnType) -> str | None:
             value = value.date()
     if isinstance(value, dt.datetime):
         zoned = value.tzinfo is not None or kind.sql == "timestamp"
-        return f"CAST('{value.isoformat(sep=' ')}' AS {'TIMESTAMP' if zoned else 'TIMESTAMP_NTZ'})"
+        text = value.isoformat(sep=" ")
+        # A date is its midnight, so no date equals another time.
+        midnight = value.time() == dt.time()
+        equal = text if kind.family == "timestamp" else text[:10] if midnight else None
+        return Bound(f"CAST('{text}' AS {'TIMESTAMP' if zoned else 'TIMESTAMP_NTZ'})", text=equal)
     if isinstance(value, dt.date):
-        literal = f"DATE '{value.isoformat()}'"
-        return literal if kind.family == "date" else f"CAST({literal} AS {kind.sql.upper()})"
+        text = value.isoformat()
+        literal = f"DATE '{text}'"
+        return Bound(literal if kind.family == "date" else f"CAST({literal} AS {kind.sql.upper()})", text=text)
     return None
 
 

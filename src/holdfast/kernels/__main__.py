@@ -10,6 +10,7 @@ from holdfast.kernels.cover import greedy_cover
 from holdfast.kernels.dual_tree import satisfying_pairs
 from holdfast.kernels.evidence import ORDER, Layout, all_pairs, listed_pairs
 from holdfast.kernels.hitting_sets import hitting_sets
+from holdfast.kernels.order import ranks
 from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
 from holdfast.kernels.support import least_support
@@ -26,6 +27,7 @@ def compile_kernels() -> None:
             unequal=(values[:1], values[:1]), wanted=groups == 0, order=order, once=True, limit=1,
         )  # fmt: skip
     greedy_cover(order[:1], order[1:], 2)
+    ranks(order)
     _compile_discovery(np.ones(2, np.int64))
 
 

@@ -27,7 +27,7 @@ LOOK_AT = 1_024
 # The search goes on with a part of the sets when it is at most this share of them, and there are enough to gain.
 PART, WORTH_PARTING, STEP = 4, 1_024, 3
 _BRANCHES = 64
-# A node may have as many branches as there are elements, and each branch a line of words: beyond, one thread goes alone.
+# A node may have as many branches as there are elements, and each branch a line of words: beyond, one thread goes on.
 _MOST_TO_SHARE = 1 << 14
 
 
@@ -71,7 +71,7 @@ def hitting_sets(
             opened = [problem.search(path, free, flag, depth) for path, free in branches]
             found += [sets for sets, *_ in opened]
             nodes += sum(seen for *_, seen in opened)
-            branches = [(path[:depth], free) for _, paths, frees, _ in opened for path, free in zip(paths, frees)]  # noqa: B905
+            branches = [(path[:depth], free) for _, paths, frees, _ in opened for path, free in zip(paths, frees)]
         if threads == 1:
             done = [problem.search(path, free, flag) for path, free in branches]
         else:

@@ -18,9 +18,8 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from holdfast.detect.bind import mismatched_columns, require_columns, require_types, without_types
 from holdfast.detect.outcome import CheckOutcome, FailOn, RuleOutcome, Summary, Witness, WorstRow, rule_holds
 from holdfast.detect.plan import Plan, RulePlan, make_plan
-from holdfast.detect.task import WORST_ROWS
 from holdfast.encode.digits import digits_key
-from holdfast.encode.expression import DIGITS_FUNCTION, text_literal
+from holdfast.encode.expression import DIGITS_FUNCTION
 from holdfast.errors import HoldfastError, RunError
 from holdfast.report.html import summary_html
 from holdfast.report.text import summary_text
@@ -31,7 +30,7 @@ from holdfast.rules.relation import EQ
 from holdfast.rules.rule import RuleSet
 from holdfast.spark.explain_failure import explain_failure
 from holdfast.spark.kernel_engine import KernelEngine
-from holdfast.spark.rows import entirely_null, keyed, numbered, schema_of, select_rows
+from holdfast.spark.rows import entirely_null, kept_plainly, keyed, numbered, schema_of, select_rows
 from holdfast.spark.spread_engine import SpreadEngine
 from holdfast.spark.sql_engine import SqlEngine, unfit_workers
 from holdfast.spark.table import Table
@@ -39,6 +38,7 @@ from holdfast.spark.table import Table
 # Up to here one task with kernels is quicker than the shuffles that several would need.
 ONE_TASK_ROWS = 1_000_000
 BROKEN_RULES = "_broken_rules"
+_BITS_PER_KEY = 64
 
 Engine = SqlEngine | KernelEngine | SpreadEngine
 EngineName = Literal["auto", "sql", "kernel", "spread"]
@@ -155,7 +155,8 @@ class Scan:
         # Keys are added to what is persisted, not persisted with it: Spark 4.3 does not find a persisted frame again
         # in SQL over that very frame, only in SQL over something made from it.
         kept = select_rows(table.frame, plan, all_columns=whole).persist()
-        rows = keyed(kept, plan) if plan.key else numbered(spark, kept)
+        with kept_plainly(spark):
+            rows = keyed(kept, plan) if plan.key else numbered(spark, kept)
         return cls(spark, table, plan, rows, kept, whole)
 
     @cached_property
@@ -163,7 +164,11 @@ class Scan:
         parts = [f"c{self.plan.schema.position(name)} IS NULL" for name in self.plan.key]
         missing = f", count_if({' OR '.join(parts)}) AS missing" if parts else ""
         scopes = "".join(f", count_if(w{i}) AS w{i}" for i in range(len(self.plan.conditions)))
-        row = self.spark.sql(f"SELECT count(*) AS n{missing}{scopes} FROM {{rows}}", rows=self.rows).first()
+        with kept_plainly(self.spark):
+            return self._one(f"SELECT count(*) AS n{missing}{scopes} FROM {{rows}}")
+
+    def _one(self, sql: str) -> Row:
+        row = self.spark.sql(sql, rows=self.rows).first()
         assert row is not None, "an aggregate has one row"
         return row
 
@@ -184,11 +189,27 @@ class Scan:
     @cached_property
     def key_twice(self) -> str | None:
         """That a key occurs twice, in words; asked of Spark, once."""
-        if not self.plan.key:
+        if not self.plan.key or self._numbers_once_each:
             return None
         same = "SELECT k, count(*) AS c FROM {rows} GROUP BY k HAVING count(*) > 1"
-        row = self.spark.sql(f"SELECT min(named_struct('k', k, 'c', c)) AS d FROM ({same})", rows=self.rows).first()
-        return self.told_twice((row["d"]["k"], row["d"]["c"]) if row is not None and row["d"] is not None else None)
+        found = self._one(f"SELECT min(named_struct('k', k, 'c', c)) AS d FROM ({same})")["d"]
+        return self.told_twice(None if found is None else (found["k"], found["c"]))
+
+    @property
+    def _numbers_once_each(self) -> bool:
+        """Whether the keys are whole numbers that are all different; false also where that is not cheaply seen."""
+        if len(self.plan.key) > 1 or self.plan.schema.types[self.plan.key[0]].family != "integer" or not self.count:
+            return False
+        low, high = self._one("SELECT CAST(min(k) AS BIGINT), CAST(max(k) AS BIGINT) FROM {rows}")
+        if low is None or high - low > _BITS_PER_KEY * self.count:
+            return False
+        # A bit per number: a few bytes per row, where grouping would move every key.
+        place = f"CAST(k AS BIGINT) - ({low}L)" if low > -(2**63) else "CAST(k AS BIGINT)"
+        bits = (
+            f"SELECT bitmap_construct_agg(bitmap_bit_position({place})) AS b FROM {{rows}} "
+            f"GROUP BY bitmap_bucket_number({place})"
+        )
+        return bool(self._one(f"SELECT sum(bitmap_count(b)) AS n FROM ({bits})")["n"] == self.count)
 
     def told_twice(self, twice: tuple[object, int] | None) -> str | None:
         if twice is None or not self.plan.key:
@@ -237,16 +258,19 @@ class CheckResult:
     @cached_property
     def groups(self) -> DataFrame:
         """(rule, group, column, value, rows, keys): how the groups that violate an FD or CFD are divided."""
-        parts = [
-            f"SELECT {text_literal(step.rule.name)} AS rule, * FROM ({step.groups})"
-            for step, found in zip(self.plan.steps, self.outcome.rules, strict=True)
-            if step.groups is not None and found.violating_groups
-        ]
+        which = [i for i, found in enumerate(self.outcome.rules) if found.violating_groups]
         empty = (
             "SELECT '' AS rule, '' AS `group`, '' AS `column`, '' AS value, 0L AS `rows`, array(k) AS keys "
             "FROM {rows} WHERE false"
         )
-        return self._scan.spark.sql("\nUNION ALL\n".join(parts) if parts else empty, rows=self._scan.rows)
+        return self._union([self._sql.groups(which)], empty)
+
+    @cached_property
+    def _sql(self) -> SqlEngine:
+        """The engine that lists groups, whichever counted them."""
+        known = next((engine for engine in self._engines if isinstance(engine, SqlEngine)), None)
+        scan = self._scan
+        return known or SqlEngine(scan.spark, scan.rows, self.plan, range(len(self.plan.steps)), self.outcome.limit)
 
     @cached_property
     def suspects(self) -> DataFrame:
@@ -278,14 +302,12 @@ class CheckResult:
         if not violated:
             return self.outcome
         with told_plainly(self._scan.table):
-            ends = [(self._summaries[i].left, self._summaries[i].right) for i in violated]
+            witnesses, worst = self._looked_up(violated)
+            ends = [witnesses[i] for i in violated]
             values = self._values([key for pair in ends for key in pair if key is not None])
-            worst = self._worst([i for i in violated if self._summaries[i].worst is None])
         rules = list(self.outcome.rules)
         for i, pair in zip(violated, ends, strict=True):
-            known = self._summaries[i].worst
-            rows = worst.get(i, ()) if known is None else known
-            told = tuple(WorstRow(plain(row.key), row.conflicts) for row in rows)
+            told = tuple(WorstRow(plain(row.key), row.conflicts) for row in worst.get(i, ()))
             rules[i] = replace(rules[i], witness=self._witness(i, pair, values), worst=told)
         return replace(self.outcome, rules=tuple(rules))
 
@@ -302,7 +324,7 @@ class CheckResult:
     def close(self) -> None:
         """Lets go of the persisted rows; the DataFrames of this result are then computed from the source again."""
         self._scan.close()
-        for engine in self._engines:
+        for engine in (*self._engines, *([self._sql] if "_sql" in self.__dict__ else [])):
             engine.close()
 
     def __enter__(self) -> CheckResult:
@@ -321,18 +343,15 @@ class CheckResult:
             return self._scan.spark.sql(empty, rows=self._scan.rows)
         return reduce(DataFrame.union, some)
 
-    def _worst(self, which: Sequence[int]) -> dict[int, list[WorstRow]]:
-        if not which:
-            return {}
-        parts = [
-            f"SELECT * FROM (SELECT {i} AS i, * FROM ({self.plan.steps[i].conflicts}) "
-            f"ORDER BY conflicts DESC, key LIMIT {WORST_ROWS})"
-            for i in which
-        ]
-        worst: dict[int, list[WorstRow]] = {}
-        for row in self._scan.spark.sql("\nUNION ALL\n".join(parts), rows=self._scan.rows).collect():
-            worst.setdefault(row["i"], []).append(WorstRow(row["key"], row["conflicts"]))
-        return {i: sorted(rows, key=lambda r: -r.conflicts) for i, rows in worst.items()}
+    def _looked_up(self, which: Sequence[int]) -> tuple[dict[int, tuple[Any, Any]], dict[int, tuple[WorstRow, ...]]]:
+        """A witness and the worst rows of each rule, asked of Spark SQL where its summary has not told them."""
+        witnesses = {i: (self._summaries[i].left, self._summaries[i].right) for i in which}
+        worst = {i: rows for i in which if (rows := self._summaries[i].worst) is not None}
+        for engine in self._engines:
+            if isinstance(engine, SqlEngine):
+                witnesses |= engine.witnesses(which)
+                worst |= engine.worst([i for i in which if i not in worst])
+        return witnesses, worst
 
     def _values(self, keys: Sequence[Any]) -> dict[Any, Row]:
         rows = self._scan.rows

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -56,7 +58,20 @@ def select_rows(frame: DataFrame, plan: Plan, *, all_columns: bool) -> DataFrame
     safe = located.toDF(*(f"c{i}" for i in range(width)), *extra)
     needed = {plan.schema.position(name) for name in (*plan.columns, *plan.key)}
     kept = [f"c{i}" for i in range(width) if all_columns or i in needed]
-    return safe.select(*kept, *extra)
+    return _with_lookups(safe.select(*kept, *extra), plan)
+
+
+def _with_lookups(rows: DataFrame, plan: Plan) -> DataFrame:
+    """The rows with a truth value `m0`, `m1`, ... for each look-up of the plan: whether its table has their values."""
+    for i, lookup in enumerate(plan.lookups):
+        places = range(len(lookup.types))
+        texts = pa.table({f"v{j}": pa.array([line[j] for line in lookup.lines], pa.string()) for j in places})
+        typed = [f"CAST(v{j} AS {kind}) AS v{j}" for j, kind in enumerate(lookup.types)]
+        table = rows.sparkSession.createDataFrame(texts).selectExpr(*typed, f"true AS m{i}").distinct()
+        on = [F.expr(value) == table[f"v{j}"] for j, value in enumerate(lookup.values)]
+        found = rows.join(F.broadcast(table), on, "left")
+        rows = found.select(*rows.columns, F.coalesce(table[f"m{i}"], F.lit(False)).alias(f"m{i}"))
+    return rows
 
 
 def _with_condition(frame: DataFrame, original: DataFrame, condition: str, name: str) -> DataFrame:
@@ -87,6 +102,18 @@ def _located(frame: DataFrame) -> DataFrame:
     except AnalysisException:
         split = F.struct(F.lit("").alias("file_path"), F.spark_partition_id().cast("bigint").alias("file_block_start"))
         return frame.select("*", split.alias(_SPLIT), place.alias(_PLACE))
+
+
+@contextmanager
+def kept_plainly(spark: SparkSession) -> Iterator[None]:
+    """Frames that are persisted and first used in here are kept as they are: compressing takes longer than the scan."""
+    setting = "spark.sql.inMemoryColumnarStorage.compressed"
+    before = spark.conf.get(setting, "true")
+    spark.conf.set(setting, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(setting, str(before))
 
 
 def numbered(spark: SparkSession, rows: DataFrame) -> DataFrame:

@@ -10,19 +10,29 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, DateType, NumericType, TimestampNTZType, TimestampType
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    LongType,
+    NumericType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from holdfast.detect.evaluate import UNLIMITED
+from holdfast.detect.grid import BandTask, BlockTask, Decided, grid_compares
 from holdfast.detect.outcome import Summary, WorstRow
 from holdfast.detect.plan import Plan
-from holdfast.detect.program import PairProgram, Program
+from holdfast.detect.program import Compare, PairProgram, Program
 from holdfast.detect.route import (
     Blocks,
     Meeting,
     dividing_compare,
     meeting,
     needed_columns,
-    not_null_sql,
+    needed_rows_sql,
     routes_sql,
 )
 from holdfast.detect.task import WORST_ROWS, Mode, Task
@@ -44,6 +54,15 @@ class _Routed:
     shared: bool
 
 
+@dataclass(frozen=True)
+class _Gridded:
+    """Rows of a rule with two inequalities, each block in a partition of its own, pairs across blocks counted."""
+
+    frame: DataFrame
+    block_form: int
+    decided: Decided
+
+
 class SpreadEngine:
     """Programs over two rows. Rules that meet by the same equalities share one shuffle."""
 
@@ -53,11 +72,12 @@ class SpreadEngine:
         self._spark, self._rows, self._plan, self._limit, self._count = spark, rows, plan, limit, count
         self.which = tuple(which)
         self._to_cover: list[int] = []
+        self._known_routings: dict[Meeting, list[_Routed]] = {}
 
     @staticmethod
     def takes(program: Program) -> bool:
-        """Whether this engine checks the program: one over pairs alone."""
-        return isinstance(program, PairProgram) and program.alone is None
+        """Whether this engine checks the program: one over pairs."""
+        return isinstance(program, PairProgram)
 
     @cached_property
     def _parallelism(self) -> int:
@@ -69,41 +89,86 @@ class SpreadEngine:
         return min(max(math.ceil(self._count / (4 * self._parallelism)), LEAST_ROWS), MOST_ROWS)
 
     @cached_property
-    def _routings(self) -> list[_Routed]:
-        by_meeting: dict[Meeting, list[int]] = {}
+    def _by_meeting(self) -> dict[Meeting, list[int]]:
+        found: dict[Meeting, list[int]] = {}
         for i in self.which:
-            by_meeting.setdefault(meeting(self._program(i)), []).append(i)
-        routed = []
-        for meets, which in by_meeting.items():
-            heavy = self._heavy_values(meets, which)
-            # Blocks follow a rule's own inequality, so rules share a routing only where nothing is heavy.
-            groups = [[i] for i in which] if heavy else [which]
-            routed += [self._routed(meets, group, heavy) for group in groups]
-        return routed
+            found.setdefault(meeting(self._program(i)), []).append(i)
+        return found
+
+    def _routings(self, which: Sequence[int]) -> list[_Routed]:
+        """The routings that serve these rules."""
+        found = []
+        for meets, served in self._by_meeting.items():
+            if any(i in which for i in served):
+                if meets not in self._known_routings:
+                    heavy = self._heavy_values(meets, served)
+                    # Blocks follow a rule's own inequality, so rules share a routing only where nothing is heavy.
+                    groups = [[i] for i in served] if heavy else [served]
+                    self._known_routings[meets] = [self._routed(meets, group, heavy) for group in groups]
+                found += [routed for routed in self._known_routings[meets] if any(i in which for i in routed.which)]
+        return found
+
+    @cached_property
+    def _grids(self) -> dict[int, _Gridded]:
+        """The rules that are counted on a grid: two inequalities on more rows than one piece of work should have."""
+        alone = self._by_meeting.get(Meeting((), ()), []) if self._count > self._target else []
+        found = {}
+        for i in alone:
+            compares = grid_compares(self._plan.programs, i)
+            gridded = None if compares is None else self._gridded(i, compares)
+            if gridded is not None:
+                found[i] = gridded
+        return found
+
+    def _gridded(self, i: int, compares: tuple[Compare, Compare]) -> _Gridded | None:
+        """The rows with their block and band, counted by both; None where a column cannot be cut into ranges."""
+        base = self._base(Meeting((), ()), [i]).drop("hl", "hr")
+        base = base.where(" AND ".join(f"f{compare.left} IS NOT NULL" for compare in compares))
+        cuts = [self._cut(base, compare, math.ceil(self._count / self._target), self._count) for compare in compares]
+        blocks, bands = cuts
+        if blocks is None or bands is None:
+            return None
+        block_form = len(self._plan.programs.forms)
+        form, other = (compare.left for compare in compares)
+        placed = base.selectExpr("*", f"{blocks.of(form)} AS f{block_form}", f"{bands.of(other)} AS band")
+        (denial,) = self._program(i).denials
+        fit = ("true" if flag is None else f"b{flag}" for flag in (denial.left, denial.right))
+        lefts, rights = (F.count_if(F.expr(condition)) for condition in fit)
+        by_cell = placed.groupBy(F.col(f"f{block_form}").alias("block"), "band")
+        lines = by_cell.agg(lefts.alias("lefts"), rights.alias("rights")).collect()
+        decided = Decided.of(compares, lines, (blocks.count, bands.count))
+        programs = self._plan.programs
+        banded = self._placed(placed.withColumn("work", F.col("band")), bands.count)
+        schema = StructType([*banded.schema.fields, *(StructField(n, LongType()) for n in ("as_left", "as_right"))])
+        counted = banded.mapInArrow(BandTask(programs, i, block_form), schema).withColumn(
+            "work", F.col(f"f{block_form}")
+        )
+        return _Gridded(self._placed(counted, blocks.count), block_form, decided)
 
     def _program(self, i: int) -> PairProgram:
         program = self._plan.programs.programs[i]
         assert isinstance(program, PairProgram), "other rules are checked elsewhere"
         return program
 
-    def _base(self, meets: Meeting, which: Sequence[int]) -> DataFrame:
+    def _base(self, meets: Meeting, which: Sequence[int], share: float = 1.0) -> DataFrame:
+        """What the rules read of each row that can meet another, and its hashes; of a share of the rows."""
         needed = [needed_columns(self._program(i)) for i in which]
         forms = sorted({*meets.left, *meets.right}.union(*(forms for forms, _ in needed)))
         flags = sorted(set().union(*(flags for _, flags in needed)))
-        base = self._rows.selectExpr("k", *form_columns(self._plan, forms, flags))
-        condition = not_null_sql(meets, self._plan.programs)
+        rows = self._rows if share == 1.0 else self._rows.sample(fraction=share, seed=1)
+        base = rows.selectExpr("k", *form_columns(self._plan, forms, flags))
+        condition = needed_rows_sql(meets, [self._program(i) for i in which], self._plan.programs.nulls)
         base = base if condition is None else base.where(condition)
-        hashes = (f"{meets.hash_sql(meets.left)} AS hl", f"{meets.hash_sql(meets.right)} AS hr")
-        return base.selectExpr("*", *hashes)
+        left, right = meets.hashes_sql
+        return base.selectExpr("*", f"{left} AS hl", f"{right} AS hr")
 
     def _heavy_values(self, meets: Meeting, which: Sequence[int]) -> dict[int, int]:
         """Hashes of values that hold more rows than a piece of work should, with how many; from a sample."""
         if not meets.left:
             return {0: self._count} if self._count > self._target else {}
         share = min(1.0, _SAMPLE / max(self._count, 1))
-        sides = self._base(meets, which).selectExpr("explode(array(hl, hr)) AS h")
-        some = sides if share == 1.0 else sides.sample(fraction=share, seed=1)
-        counted = some.groupBy("h").count().where(F.col("count") > self._target * share).collect()
+        sides = self._base(meets, which, share).selectExpr("explode(array(hl, hr)) AS h")
+        counted = sides.groupBy("h").count().where(F.col("count") > self._target * share).collect()
         # Every row was counted as left row and as right row.
         heavy = {row["h"]: int(row["count"] / share / 2) + 1 for row in counted}
         return {h: n for h, n in heavy.items() if 2 * n > self._target}
@@ -121,9 +186,10 @@ class SpreadEngine:
                 base = base.join(F.broadcast(known), f"h{side}", "left")
         routes = base.selectExpr("*", f"explode({routes_sql(meets, buckets, blocks)}) AS route")
         spare = [c for c in ("hl", "hr", "ol", "or", "route") if c in routes.columns]
-        frame = routes.selectExpr("*", "route.work", "route.role", "route.twin").drop(*spare)
-        placed = self._placed(frame, works)
-        return _Routed(placed, tuple(which), works, blocks is not None or not meets.one_column_each)
+        shared = blocks is not None or not meets.in_one_place
+        parts = ("route.work", "route.role", "route.twin") if shared else ("route.work",)
+        placed = self._placed(routes.selectExpr("*", *parts).drop(*spare), works)
+        return _Routed(placed, tuple(which), works, shared)
 
     def _placed(self, frame: DataFrame, works: int) -> DataFrame:
         """The frame with each piece of work in a partition of its own."""
@@ -149,44 +215,55 @@ class SpreadEngine:
         compare = dividing_compare(self._program(which[0]))
         if compare is None:
             return Blocks(count)
-        types = {f: base.schema[f"f{f}"].dataType for f in (compare.left, compare.right)}
+        listed = ", ".join(map(str, heavy))
+        return self._cut(base.where(f"hl IN ({listed})"), compare, count, largest) or Blocks(count)
+
+    def _cut(self, rows: DataFrame, compare: Compare, count: int, size: int) -> Blocks | None:
+        """Ranges of the compared forms with about as many rows each; None where there is no cheap way to cut them."""
+        types = {f: rows.schema[f"f{f}"].dataType for f in (compare.left, compare.right)}
         values = {f: _as_double(f"f{f}", kind) for f, kind in types.items()}
         if None in values.values():
-            return Blocks(count)
-        listed = ", ".join(map(str, heavy))
-        some = base.where(f"hl IN ({listed})").sample(fraction=min(1.0, _SAMPLE / largest), seed=1)
+            return None
+        some = rows.sample(fraction=min(1.0, _SAMPLE / size), seed=1)
         shares = ", ".join(str(n / count) for n in range(1, count))
         row = some.selectExpr(f"percentile_approx({values[compare.left]}, array({shares}), 1000) AS b").first()
         bounds = tuple(sorted(set((row and row["b"]) or ())))
         if not bounds:
-            return Blocks(count)
+            return None
         return Blocks(len(bounds) + 1, compare, {f: str(v) for f, v in values.items()}, bounds)
 
-    def _run(self, mode: Mode, which: Sequence[int]) -> list[tuple[_Routed, DataFrame]]:
+    def _run(self, mode: Mode, which: Sequence[int]) -> list[tuple[tuple[int, ...], bool, DataFrame]]:
+        """Per job: the rules it serves, whether counts of rows are to be added up, and its findings."""
         limit = UNLIMITED if self._limit is None else self._limit
-        runs = []
-        for routed in self._routings:
-            mine = tuple(i for i in routed.which if i in which)
-            if mine:
-                task = Task(self._plan.programs, mine, mode, limit, routed=True)
-                schema = findings_schema(self._rows.schema["k"].dataType)
-                runs.append((routed, routed.frame.mapInArrow(task, schema)))
+        schema = findings_schema(self._rows.schema["k"].dataType)
+        gridded = [i for i in which if i in self._grids] if mode != "pairs" else []
+        runs: list[tuple[tuple[int, ...], bool, DataFrame]] = []
+        for i in gridded:
+            grid = self._grids[i]
+            task = BlockTask(self._plan.programs, i, grid.block_form, grid.decided, mode)
+            runs.append(((i,), False, grid.frame.mapInArrow(task, schema)))
+        routed_too = [i for i in which if i not in gridded]
+        for routed in self._routings(routed_too):
+            mine = tuple(i for i in routed.which if i in routed_too)
+            task_of_rows = Task(self._plan.programs, mine, mode, limit, routed=True)
+            runs.append((mine, routed.shared, routed.frame.mapInArrow(task_of_rows, schema)))
         return runs
 
-    @property
-    def _shared(self) -> list[int]:
-        """Rules whose rows may go to several pieces of work."""
-        return [i for routed in self._routings if routed.shared for i in routed.which]
+    @cached_property
+    def _scattered(self) -> list[int]:
+        """Rules whose pairs no single piece of work knows all of: their suspects follow from pairs gathered first."""
+        others = [i for i in self.which if i not in self._grids]
+        return [*self._grids, *(i for routed in self._routings(others) if routed.shared for i in routed.which)]
 
     @cached_property
     def summaries(self) -> dict[int, Summary]:
-        """The summary of every rule: one job per routing, and one more where rows went to several pieces of work."""
+        """The summary of every rule: one job per routing, and one more where pieces of work have to be added up."""
         result: dict[int, Summary] = {}
-        for routed, found in self._run("summary", self.which):
-            lines = self._collected(routed, found)
-            for i in routed.which:
+        for which, shared, found in self._run("summary", self.which):
+            lines = self._collected(found) if shared else [row.asDict() for row in found.collect()]
+            for i in which:
                 result[i] = self._summary(i, [line for line in lines if line["i"] == i])
-        uncovered = [i for i in self._shared if result[i].pairs and self._may_list(result[i].pairs)]
+        uncovered = [i for i in self._scattered if result[i].pairs and self._may_list(result[i].pairs)]
         if uncovered:
             self._to_cover = uncovered
             counts = {r["i"]: r["count"] for r in self._covers.groupBy("i").count().collect()}
@@ -194,10 +271,8 @@ class SpreadEngine:
                 result[i] = replace(result[i], suspects=counts[i])
         return result
 
-    def _collected(self, routed: _Routed, found: DataFrame) -> list[dict[str, Any]]:
+    def _collected(self, found: DataFrame) -> list[dict[str, Any]]:
         """The findings as few lines: partial counts of rows are added up by Spark, not here."""
-        if not routed.shared:
-            return [row.asDict() for row in found.collect()]
         kept = found.persist()
         try:
             lines = [row.asDict() for row in kept.where("what != 'partial'").collect()]
@@ -234,15 +309,26 @@ class SpreadEngine:
         def total(what: str) -> int:
             return sum(line["n"] for line in lines if line["what"] == what)
 
-        pairs = total("pairs")
+        pairs, rows = total("pairs"), total("rows")
         suspects: int | None = total("suspects")
-        if not self._may_list(pairs) or (pairs and i in self._shared):
+        if (
+            i in self._scattered
+        ):  # without pairs, only rows that break the rule alone; with pairs, a cover is made later
+            suspects = None if pairs else rows
+        if not self._may_list(pairs):
             suspects = None
-        rows = total("rows")
-        witness = next((line for line in lines if line["what"] == "witness"), {})
+        shown = [line for line in lines if line["what"] == "witness"]
+        witness = next((line for line in shown if line["other"] is not None), shown[0] if shown else {})
+        if pairs and witness.get("other") is None:  # every pair is of rows in two pieces of work
+            witness = self._one_pair(i)
         worst = sorted((line for line in lines if line["what"] == "worst"), key=lambda line: -line["n"])[:WORST_ROWS]
         told = tuple(WorstRow(line["key"], line["n"]) for line in worst)
         return Summary(pairs, rows, suspects, None, witness.get("key"), witness.get("other"), told)
+
+    def _one_pair(self, i: int) -> dict[str, Any]:
+        ((_, listed),) = self._listed([i])
+        row = listed.first()
+        return {} if row is None else {"key": row["left"], "other": row["right"]}
 
     def pairs(self, which: Sequence[int]) -> DataFrame | None:
         """(rule, left, right), at most `limit` of each rule."""
@@ -251,20 +337,20 @@ class SpreadEngine:
 
     def _pairs(self, which: Sequence[int]) -> DataFrame | None:
         frames = []
-        for routed, listed in self._listed(which):
-            for i in routed.which:
-                if i in which:
-                    mine = listed.where(f"i = {i}")
-                    cut = self._limit is not None and (self.summaries[i].pairs or 0) > self._limit
-                    frames.append(mine.limit(self._limit) if cut and self._limit is not None else mine)
+        for served, listed in self._listed(which):
+            for i in served:
+                mine = listed.where(f"i = {i}")
+                cut = self._limit is not None and (self.summaries[i].pairs or 0) > self._limit
+                frames.append(mine.limit(self._limit) if cut and self._limit is not None else mine)
         return reduce(DataFrame.union, frames) if frames else None
 
     def rows(self, which: Sequence[int]) -> DataFrame | None:
         """(rule, key, conflicts) of every violating row."""
         frames: list[DataFrame] = []
-        for _, found in self._run("rows", which):
+        for _, shared, found in self._run("rows", which):
             frames.append(found.where("what = 'row'").selectExpr("i", "key", "n AS conflicts"))
-            frames.append(self._by_row(found).select("i", "key", "conflicts"))
+            if shared:
+                frames.append(self._by_row(found).select("i", "key", "conflicts"))
         if not frames:
             return None
         return with_rule_names(self._spark, self._plan, reduce(DataFrame.union, frames), which)
@@ -273,14 +359,15 @@ class SpreadEngine:
         """(rule, key) of the rows that would have to go; all violating rows where those are unknown."""
         which = [i for i in which if i in self.which]
         known = [i for i in which if self.summaries[i].suspects is not None]
-        whole = [i for i in known if i not in self._shared]
-        frames = [found.where("suspect").select("i", "key") for _, found in self._run("rows", whole)]
-        if "_covers" in self.__dict__:
-            frames.append(self._covers.where(F.col("i").isin([i for i in known if i in self._shared])))
+        whole = [i for i in known if i not in self._scattered]
+        covered = [i for i in known if i in self._to_cover]
+        frames = [found.where("suspect").select("i", "key") for _, _, found in self._run("rows", whole)]
+        if covered:
+            frames.append(self._covers.where(F.col("i").isin(covered)))
         parts = []
         if frames:
             parts.append(with_rule_names(self._spark, self._plan, reduce(DataFrame.union, frames), known))
-        unknown = self.rows([i for i in which if i not in known])
+        unknown = self.rows([i for i in which if i not in whole and i not in covered])
         if unknown is not None:
             parts.append(unknown.select("rule", "key"))
         return reduce(DataFrame.union, parts) if parts else None
@@ -288,12 +375,18 @@ class SpreadEngine:
     @cached_property
     def _covers(self) -> DataFrame:
         pairs = reduce(DataFrame.union, [listed for _, listed in self._listed(self._to_cover)])
-        return greedy_covers(self._spark, pairs, None)
+        flags = {i: self._program(i).alone for i in self._to_cover}
+        alone = [
+            self._rows.where(self._plan.programs.flags[flag]).selectExpr(f"{i} AS i", "k AS key")
+            for i, flag in flags.items()
+            if flag is not None
+        ]
+        return greedy_covers(self._spark, pairs, reduce(DataFrame.union, alone) if alone else None)
 
-    def _listed(self, which: Sequence[int]) -> list[tuple[_Routed, DataFrame]]:
+    def _listed(self, which: Sequence[int]) -> list[tuple[tuple[int, ...], DataFrame]]:
         """(i, left, right) of the pairs each routing finds, cut only within its pieces of work."""
         runs = self._run("pairs", which)
-        return [(routed, found.selectExpr("i", "key AS `left`", "other AS `right`")) for routed, found in runs]
+        return [(served, found.selectExpr("i", "key AS `left`", "other AS `right`")) for served, _, found in runs]
 
     def close(self) -> None:
         if "_covers" in self.__dict__:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +13,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from holdfast.detect.outcome import Summary
+from holdfast.detect.outcome import Summary, WorstRow
 from holdfast.detect.plan import Plan
+from holdfast.detect.task import WORST_ROWS
 from holdfast.encode.expression import text_literal
 from holdfast.kernels.cover import greedy_cover
+from holdfast.spark.rows import kept_plainly
 
 
 class SqlEngine:
@@ -27,27 +30,81 @@ class SqlEngine:
         self._spark, self._rows, self._plan, self._limit = spark, rows, plan, limit
         self.which = tuple(which)
         self._to_cover: list[int] = []
+        self._kept: dict[str, DataFrame] = {}
 
     @cached_property
     def summaries(self) -> dict[int, Summary]:
-        """The summary of every rule, from one job, and one more where suspects are a cover of pairs."""
-        if not self.which:
-            return {}
-        parts = [f"SELECT {i} AS i, * FROM ({self._plan.steps[i].summary})" for i in self.which]
-        found = {row["i"]: row for row in self._sql(" UNION ALL ".join(parts)).collect()}
+        """The summary of every rule: one job for rules over pairs, one for rules over single rows, and one more where
+        suspects are a cover of pairs."""
+        parts = [(i, step.summary) for i in self.which if (step := self._plan.steps[i]).summary is not None]
+        found = {}
+        if parts:
+            listed = self._sql(" UNION ALL ".join(f"SELECT {i} AS i, * FROM ({summary})" for i, summary in parts))
+            with kept_plainly(self._spark):
+                found = {row["i"]: row for row in listed.collect()}
         listable = [i for i, row in found.items() if row["pairs"] and self._may_list(row["pairs"])]
         self._to_cover = [i for i in listable if found[i]["suspects"] is None]
         covered = {}
         if self._to_cover:
             counted = self._covers.groupBy("i").agg(F.count("*").alias("n")).collect()
             covered = {row["i"]: row["n"] for row in counted}
-        result = {}
+        result = self._filtered()
         for i, row in found.items():
             suspects = row["suspects"]
             if suspects is None:
                 suspects = covered.get(i) if row["pairs"] else row["rows"]
             result[i] = Summary(row["pairs"], row["rows"], suspects, row["groups"], row["left"], row["right"])
         return result
+
+    def _filtered(self) -> dict[int, Summary]:
+        """The summaries of rules over single rows: one pass over the rows for all of them."""
+        alone = {i: step.alone for i in self.which if (step := self._plan.steps[i]).summary is None}
+        if not alone:
+            return {}
+        parts = [f"count_if({c}) AS n{i}, min(IF({c}, k, NULL)) AS k{i}" for i, c in alone.items()]
+        row = self._sql(f"SELECT {', '.join(parts)} FROM {{rows}} t").first()
+        assert row is not None, "an aggregate has one row"
+        return {i: Summary(None, row[f"n{i}"], row[f"n{i}"], None, row[f"k{i}"]) for i in alone}
+
+    def witnesses(self, which: Sequence[int]) -> dict[int, tuple[Any, Any]]:
+        """The keys of a pair in conflict, or of a row that breaks the rule alone, where the summary has none."""
+        parts = []
+        for i in self._mine(which):
+            step = self._plan.steps[i]
+            if self.summaries[i].left is None and step.witness is not None:
+                parts.append(f"SELECT {i} AS i, * FROM ({step.witness})")
+            if step.summary is not None and step.one_row is not None:
+                parts.append(
+                    f"SELECT {i} AS i, min(k) AS `left`, min(IF(false, k, NULL)) AS `right` FROM ({step.one_row})"
+                )
+        found: dict[int, tuple[Any, Any]] = {}
+        for row in self._sql(" UNION ALL ".join(parts)).collect() if parts else ():
+            if row["left"] is not None and (row["right"] is not None or row["i"] not in found):
+                found[row["i"]] = (row["left"], row["right"])
+        return found
+
+    def worst(self, which: Sequence[int]) -> dict[int, tuple[WorstRow, ...]]:
+        """The rows in most violating pairs of each rule."""
+        parts = [
+            f"SELECT * FROM (SELECT {i} AS i, * FROM ({self._plan.steps[i].conflicts}) "
+            f"ORDER BY conflicts DESC, key LIMIT {WORST_ROWS})"
+            for i in self._mine(which)
+        ]
+        found: dict[int, list[WorstRow]] = {}
+        for row in self._sql("\nUNION ALL\n".join(parts)).collect() if parts else ():
+            found.setdefault(row["i"], []).append(WorstRow(row["key"], row["conflicts"]))
+        return {i: tuple(sorted(rows, key=lambda r: -r.conflicts)) for i, rows in found.items()}
+
+    def groups(self, which: Sequence[int]) -> DataFrame | None:
+        """(rule, group, column, value, rows, keys) of the rules that have groups."""
+        steps = self._plan.steps
+        return self._union(
+            [
+                f"SELECT {self._name(i)} AS rule, * FROM ({steps[i].groups})"
+                for i in which
+                if steps[i].groups is not None
+            ]
+        )
 
     def _may_list(self, pairs: int) -> bool:
         return self._limit is None or pairs <= self._limit
@@ -90,6 +147,8 @@ class SqlEngine:
     def close(self) -> None:
         if "_covers" in self.__dict__:
             self._covers.unpersist()
+        for table in self._kept.values():
+            table.unpersist()
 
     def _mine(self, which: Sequence[int]) -> list[int]:
         return [i for i in which if i in self.which]
@@ -98,7 +157,19 @@ class SqlEngine:
         return text_literal(self._plan.steps[i].rule.name)
 
     def _sql(self, text: str) -> DataFrame:
-        return self._spark.sql(text, rows=self._rows)
+        named = dict.fromkeys(re.findall(r"(?<=\{)[gh]\d+(?=\})", text))
+        tables: dict[str, Any] = {name: self._table(name) for name in named}
+        return self._spark.sql(text, None, rows=self._rows, **tables)
+
+    def _table(self, name: str) -> DataFrame:
+        """A table that several queries read: rows counted for several rules, or the groups of a rule in conflict."""
+        if name not in self._kept:
+            number = int(name[1:])
+            sql = self._plan.counts(number) if name[0] == "g" else self._plan.steps[number].in_conflict
+            assert sql is not None, "only dependencies have groups"
+            self._kept[name] = self._sql(sql).persist()
+        # Something made from what is persisted: SQL over that itself would not find it again.
+        return self._kept[name].where("n > 0" if name[0] == "g" else "ends > 0")
 
     def _union(self, parts: Sequence[str]) -> DataFrame | None:
         return self._sql("\nUNION ALL\n".join(parts)) if parts else None

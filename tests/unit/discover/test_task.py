@@ -9,7 +9,7 @@ import pytest
 from holdfast.discover import task
 from holdfast.discover.find import find
 from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.task import DiscoverTask, found_in, lines_of
+from holdfast.discover.task import FindTask, found_in
 from holdfast.encode.column_type import column_type
 
 TABLE = pa.table({"a": [1, 2, 3, 3], 'q"t': ["x", "y", None, "x"], "Ünï": [0.5, 1.5, 2.0, 0.5]})
@@ -19,8 +19,10 @@ TYPES = {name: column_type(kind) for name, kind in zip(TABLE.column_names, ("big
 @pytest.mark.parametrize("piece", [1, 7, 1 << 20])
 def test_lines_in_any_order_are_what_was_found(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
     monkeypatch.setattr(task, "_PIECE", piece)
-    found = find(TABLE, TYPES, DiscoverOptions(cross_columns=0.0))
-    lines = [tuple(row.values()) for batch in lines_of(found) for row in batch.to_pylist()]
+    options = DiscoverOptions(cross_columns=0.0)
+    found = find(TABLE, TYPES, options)
+    told = FindTask(TYPES, options)(iter(TABLE.to_batches()))
+    lines = [tuple(row.values()) for batch in told for row in batch.to_pylist()]
     assert (len(lines) > 5) == (piece < 1 << 20)
     back = found_in(lines[::-1])
     assert back is not None
@@ -32,17 +34,17 @@ def test_lines_in_any_order_are_what_was_found(monkeypatch: pytest.MonkeyPatch, 
     assert np.array_equal(back.evidence.counts, found.evidence.counts)
     assert (back.rows, back.distinct_rows, back.strategy) == (found.rows, found.distinct_rows, found.strategy)
     assert (back.exact, back.complete, back.why) == (found.exact, found.complete, found.why)
-    assert back.phases == found.phases
+    assert back.phases.keys() == found.phases.keys()
 
 
 def test_a_task_without_rows_tells_nothing() -> None:
-    assert list(DiscoverTask(TYPES, DiscoverOptions())(iter([]))) == []
+    assert list(FindTask(TYPES, DiscoverOptions())(iter([]))) == []
     assert found_in([]) is None
 
 
 def test_batches_are_one_table() -> None:
     renamed = TABLE.rename_columns(["c0", "c1", "c2"])
-    told = DiscoverTask(TYPES, DiscoverOptions())(iter(renamed.to_batches(max_chunksize=1)))
+    told = FindTask(TYPES, DiscoverOptions())(iter(renamed.to_batches(max_chunksize=1)))
     back = found_in(tuple(row.values()) for batch in told for row in batch.to_pylist())
     assert back is not None
     assert np.array_equal(back.masks, find(TABLE, TYPES, DiscoverOptions()).masks)
