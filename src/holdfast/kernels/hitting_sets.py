@@ -71,7 +71,8 @@ def hitting_sets(
             opened = [problem.search(path, free, flag, depth) for path, free in branches]
             found += [sets for sets, *_ in opened]
             nodes += sum(seen for *_, seen in opened)
-            branches = [(path[:depth], free) for _, paths, frees, _ in opened for path, free in zip(paths, frees)]
+            ends = [(paths[i], frees[i]) for _, paths, frees, _ in opened for i in range(len(paths))]
+            branches = [(path[:depth], free) for path, free in ends]
         if threads == 1:
             done = [problem.search(path, free, flag) for path, free in branches]
         else:
