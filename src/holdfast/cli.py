@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 
 from holdfast.demo.run import demo_command
-from holdfast.discover.options import DEFAULT_OVERLAP, DEFAULT_TOP, discover_options, how_many
+from holdfast.discover.options import DEFAULT_OVERLAP, DEFAULT_TIME_LIMIT, DEFAULT_TOP, discover_options, how_many
 from holdfast.errors import HoldfastError, OptionError, OutputError
 from holdfast.jobs import DEFAULT_LIMIT
 from holdfast.report.progress import Progress
@@ -328,8 +328,8 @@ def discover(
         int | None, typer.Option(metavar="N", help="Rules of up to N predicates only. Default: no limit.")
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="End the search then, and say so. Default: no limit.")
-    ] = None,
+        str, typer.Option(metavar="SECONDS|none", help="End the search then, and say so.")
+    ] = f"{DEFAULT_TIME_LIMIT:g}",
     strategy: Annotated[
         StrategyName, typer.Option(help="Look at all pairs of rows, or sample and complete (hybrid).")
     ] = StrategyName.auto,

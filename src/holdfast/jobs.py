@@ -8,7 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.detect.outcome import FailOn
-from holdfast.discover.options import DEFAULT_OVERLAP, DEFAULT_TOP, Strategy, discover_options, how_many
+from holdfast.discover.options import (
+    DEFAULT_OVERLAP,
+    DEFAULT_TIME_LIMIT,
+    DEFAULT_TOP,
+    Strategy,
+    discover_options,
+    how_many,
+)
 from holdfast.rules.parse import parse_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import as_rule_set
@@ -82,7 +89,7 @@ def discover(
     order_text: bool = False,
     nulls: Nulls = "sql",
     max_predicates: int | None = None,
-    time_limit: float | None = None,
+    time_limit: float | str | None = DEFAULT_TIME_LIMIT,
     strategy: Strategy = "auto",
     top: int | str | None = DEFAULT_TOP,
     master: str | None = None,
@@ -93,7 +100,8 @@ def discover(
 
     `data` is a Spark DataFrame or whatever `holdfast discover` takes. Two columns of one type are compared with each
     other when they share at least `cross_columns` of the smaller one's values ("off" or None: never), also within one
-    row with `one_row`. `top` is how many rules are shown ("all" or None: all of them). `reading` goes to the reader, as
+    row with `one_row`. `top` is how many rules are shown ("all" or None: all of them). After `time_limit` seconds the
+    search ends with what it has, and says so ("none" or None: it goes on to the end). `reading` goes to the reader, as
     in `check`. Runs on the caller's session, and starts one only when there is none.
     """
     options = discover_options(

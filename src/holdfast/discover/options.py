@@ -14,6 +14,7 @@ Strategy = Literal["auto", "all-pairs", "hybrid"]
 STRATEGIES: tuple[Strategy, ...] = ("auto", "all-pairs", "hybrid")
 DEFAULT_OVERLAP = 0.3
 DEFAULT_TOP = 50
+DEFAULT_TIME_LIMIT = 300.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +46,7 @@ class DiscoverOptions:
         if self.max_predicates is not None and self.max_predicates < 1:
             raise OptionError(f"max-predicates is {self.max_predicates}.", hint="a rule has at least 1 predicate.")
         if self.time_limit is not None and self.time_limit <= 0:
-            raise OptionError(f"time-limit is {self.time_limit}.", hint="give a number of seconds above 0.")
+            raise OptionError(f"time-limit is {self.time_limit:g}.", hint="give a number of seconds above 0.")
         if self.strategy not in STRATEGIES:
             raise OptionError(f"{self.strategy!r} is no strategy.", hint=f"one of {', '.join(STRATEGIES)}.")
 
@@ -59,13 +60,16 @@ def discover_options(
     columns: str | Sequence[str] = (),
     exclude: str | Sequence[str] = (),
     cross_columns: float | str | None = DEFAULT_OVERLAP,
+    time_limit: float | str | None = DEFAULT_TIME_LIMIT,
     **others: Any,
 ) -> DiscoverOptions:
-    """The options as a person gives them: columns as a text or a list of names, `off` for no cross columns."""
+    """The options as a person gives them: columns as a text or a list of names, `off` for no cross columns, `none`
+    for no time limit."""
     return DiscoverOptions(
         columns=parse_names(columns) if isinstance(columns, str) else tuple(columns),
         exclude=parse_names(exclude) if isinstance(exclude, str) else tuple(exclude),
         cross_columns=overlap(cross_columns),
+        time_limit=seconds(time_limit),
         **others,
     )
 
@@ -90,3 +94,13 @@ def how_many(top: int | str | None) -> int | None:
     if not text.isdecimal() or int(text) < 1:
         raise OptionError(f"top is {top!r}, which is no number of rules.", hint="a number such as 50, or all.")
     return int(text)
+
+
+def seconds(given: float | str | None) -> float | None:
+    """A time limit; None for `none`."""
+    if given is None or (isinstance(given, str) and given.strip().casefold() == "none"):
+        return None
+    try:
+        return float(given)
+    except ValueError:
+        raise OptionError(f"time-limit is {given!r}.", hint="a number of seconds, or none.") from None
