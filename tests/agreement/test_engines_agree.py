@@ -18,7 +18,7 @@ from holdfast.spark import spread_engine
 from holdfast.spark.check import EngineName, plan_check, run_check
 from holdfast.spark.table import Table
 
-ROWS = 1_500
+ROWS = 500
 RULES = [
     "unique(g, a)",
     "g -> z",
@@ -70,7 +70,7 @@ def found_by(
 def test_one_task_many_tasks_and_sql_find_the_same(
     spark: SparkSession, table: Table, nulls: Nulls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spread_engine, "LEAST_ROWS", 900)  # so that this table is spread
+    monkeypatch.setattr(spread_engine, "LEAST_ROWS", 300)  # so that this table is spread
     kernel = found_by(spark, table, "kernel", nulls)
     assert sum(not rule["holds"] for rule in kernel[0]) == len(RULES)
     assert found_by(spark, table, "spread", nulls) == kernel

@@ -231,6 +231,15 @@ def test_a_search_that_is_stopped_says_so_and_what_it_has_holds(spark: SparkSess
     frame.unpersist()
 
 
+def test_two_hundred_columns_compared_with_each_other_end_at_the_time_limit(spark: SparkSession) -> None:
+    rng = np.random.default_rng(6)
+    frame = frame_of(spark, pd.DataFrame({f"c{i}": rng.integers(0, 4, 20) for i in range(200)}))
+    found = hf.discover(frame, max_predicates=2, time_limit=5.0)
+    assert found.outcome.predicates == 6 * 200 * 200
+    assert not found.complete
+    assert "time limit" in str(found.outcome.why)
+
+
 def test_time_that_suffices_is_not_a_stop(people: DataFrame) -> None:
     columns = ["team", "city of team", "grade"]
     limited, free = (hf.discover(people, columns=columns, time_limit=limit, top="all") for limit in (500.0, None))

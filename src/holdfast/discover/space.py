@@ -105,12 +105,17 @@ class PredicateSpace:
     def constraint(self, mask: int) -> DenialConstraint:
         """The denial constraint that allows exactly the bits of the mask, or of its mirror where it would speak of s
         alone; operand pairs all of whose bits are allowed have no predicate in it."""
+        # By what is missing: in a wide space that is little, and most operand pairs have no predicate.
+        missing, touched = ~mask & ((1 << self.bits) - 1), []
+        while missing:
+            touched.append(int(self.pair_of_bit[(missing & -missing).bit_length() - 1]))
+            missing &= missing - 1
         predicates = []
-        for pair, start in zip(self.pairs, self.first_bits, strict=False):
-            allowed = sum(r for bit, r in enumerate(pair.relations) if mask >> (start + bit) & 1)
-            if allowed not in (0, LT | EQ | GT):
-                predicates.append(comparison(pair.left, allowed, pair.right))
+        for i in dict.fromkeys(touched):
+            pair, shown = self.pairs[i], mask >> self.first_bits[i]
+            allowed = sum(relation for bit, relation in enumerate(pair.relations) if shown >> bit & 1)
             assert allowed, "an operand pair without an allowed relation is trivial"
+            predicates.append(comparison(pair.left, allowed, pair.right))
         constraint = DenialConstraint(tuple(predicates))
         # What speaks of s alone is a one-row rule, which speaks of t.
         return constraint if any(column.row == "t" for column in constraint.columns()) else constraint.mirrored()
@@ -135,14 +140,13 @@ class PredicateSpace:
 
 def as_words(masks: Iterable[int], words: int) -> Words:
     """Masks as lines of 64-bit words, lowest word first."""
-    low = (1 << WORD) - 1
-    lines = [[mask >> (WORD * w) & low for w in range(words)] for mask in masks]
-    return np.array(lines, np.uint64).reshape(-1, words)
+    lines = b"".join(mask.to_bytes(WORD // 8 * words, "little") for mask in masks)
+    return np.frombuffer(lines, "<u8").astype(np.uint64).reshape(-1, words)
 
 
 def as_masks(lines: Words) -> list[int]:
     """Lines of 64-bit words as masks."""
-    return [sum(int(word) << (WORD * w) for w, word in enumerate(line)) for line in lines.tolist()]
+    return [int.from_bytes(line.tobytes(), "little") for line in lines.astype("<u8")]
 
 
 def permuted(lines: Words, target: Sequence[int] | NDArray[np.int64]) -> Words:

@@ -27,7 +27,7 @@ LOOK_AT = 1_024
 # The search goes on with a part of the sets when it is at most this share of them, and there are enough to gain.
 PART, WORTH_PARTING, STEP = 4, 1_024, 3
 _BRANCHES = 64
-# A node may have as many branches as there are elements, and each branch a line of words: beyond, one thread goes on.
+# A node may have as many branches as there are elements, each with a line of words: beyond, one thread goes alone.
 _MOST_TO_SHARE = 1 << 14
 
 
