@@ -22,12 +22,13 @@ _FIRST_TRY = 0.6
 class MostGeneral:
     """Masks of the most general non-trivial constraints that no evidence violates, one of each mirror pair.
 
-    When the time was over before all were found, `complete` is false, and all with up to `within` predicates are there.
+    When the search ended before all were found, `complete` is false, and all with up to `within` predicates are there.
     """
 
     masks: Words
     complete: bool
     within: int | None = None
+    too_many: bool = False
 
     @property
     def why(self) -> str | None:
@@ -35,6 +36,8 @@ class MostGeneral:
         if self.complete:
             return None
         said = "the time limit was reached while rules were being derived from the evidence"
+        if self.too_many:
+            said = f"there are more rules than can be kept, over {len(self.masks):,}"
         return said if self.within is None else f"{said}; all rules of up to {self.within} predicates are there"
 
 
@@ -58,10 +61,12 @@ def most_general(
                 break
             short = search(few, clock.left)
             sets.append(short.sets)
-            within = few if short.complete else within
+            if not short.complete:
+                break
+            within = few
         masks = ~distinct(np.concatenate(sets))[0] & full_mask(space)
         masks = one_of_each(space, masks)
-        return MostGeneral(masks[~_trivial(space, masks)], found.complete, within)
+        return MostGeneral(masks[~_trivial(space, masks)], found.complete, within, found.too_many)
 
 
 def full_mask(space: PredicateSpace) -> Words:

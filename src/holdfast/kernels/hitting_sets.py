@@ -29,15 +29,19 @@ PART, WORTH_PARTING, STEP = 4, 1_024, 3
 _BRANCHES = 64
 # A node may have as many branches as there are elements, each with a line of words: beyond, one thread goes alone.
 _MOST_TO_SHARE = 1 << 14
+# The search ends with so many words of sets found: a gigabyte. Nobody reads that many, and memory has an end.
+MOST_WORDS = 1 << 27
 
 
 @dataclass(frozen=True)
 class HittingSets:
-    """Minimal hitting sets as lines of words; all of them when `complete`."""
+    """Minimal hitting sets as lines of words; all of them when `complete`, else the search ran out of time, or there
+    were `too_many` to keep."""
 
     sets: Words
     complete: bool
     nodes: int
+    too_many: bool = False
 
 
 def hitting_sets(
@@ -57,7 +61,8 @@ def hitting_sets(
     if len(family) == 0:
         return HittingSets(np.zeros((1, family.shape[1]), np.uint64), True, 0)
     problem = _Problem(family, slots, most_slots)
-    flag, found, nodes = np.zeros(1, np.int64), [], 0
+    # Raised when time is up (1) or too much was found (2); and how many words were found.
+    flag, found, nodes = np.zeros(2, np.int64), [], 0
     timer = Timer(max(seconds, 0.0), flag.__setitem__, (0, 1)) if seconds is not None else None
     if timer is not None:
         timer.daemon = True
@@ -84,7 +89,7 @@ def hitting_sets(
     found += [sets for sets, *_ in done]
     nodes += sum(seen for *_, seen in done)
     sets = np.concatenate(found)
-    return HittingSets(sets[np.lexsort(sets.T[::-1])], not flag[0], nodes)
+    return HittingSets(sets[np.lexsort(sets.T[::-1])], not flag[0], nodes, too_many=bool(flag[0] == 2))
 
 
 _Found = tuple[Words, Ints, Words, int]
@@ -306,6 +311,9 @@ def _search(family, slots, order, starts, most_slots, depth, start, free, stop_d
                     for k in range(d):
                         sets[found, path[k] >> 6] |= one << np.uint64(path[k] & 63)
                     found += 1
+                    flag[1] += words
+                    if flag[1] > MOST_WORDS:
+                        flag[0] = 2
         element = -1
         for v in range(words):
             if todo[d, v]:

@@ -102,6 +102,26 @@ def test_large_families_are_searched_in_parts(share: float, spread: int, threads
     assert sorted(family.found(threads=threads, most_slots=most)) == sorted(family.minimal(most))
 
 
+def in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lowest(word: np.uint64) -> int:
+        return (int(word) & -int(word)).bit_length() - 1
+
+    monkeypatch.setattr(kernel, "lowest", lowest)
+    monkeypatch.setattr(kernel, "_search", kernel._search.py_func)
+
+
+def test_it_ends_when_there_are_more_than_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_plain_python(monkeypatch)
+    monkeypatch.setattr(kernel, "MOST_WORDS", 5)
+    family = many_sets(10, 60, share=0.6)
+    found = hitting_sets(family.words, np.array(family.slots))
+    everything = set(family.minimal())
+    assert len(everything) > 6
+    assert len(found.sets) == 6
+    assert found.too_many
+    assert not found.complete
+
+
 @pytest.mark.parametrize("share", [0.6, 0.8])
 def test_going_on_with_a_part_changes_nothing(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
     """The search as plain Python, which can be told to part early and often, and be watched doing it."""
@@ -112,12 +132,8 @@ def test_going_on_with_a_part_changes_nothing(monkeypatch: pytest.MonkeyPatch, s
         parts.append(size)
         return part(family, live, size)  # type: ignore[no-any-return]
 
-    def lowest(word: np.uint64) -> int:
-        return (int(word) & -int(word)).bit_length() - 1
-
-    monkeypatch.setattr(kernel, "lowest", lowest)
+    in_plain_python(monkeypatch)
     monkeypatch.setattr(kernel, "_part", watched)
-    monkeypatch.setattr(kernel, "_search", kernel._search.py_func)
     monkeypatch.setattr(kernel, "WORTH_PARTING", 4)
     monkeypatch.setattr(kernel, "PART", 1)
     monkeypatch.setattr(kernel, "STEP", 1)
