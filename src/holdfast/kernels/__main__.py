@@ -38,14 +38,15 @@ def _compile_discovery(weights: NDArray[np.int64]) -> None:
         layout = Layout(pairs, pairs, (ORDER,) * wide, (3,) * wide)
         all_pairs(codes, weights, layout)
         listed_pairs(codes, weights[:1], weights[:1], layout)
-    family, slots = np.array([[1], [2]], np.uint64), np.array([0, 0, 1, 1])
-    hitting_sets(family, slots, seconds=60.0, threads=2)
-    least_support(family, slots, family, weights)
-    least_support(np.repeat(family, 2, axis=1), slots, np.repeat(family, 2, axis=1), weights)
-    hitting_sets(np.repeat(family, 2, axis=1), slots)
+    for words in (1, 2):
+        family = np.repeat(np.array([[1], [2]], np.uint64), words, axis=1)
+        slots = np.repeat(np.arange(33), 2)[: 64 * words]
+        hitting_sets(family, slots, seconds=60.0, threads=2)
+        least_support(family, slots, family, weights)
     unordered = np.array([6], np.int64)
-    satisfying_pairs(codes, codes, unordered, slots[:2], slots[:2], weights == 1, limit=1, seed=1, flag=weights - 1)
-    contradictory(np.ones((1, 1), np.uint8), slots[:1], slots[2:3])
+    ids = np.arange(2)
+    satisfying_pairs(codes, codes, unordered, ids, ids, weights == 1, limit=1, seed=1, flag=weights - 1)
+    contradictory(np.ones((1, 1), np.uint8), ids[:1], ids[1:])
 
 
 if __name__ == "__main__":
