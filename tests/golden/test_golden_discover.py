@@ -17,7 +17,7 @@ from holdfast.spark.discover import DiscoverResult
 DATA = Path(__file__).parent / "data"
 GOLDEN = yaml.safe_load((DATA / "expected.yaml").read_text(encoding="utf-8"))
 STAFF, TAX = GOLDEN["staff.csv"], GOLDEN["tax_r1.csv"]
-STRATEGIES = ("all-pairs",)
+STRATEGIES = ("all-pairs", "hybrid")
 
 
 def constraints(found: DiscoverResult) -> list[DenialConstraint]:
