@@ -19,7 +19,7 @@ from holdfast.kernels.support import least_support
 from holdfast.states.evidence import Evidence, Ints
 
 # Up to so many distinct rows, on one core, all pairs cost less than a sample that has to be completed.
-ALL_PAIRS_ROWS = 90_000
+ALL_PAIRS_ROWS = 40_000
 
 
 @dataclass(frozen=True)

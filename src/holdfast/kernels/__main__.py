@@ -32,7 +32,7 @@ def compile_kernels() -> None:
 
 
 def _compile_discovery(weights: NDArray[np.int64]) -> None:
-    codes = np.arange(2, dtype=np.int32).reshape(1, 2)
+    codes = np.array([[0, 40_000]], np.int32)
     for wide in (1, 40):  # a table of cells, and a hash table
         pairs = (0,) * wide
         layout = Layout(pairs, pairs, (ORDER,) * wide, (3,) * wide)

@@ -7,7 +7,7 @@ that a vector register holds many rows; where a block pair has wider codes, they
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +15,8 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from holdfast.kernels.bits import popcount
 
 Codes = NDArray[np.int32]
 Ints = NDArray[np.int64]
@@ -274,8 +276,9 @@ class _Counter:
         left, right = (np.empty((pairs, block.shape[1]), np.int16) for block in (first, second))
         for i, (a, b) in enumerate(zip(self.layout.left, self.layout.right, strict=True)):
             x, y = first[a], second[b]
-            if max(x.max(initial=0), y.max(initial=0)) >= _WIDEST:
-                x, y = _ranked(x, y)
+            widest = int(max(x.max(initial=0), y.max(initial=0)))
+            if widest >= _WIDEST:
+                x, y = _ranked(x, y, widest + 1)
             left[i], right[i] = x, y
         return left, right
 
@@ -295,11 +298,28 @@ class _Counter:
         )
 
 
-def _ranked(x: Codes, y: Codes) -> Iterator[Codes]:
-    """Both as ranks among the values of both; nulls stay."""
-    values = np.unique(np.concatenate([x, y]))
-    values = values[values != NULL]
-    return (np.where(c == NULL, NULL, np.searchsorted(values, c)).astype(np.int32) for c in (x, y))
+@njit(cache=True, nogil=True)
+def _ranked(x, y, size):  # type: ignore[no-untyped-def]
+    """Both as ranks among the values of both, all below `size`; nulls stay. Cost: the rows, and a bit per code."""
+    one = np.uint64(1)
+    present = np.zeros(size // 64 + 1, np.uint64)
+    for codes in (x, y):
+        for code in codes:
+            if code != NULL:
+                present[code >> 6] |= one << np.uint64(code & 63)
+    before = np.zeros(len(present) + 1, np.int64)
+    for w in range(len(present)):
+        before[w + 1] = before[w] + popcount(present[w])
+    a, b = np.empty(len(x), np.int32), np.empty(len(y), np.int32)
+    for codes, ranks in ((x, a), (y, b)):
+        for i in range(len(codes)):
+            code = codes[i]
+            if code == NULL:
+                ranks[i] = NULL
+            else:
+                below = present[code >> 6] & ((one << np.uint64(code & 63)) - one)
+                ranks[i] = before[code >> 6] + popcount(below)
+    return a, b
 
 
 @njit(cache=True, nogil=True)
