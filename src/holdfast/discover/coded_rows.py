@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -82,7 +82,10 @@ class CodedRows:
 
 def coded_rows(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> CodedRows:
     """The table's columns as codes with the predicate space over them; `types` has the columns that are compared."""
-    codes = _all_codes(table, types, options)
+    # Columns of one family share a numbering when they may be compared with each other.
+    together = families(types) if options.cross_columns is not None else [[name] for name in types]
+    coded = family_codes(table, together)
+    codes = {name: coded[name] for name in types}
     space = predicate_space(codes, types, options)
     collapsed, weights = _collapsed(codes, table.num_rows)
     layout, shown, columns = _layout(space, collapsed, options.nulls)
@@ -99,14 +102,13 @@ def families(types: Mapping[str, ColumnType]) -> list[list[str]]:
     return list(found.values())
 
 
-def _all_codes(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> dict[str, Codes]:
-    """Per column its codes; columns of one family share theirs when they may be compared with each other."""
-    together = families(types) if options.cross_columns is not None else [[name] for name in types]
+def family_codes(table: pa.Table, together: Iterable[Sequence[str]]) -> dict[str, Codes]:
+    """Per column its codes; those of columns that stand together compare with each other."""
     codes: dict[str, Codes] = {}
     for family in together:
         coded = comparable_codes([table.column(name) for name in family])
         codes.update(zip(family, dense_codes(coded), strict=True))
-    return {name: codes[name] for name in types}
+    return codes
 
 
 def predicate_space(
@@ -121,14 +123,18 @@ def predicate_space(
     t, s = ({name: Column(row, name) for name in types} for row in ("t", "s"))
     pairs = [OperandPair(t[name], s[name], ordered(name)) for name in types]
     if options.cross_columns is not None:
-        for a, b in _overlapping(codes, types, options.cross_columns):
+        for a, b, share in overlaps(codes, types):
+            if share < options.cross_columns:
+                continue
             pairs += [OperandPair(t[a], s[b], ordered(a)), OperandPair(t[b], s[a], ordered(a))]
             if options.one_row:
                 pairs += [OperandPair(t[a], t[b], ordered(a)), OperandPair(s[a], s[b], ordered(a))]
     return PredicateSpace(tuple(pairs))
 
 
-def _overlapping(codes: Mapping[str, Codes], types: Mapping[str, ColumnType], share: float) -> list[tuple[str, str]]:
+def overlaps(codes: Mapping[str, Codes], types: Mapping[str, ColumnType]) -> list[tuple[str, str, float]]:
+    """Two columns of one family each, and which share of the distinct values of the one with fewer the other has, too;
+    in the order of the columns. Columns without values are left out."""
     found = []
     for family in families(types):
         if len(family) == 1:
@@ -139,9 +145,9 @@ def _overlapping(codes: Mapping[str, Codes], types: Mapping[str, ColumnType], sh
             present[i, codes[name][codes[name] != NULL]] = True
         values = present.sum(axis=1)
         for i, j in combinations(range(len(family)), 2):
-            smaller = min(values[i], values[j])
-            if smaller and (present[i] & present[j]).sum() >= share * smaller:
-                found.append((family[i], family[j]))
+            smaller = int(min(values[i], values[j]))
+            if smaller:
+                found.append((family[i], family[j], int((present[i] & present[j]).sum()) / smaller))
     place = {name: i for i, name in enumerate(types)}
     return sorted(found, key=lambda pair: (place[pair[0]], place[pair[1]]))
 

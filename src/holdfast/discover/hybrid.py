@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import combinations
-from threading import Timer
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +34,7 @@ from holdfast.kernels.evidence import (
     all_pairs,
     pairs_in_groups,
 )
+from holdfast.kernels.flag import raised_after
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE
 from holdfast.states.evidence import Evidence, evidence
 
@@ -202,9 +202,7 @@ class _Completion:
             if self.clock.over:
                 break
             groups, apart = self._groups(rows, meeting)
-            counted = pairs_in_groups(
-                rows.codes, rows.weights, groups, rows.layout, apart=apart, threads=self.threads
-            )  # fmt: skip
+            counted = pairs_in_groups(rows.codes, rows.weights, groups, rows.layout, apart=apart, threads=self.threads)
             known = known.plus(rows.evidence(counted))
             self.settled.append(meeting)
         return known
@@ -274,28 +272,19 @@ class _Completion:
         allowed = allowed_relations(self.rows.space, masks)
         order = np.argsort((allowed != ANY).sum(axis=1), kind="stable")
         known, flag = self._nothing(), np.zeros(1, np.int64)
-        left = self.clock.left
-        timer = Timer(max(left, 0.0), flag.__setitem__, (0, 1)) if left is not None else None
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
-        try:
-            with ThreadPoolExecutor(self.threads) as pool:
-                for start in range(0, len(order), CANDIDATES_PER_TURN):
-                    turn = order[start : start + CANDIDATES_PER_TURN]
-                    found = list(pool.map(lambda i: self._violations(masks[i], allowed[i], flag), turn))
-                    for i, (one, _, finished) in zip(turn, found, strict=True):
-                        if finished and len(one) == 0:
-                            self.verified.add(masks[i].tobytes())
-                    ones, others = (np.concatenate([pairs[side] for pairs in found]) for side in (0, 1))
-                    if len(ones):
-                        known = known.plus(self.rows.evidence_of_pairs(ones, others))
-                    violated = sum(len(one) > 0 for one, *_ in found)
-                    if flag[0] or (violated and 4 * violated >= len(turn)):
-                        break
-        finally:
-            if timer is not None:
-                timer.cancel()
+        with raised_after(self.clock.left, flag), ThreadPoolExecutor(self.threads) as pool:
+            for start in range(0, len(order), CANDIDATES_PER_TURN):
+                turn = order[start : start + CANDIDATES_PER_TURN]
+                found = list(pool.map(lambda i: self._violations(masks[i], allowed[i], flag), turn))
+                for i, (one, _, finished) in zip(turn, found, strict=True):
+                    if finished and len(one) == 0:
+                        self.verified.add(masks[i].tobytes())
+                ones, others = (np.concatenate([pairs[side] for pairs in found]) for side in (0, 1))
+                if len(ones):
+                    known = known.plus(self.rows.evidence_of_pairs(ones, others))
+                violated = sum(len(one) > 0 for one, *_ in found)
+                if flag[0] or (violated and 4 * violated >= len(turn)):
+                    break
         return known
 
     def _violations(self, mask: Words, allowed: NDArray[np.uint8], flag: Ints) -> tuple[Ints, Ints, bool]:
@@ -303,7 +292,7 @@ class _Completion:
         rows, layout = self.rows, self.rows.layout
         sides = [np.ones(self.size, np.bool_), np.ones(self.size, np.bool_)]
         compared = []
-        for i in np.flatnonzero(allowed != (EQ | NE)).tolist():
+        for i in np.flatnonzero(allowed != ANY).tolist():
             way = layout.ways[i]
             if way in (LEFT_ROW, RIGHT_ROW):
                 start = rows.space.first_bits[i]

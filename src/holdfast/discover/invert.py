@@ -102,5 +102,6 @@ def _trivial(space: PredicateSpace, masks: Words) -> NDArray[np.bool_]:
     if all(pair.same_column for pair in space.pairs):
         return np.zeros(len(masks), np.bool_)  # nothing to contradict: each operand is in one pair
     operands = {o: i for i, o in enumerate(dict.fromkeys(o for p in space.pairs for o in (p.left, p.right)))}
-    left, right = (np.array([operands[o] for o in side]) for side in zip(*((p.left, p.right) for p in space.pairs)))  # noqa: B905
+    left = np.array([operands[pair.left] for pair in space.pairs])
+    right = np.array([operands[pair.right] for pair in space.pairs])
     return contradictory(allowed_relations(space, masks), left, right)

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.predicate import Column, Comparison, comparison
-from holdfast.rules.relation import EQ, GT, LT, NE
+from holdfast.rules.relation import EQ, GT, LT, NE, swapped
 
 Words = NDArray[np.uint64]
 
@@ -55,6 +56,15 @@ class PredicateSpace:
     """Operand pairs in order; closed under swapping t and s. Bits are numbered along them."""
 
     pairs: tuple[OperandPair, ...]
+
+    def to_lists(self) -> list[list[Any]]:
+        """The operand pairs as plain values, to travel as JSON."""
+        return [[p.left.row, p.left.name, p.right.row, p.right.name, p.ordered] for p in self.pairs]
+
+    @classmethod
+    def from_lists(cls, pairs: Iterable[Sequence[Any]]) -> PredicateSpace:
+        """What `to_lists` told."""
+        return cls(tuple(OperandPair(Column(a, left), Column(b, right), order) for a, left, b, right, order in pairs))
 
     @cached_property
     def first_bits(self) -> tuple[int, ...]:
@@ -130,7 +140,7 @@ class PredicateSpace:
             left, right, allowed = predicate.left, predicate.right, predicate.allowed
             if (left, right) not in place:
                 left, right = right, left
-                allowed = (allowed & EQ) | (GT if allowed & LT else 0) | (LT if allowed & GT else 0)
+                allowed = swapped(allowed)
             i = place[left, right]
             for bit, relation in enumerate(self.pairs[i].relations):
                 if not allowed & relation:

@@ -19,10 +19,9 @@ from holdfast.discover.clock import Clock
 from holdfast.discover.coded_rows import CodedRows, coded_rows
 from holdfast.discover.find import Found, chosen_strategy, find, find_in, found_from
 from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.space import OperandPair, PredicateSpace
+from holdfast.discover.space import PredicateSpace
 from holdfast.encode.column_type import ColumnType
 from holdfast.kernels.evidence import Counted, Layout, all_pairs, merged
-from holdfast.rules.predicate import Column
 from holdfast.states.evidence import Evidence
 
 # Arrow batches stay well below the 2 GB that a value of bytes may have.
@@ -41,7 +40,7 @@ class FindTask:
     options: DiscoverOptions
 
     def __call__(self, batches: Batches) -> Batches:
-        table = _table(batches, self.types)
+        table = arrived(batches, self.types)
         if table is not None:
             yield from _lines(_found_parts(find(table, self.types, self.options, threads=own_cores())))
 
@@ -55,7 +54,7 @@ class EncodeTask:
     cores: int
 
     def __call__(self, batches: Batches) -> Batches:
-        table = _table(batches, self.types)
+        table = arrived(batches, self.types)
         if table is None:
             return
         clock = Clock(None)
@@ -72,13 +71,12 @@ class EvidenceTask:
     shares: int
 
     def __call__(self, batches: Batches) -> Batches:
-        arrived = list(batches)
-        if not arrived:
+        table = arrived(batches)
+        if table is None:
             return
-        table = pa.Table.from_batches(arrived)
         mine = np.unique(table.column("share").to_numpy())
         one = table.filter(pa.array(table.column("share").to_numpy() == mine[0]))
-        parts = _parts(zip(*(one.column(name).to_pylist() for name in LINE.names), strict=True))
+        parts = _parts_in(one)
         rows, about = _rows_of(parts)
         # A task has its slot's one core: the others are at work on the other shares.
         counted = merged([
@@ -97,11 +95,10 @@ class SolveTask:
     options: DiscoverOptions
 
     def __call__(self, batches: Batches) -> Batches:
-        arrived = list(batches)
-        if not arrived:
+        table = arrived(batches)
+        if table is None:
             return
-        table = pa.Table.from_batches(arrived)
-        parts = _parts(zip(*(table.column(name).to_pylist() for name in LINE.names), strict=True))
+        parts = _parts_in(table)
         rows, about = _rows_of(parts)
         clock = Clock(self.options.time_limit)
         clock.phases.update(about["phases"])
@@ -138,7 +135,7 @@ def found_in(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
     if not parts:
         return None
     about = json.loads(parts["about"])
-    space = _space_of(about["pairs"])
+    space = PredicateSpace.from_lists(about["pairs"])
     words, masks = (np.frombuffer(parts[name], np.uint64).reshape(-1, space.words) for name in ("words", "masks"))
     return Found(
         space=space,
@@ -154,9 +151,13 @@ def found_in(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
 _TOLD = ("rows", "distinct_rows", "strategy", "exact", "complete", "why", "phases")
 
 
-def _table(batches: Batches, types: Mapping[str, ColumnType]) -> pa.Table | None:
-    arrived = list(batches)
-    return pa.Table.from_batches(arrived).rename_columns(list(types)) if arrived else None
+def arrived(batches: Batches, names: Iterable[str] | None = None) -> pa.Table | None:
+    """All batches as one table, with these names for its columns if given; None when there are none."""
+    some = list(batches)
+    if not some:
+        return None
+    table = pa.Table.from_batches(some)
+    return table if names is None else table.rename_columns(list(names))
 
 
 def _lines(parts: Parts) -> Batches:
@@ -174,8 +175,12 @@ def _parts(lines: Iterable[tuple[Any, ...]]) -> dict[str, bytes]:
     return parts
 
 
+def _parts_in(table: pa.Table) -> dict[str, bytes]:
+    return _parts(zip(*(table.column(name).to_pylist() for name in LINE.names), strict=True))
+
+
 def _found_parts(found: Found) -> Parts:
-    about = {"pairs": _pairs_of(found.space), **{name: getattr(found, name) for name in _TOLD}}
+    about = {"pairs": found.space.to_lists(), **{name: getattr(found, name) for name in _TOLD}}
     return {
         "about": json.dumps(about).encode(),
         "masks": found.masks.tobytes(),
@@ -188,7 +193,7 @@ def _found_parts(found: Found) -> Parts:
 def _rows_parts(rows: CodedRows, told: Mapping[str, Any]) -> Parts:
     layout = rows.layout
     about = {
-        "pairs": _pairs_of(rows.space),
+        "pairs": rows.space.to_lists(),
         "layout": [layout.left, layout.right, layout.ways, layout.states],
         "shown": rows.shown,
         "lines": len(rows.codes),
@@ -207,14 +212,7 @@ def _rows_of(parts: Parts) -> tuple[CodedRows, dict[str, Any]]:
     codes = np.frombuffer(parts["codes"], np.int32).reshape(about["lines"], -1)
     layout = Layout(*(tuple(values) for values in about["layout"]))
     shown = tuple(map(tuple, about["shown"]))
-    rows = CodedRows(_space_of(about["pairs"]), layout, shown, codes, np.frombuffer(parts["weights"], np.int64))
+    rows = CodedRows(
+        PredicateSpace.from_lists(about["pairs"]), layout, shown, codes, np.frombuffer(parts["weights"], np.int64)
+    )
     return rows, {"strategy": about["strategy"], "phases": about["phases"]}
-
-
-def _pairs_of(space: PredicateSpace) -> list[list[Any]]:
-    return [[p.left.row, p.left.name, p.right.row, p.right.name, p.ordered] for p in space.pairs]
-
-
-def _space_of(pairs: Iterable[Any]) -> PredicateSpace:
-    operands = [OperandPair(Column(a, left), Column(b, right), ordered) for a, left, b, right, ordered in pairs]
-    return PredicateSpace(tuple(operands))

@@ -12,10 +12,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from holdfast.kernels.evidence import NULL
+
 Codes = NDArray[np.int32]
 Ints = NDArray[np.int64]
 
-NULL = -1
 # What a comparison may allow; the last is for a null beside a value. Two nulls are equal.
 LESS, EQUAL, GREATER, NULL_BESIDE_VALUE = 1, 2, 4, 8
 _LEAF = 16

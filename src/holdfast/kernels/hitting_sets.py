@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Timer
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from holdfast.kernels.bits import lowest, popcount
+from holdfast.kernels.flag import raised_after
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -63,11 +63,7 @@ def hitting_sets(
     problem = _Problem(family, slots, most_slots)
     # Raised when time is up (1) or too much was found (2); and how many words were found.
     flag, found, nodes = np.zeros(2, np.int64), [], 0
-    timer = Timer(max(seconds, 0.0), flag.__setitem__, (0, 1)) if seconds is not None else None
-    if timer is not None:
-        timer.daemon = True
-        timer.start()
-    try:
+    with raised_after(seconds, flag):
         # Branches of the tree are shared out: the nodes at a growing depth, until there are enough of them.
         branches = [(np.zeros(0, np.int64), problem.everything)]
         depth = 0
@@ -83,9 +79,6 @@ def hitting_sets(
         else:
             with ThreadPoolExecutor(threads) as pool:
                 done = list(pool.map(lambda branch: problem.search(branch[0], branch[1], flag), branches))
-    finally:
-        if timer is not None:
-            timer.cancel()
     found += [sets for sets, *_ in done]
     nodes += sum(seen for *_, seen in done)
     sets = np.concatenate(found)

@@ -311,9 +311,8 @@ class SpreadEngine:
 
         pairs, rows = total("pairs"), total("rows")
         suspects: int | None = total("suspects")
-        if (
-            i in self._scattered
-        ):  # without pairs, only rows that break the rule alone; with pairs, a cover is made later
+        if i in self._scattered:
+            # Without pairs, only rows that break the rule alone; with pairs, a cover is made later.
             suspects = None if pairs else rows
         if not self._may_list(pairs):
             suspects = None
