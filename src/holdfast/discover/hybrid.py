@@ -101,6 +101,8 @@ class _Completion:
             if not found.complete or self.clock.over:
                 valid = np.setdiff1d(np.arange(len(masks)), open_ones)
                 why = "the time limit was reached before every candidate was put to the whole table"
+                if found.too_many:
+                    why = "there are more candidates than can be kept, and not all were put to the whole table"
                 return Completed(masks[valid], self._estimated(sample, known), False, why)
             if len(open_ones) == 0:
                 return Completed(masks, self._estimated(sample, known), True)
