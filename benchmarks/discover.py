@@ -3,6 +3,7 @@
     python benchmarks/discover.py [--data ../shared/data] [--tables stock "flights 10k"] [--peer-limit 120]
     python benchmarks/discover.py --curve rows|columns|predicates
     python benchmarks/discover.py --tax-like 1000000 [--strategy hybrid]
+    python benchmarks/discover.py --recheck 20            all rules through `check`, and 20 of them loosened
 
 Both read the same CSV files and compare single columns only. Holdfast runs as a library call in a warm session; its
 seconds are those of the whole call, and by phase: reading (the types of a CSV file), the phases of the search, and the
@@ -38,7 +39,8 @@ from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.space import OperandPair, PredicateSpace, as_words, permuted
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.parse import parse_constraint
-from holdfast.rules.predicate import Column
+from holdfast.rules.predicate import Column, Comparison
+from holdfast.rules.relation import ANY, EQ, GT, LT
 from holdfast.spark.discover import DiscoverResult, compared_columns
 from holdfast.spark.session import get_session
 from holdfast.spark.sources import read_table
@@ -265,6 +267,40 @@ def beside_the_peer(data: Path, names: Sequence[str], limit: float, options: dic
             assert_same(path, mine, peer[1])
 
 
+def rechecked(data: Path, names: Sequence[str], many: int, seed: int, folder: Path) -> None:
+    """Asserts that the rules shown hold, and that of a sample of all rules none does when it is loosened."""
+    for name in names:
+        path = written(data, TABLES[name], folder, name)
+        found = hf.discover(path, cross_columns="off")
+        held = hf.check(path, found, limit=10)
+        assert not any(rule["violating_pairs"] for rule in held.to_dict()["rules"])
+        everything = [one.constraint for one in found.outcome.found]
+        chosen = np.random.default_rng(seed).permutation(len(everything))[:many]
+        ordered = {pair.left.name for pair in single_columns(path).pairs if pair.ordered}
+        looser = [wider for i in chosen for wider in loosened(everything[i], ordered)]
+        told = hf.check(path, [str(constraint) for constraint in looser], limit=1).to_dict()["rules"]
+        wrong = [rule["rule"] for rule in told if not rule["violating_pairs"]]
+        assert not wrong, f"{name}: a looser rule holds too: {wrong[0]}"
+        print(
+            f"{name:24} {len(found.rules):>5} rules shown hold; of all {len(everything):,}, {len(chosen)} were loosened "
+            f"in {len(looser)} ways, and none of these holds",
+            flush=True,
+        )
+
+
+def loosened(constraint: DenialConstraint, ordered: set[str]) -> Iterator[DenialConstraint]:
+    """The constraint with one predicate dropped, and with one relation more where a column has an order."""
+    parts = constraint.predicates
+    for at, predicate in enumerate(parts):
+        assert isinstance(predicate, Comparison), "discovery compares columns"
+        others = parts[:at] + parts[at + 1 :]
+        if others:
+            yield DenialConstraint(others)
+        more = {predicate.allowed | relation for relation in (LT, EQ, GT)} - {predicate.allowed, ANY}
+        for wider in sorted(more) if predicate.left.name in ordered else ():
+            yield DenialConstraint((*others, Comparison(predicate.left, wider, predicate.right)))
+
+
 def width(path: Path) -> int:
     with path.open(encoding="utf-8") as lines:
         return len(next(csv.reader(lines)))
@@ -306,6 +342,7 @@ def main() -> None:
     options.add_argument("--time-limit", type=float)
     options.add_argument("--curve", choices=["rows", "columns", "predicates"])
     options.add_argument("--tax-like", type=int, metavar="ROWS")
+    options.add_argument("--recheck", type=int, metavar="RULES", help="loosen so many rules of each table, and check")
     options.add_argument("--repeat", type=int, default=1, help="the fastest of so many runs of Holdfast counts")
     options.add_argument("--seed", type=int, default=1)
     chosen = options.parse_args()
@@ -319,6 +356,8 @@ def main() -> None:
             discovered(warm, time_limit=5.0)
         if chosen.tax_like:
             tax_like(chosen.tax_like, chosen.seed, asked, folder)
+        elif chosen.recheck:
+            rechecked(chosen.data, chosen.tables, chosen.recheck, chosen.seed, folder)
         elif chosen.curve:
             curve(chosen.curve, chosen.data, asked, folder)
         else:
