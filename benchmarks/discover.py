@@ -282,7 +282,7 @@ def rechecked(data: Path, names: Sequence[str], many: int, seed: int, folder: Pa
         wrong = [rule["rule"] for rule in told if not rule["violating_pairs"]]
         assert not wrong, f"{name}: a looser rule holds too: {wrong[0]}"
         print(
-            f"{name:24} {len(found.rules):>5} rules shown hold; of all {len(everything):,}, {len(chosen)} were loosened "
+            f"{name:24} {len(found.rules):>5} rules shown hold; {len(chosen)} of all {len(everything):,} loosened "
             f"in {len(looser)} ways, and none of these holds",
             flush=True,
         )

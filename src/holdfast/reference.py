@@ -1,6 +1,7 @@
 """What each job means, in nested loops over Python values: slow, complete, never optimised.
 
-`check` is what violates rules; `discover` is which rules hold.
+`check` is what violates rules; `violations` and `changed` are what `watch` keeps up to date; `discover` is which rules
+hold.
 
 Every fast path is tested against this file. It reads as the definitions do; when the two disagree, this wins.
 """
@@ -304,6 +305,46 @@ def _greedy_cover(pairs: Sequence[tuple[RowKey, RowKey]]) -> set[RowKey]:
         cover.add(worst)
         left = [pair for pair in left if worst not in pair]
     return cover
+
+
+# Changes ---------------------------------------------------------------------------------------------------------
+
+Violation: TypeAlias = tuple[RowKey, RowKey | None]
+
+
+def changed(
+    rows: Sequence[TableRow], deleted: Sequence[RowKey], inserted: Sequence[TableRow], key: Sequence[str]
+) -> list[TableRow]:
+    """The table without the rows that have the deleted keys, and with the inserted ones; an update is in both."""
+    gone = [parts if isinstance(parts, tuple) else (parts,) for parts in deleted]
+
+    def stays(row: TableRow) -> bool:
+        return not any(
+            all(relation(row[name], part) == EQ for name, part in zip(key, one, strict=True)) for one in gone
+        )
+
+    return [row for row in rows if stays(row)] + list(inserted)
+
+
+def violations(
+    rows: Sequence[TableRow], rules: RuleSet, *, where: Mapping[str, Condition] | None = None
+) -> dict[str, frozenset[Violation]]:
+    """By rule name, all its violations: pairs, and (row, None) for a row that breaks a one-row part of it alone.
+
+    What a batch of changes adds and removes is the difference of these before and after it.
+    """
+    names = row_keys(rows, rules.key)
+    found: dict[str, frozenset[Violation]] = {}
+    for rule, result in zip(rules, check(rows, rules, where=where), strict=True):
+        condition = (where or {}).get(rule.name)
+        one_row = [constraint for constraint in rule.body.denials if not constraint.two_rows]
+        alone = {
+            (k, None)
+            for k, row in zip(names, rows, strict=True)
+            if (condition is None or condition(row)) and any(violates(c, row, row, rules.nulls) for c in one_row)
+        }
+        found[rule.name] = frozenset(result.pairs or ()) | alone
+    return found
 
 
 # Discovery -------------------------------------------------------------------------------------------------------
