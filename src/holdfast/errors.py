@@ -59,6 +59,10 @@ class SourceError(HoldfastError, ValueError):
     """Data is there but cannot be read as what it claims to be."""
 
 
+class ChangeError(HoldfastError, ValueError):
+    """A change that cannot be made: a key that is there already or is not there, other columns or types."""
+
+
 class OutputError(HoldfastError, OSError):
     """A result cannot be written where it was asked to go."""
 

@@ -1,0 +1,363 @@
+"""Values to 64-bit codes that stay as they are while values come: order and equality of values are those of codes.
+
+`shared_codes` is the twin for values that are all known at once.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import struct
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from holdfast.encode.codes import shared_codes
+from holdfast.encode.column_type import ColumnType
+from holdfast.errors import TypeMismatchError
+from holdfast.rules.predicate import Constant
+from holdfast.rules.relation import GT, LT
+
+Codes = NDArray[np.int64]
+_TOP = 2**62
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_EPOCH_DAY = dt.date(1970, 1, 1).toordinal()
+_EPOCH = dt.datetime(1970, 1, 1)
+_EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
+_DAY = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class BoundCode:
+    """A constant among codes. Not `exact`: no value equals it, and values up to `code` are below it.
+
+    Without a code all values are in the relation `all_are` to it.
+    """
+
+    code: int | None
+    exact: bool = True
+    all_are: int = 0
+
+
+class Coder(Protocol):
+    """Codes of one family of columns, those that are compared with each other."""
+
+    def one(self, value: Any) -> int:
+        """The code of a value that is not null. TypeMismatchError where it is of another kind."""
+
+    def find(self, value: Any) -> int | None:
+        """The code of a value, or None where it has none yet. TypeMismatchError as above."""
+
+    def many(self, values: pa.Array) -> Codes:
+        """The codes of all values, those of nulls being anything."""
+
+    def constant(self, value: Any) -> BoundCode:
+        """The place of a constant, given as a value of its column's kind."""
+
+
+class _Direct:
+    """Values that have a code before they come."""
+
+    def one(self, value: Any) -> int:
+        raise NotImplementedError
+
+    def find(self, value: Any) -> int | None:
+        return self.one(value)
+
+
+class IntegerCoder(_Direct):
+    """Whole numbers are their own codes."""
+
+    def one(self, value: Any) -> int:
+        if type(value) is not int:
+            value = _whole(value)
+        if not _LEAST <= value <= _MOST:
+            raise TypeMismatchError(f"{value} is beyond 64 bits")
+        return int(value)
+
+    def many(self, values: pa.Array) -> Codes:
+        if pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
+            return np.array([0 if v is None else self.one(v) for v in values.to_pylist()], np.int64)
+        return shared_codes([pa.chunked_array([values.cast(pa.int64())])])[0].codes
+
+    def constant(self, value: Any) -> BoundCode:
+        if isinstance(value, float):
+            return BoundCode(None, False, GT if value < 0 else LT)
+        floor = int(Decimal(value).to_integral_value(ROUND_FLOOR, Context(prec=400)))
+        if not _LEAST <= floor <= _MOST:
+            return BoundCode(None, False, GT if floor < 0 else LT)
+        return BoundCode(floor, exact=floor == value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | np.integer):
+        raise TypeMismatchError(f"{value!r} is no number")
+    if isinstance(value, np.integer):
+        return int(value)
+    if not math.isfinite(value) or value != int(value):
+        raise TypeMismatchError(f"{value!r} is no whole number")
+    return int(value)
+
+
+class FloatCoder(_Direct):
+    """The bits of a double, turned so that they order as numbers do; one zero, one NaN, which is greatest."""
+
+    def one(self, value: Any) -> int:
+        if type(value) is not float:
+            value = _double(value)
+        if value != value:
+            value = math.nan
+        (bits,) = struct.unpack("<q", struct.pack("<d", abs(value) if value == 0 or value != value else value))
+        return int(bits) if bits >= 0 else int(bits ^ 0x7FFFFFFFFFFFFFFF)
+
+    def many(self, values: pa.Array) -> Codes:
+        if not pa.types.is_floating(values.type):
+            return np.array([0 if v is None else self.one(v) for v in values.to_pylist()], np.int64)
+        return shared_codes([pa.chunked_array([values.cast(pa.float64())])])[0].codes
+
+    def constant(self, value: Any) -> BoundCode:
+        return BoundCode(self.one(float(value)))
+
+
+def _double(value: Any) -> float:
+    if isinstance(value, np.floating):
+        return float(value)
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | np.integer):
+        raise TypeMismatchError(f"{value!r} is no number")
+    number = int(value) if isinstance(value, np.integer) else value
+    if float(number) != number:
+        raise TypeMismatchError(f"{value!r} has no exact double")
+    return float(number)
+
+
+class BooleanCoder(_Direct):
+    """False before true."""
+
+    def one(self, value: Any) -> int:
+        if not isinstance(value, bool | np.bool_):
+            raise TypeMismatchError(f"{value!r} is neither true nor false")
+        return int(value)
+
+    def many(self, values: pa.Array) -> Codes:
+        if not pa.types.is_boolean(values.type):
+            raise TypeMismatchError(f"values of type {values.type} are neither true nor false")
+        return shared_codes([pa.chunked_array([values])])[0].codes
+
+    def constant(self, value: Any) -> BoundCode:
+        return BoundCode(int(value))
+
+
+class DateCoder(_Direct):
+    """Days since 1970."""
+
+    def one(self, value: Any) -> int:
+        if type(value) is not dt.date:
+            raise TypeMismatchError(f"{value!r} is no date")
+        return value.toordinal() - _EPOCH_DAY
+
+    def many(self, values: pa.Array) -> Codes:
+        if not pa.types.is_date(values.type):
+            raise TypeMismatchError(f"values of type {values.type} are no dates")
+        return shared_codes([pa.chunked_array([values.cast(pa.date32())])])[0].codes
+
+    def constant(self, value: Any) -> BoundCode:
+        if not isinstance(value, dt.datetime):
+            return BoundCode(self.one(value))
+        midnight = value.time() == dt.time()
+        return BoundCode(value.toordinal() - _EPOCH_DAY, exact=midnight)
+
+
+class TimeCoder(_Direct):
+    """Microseconds since 1970, of times with a zone in UTC; a date is its midnight."""
+
+    def one(self, value: Any) -> int:
+        if isinstance(value, dt.datetime):
+            return (value - (_EPOCH if value.tzinfo is None else _EPOCH_UTC)) // _MICROSECOND
+        if isinstance(value, dt.date):
+            return (value.toordinal() - _EPOCH_DAY) * _DAY
+        raise TypeMismatchError(f"{value!r} is no time")
+
+    def many(self, values: pa.Array) -> Codes:
+        if pa.types.is_date(values.type):
+            values = values.cast(pa.date32()).cast(pa.timestamp("us"))
+        if not pa.types.is_timestamp(values.type):
+            raise TypeMismatchError(f"values of type {values.type} are no times")
+        finer = values.cast(pa.timestamp("us", values.type.tz), safe=False)
+        return shared_codes([pa.chunked_array([finer])])[0].codes
+
+    def constant(self, value: Any) -> BoundCode:
+        return BoundCode(self.one(value))
+
+
+class _Greatest:
+    """NaN as a key: equal to itself and above all numbers."""
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __gt__(self, other: object) -> bool:
+        return not isinstance(other, _Greatest)
+
+
+_NAN = _Greatest()
+
+
+class LabelCoder:
+    """Numbers given to values as they come. `ordered`: with gaps, so that a new value finds its place between others.
+
+    Python compares numbers of all types exactly by value, and text as its UTF-8 bytes are. A value in order costs a
+    shift of the list of values; when a gap is used up, all values get new codes and `moved` tells old ones from new.
+    """
+
+    def __init__(self, *, ordered: bool, numbers: bool) -> None:
+        self._ordered, self._numbers = ordered, numbers
+        self._codes: dict[Any, int] = {}
+        self._next = 0
+        self._values: list[Any] = []
+        self._labels: list[int] = []
+        self._moved: tuple[list[int], list[int]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def one(self, value: Any) -> int:
+        key = self._key(value)
+        code = self._codes.get(key)
+        return self._new_code(key) if code is None else code
+
+    def find(self, value: Any) -> int | None:
+        return self._codes.get(self._key(value))
+
+    def _key(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is str or kind is bytes:
+            if self._numbers:
+                raise TypeMismatchError(f"{value!r} is no number")
+            return value
+        if not self._numbers or isinstance(value, bool):
+            raise TypeMismatchError(f"{value!r} is no {'number' if self._numbers else 'text'}")
+        if isinstance(value, np.generic):
+            value = value.item()
+        if not isinstance(value, int | float | Decimal):
+            raise TypeMismatchError(f"{value!r} is no number")
+        return _NAN if value != value else value
+
+    def _new_code(self, key: Any) -> int:
+        if not self._ordered:
+            code = self._codes[key] = self._next
+            self._next += 1
+            return code
+        at = bisect_left(self._values, key)
+        below = self._labels[at - 1] if at else -_TOP
+        above = self._labels[at] if at < len(self._labels) else _TOP
+        self._values.insert(at, key)
+        if above - below < 2:
+            self._labels.insert(at, below)
+            self._relabel()
+            return self._codes[key]
+        # Values often come in order: a step beyond the last one leaves more room than half of what is left.
+        step = max((above - below) // 2, 1)
+        if at == len(self._labels):
+            step = min(step, _TOP >> 20)
+        code = below + step
+        self._labels.insert(at, code)
+        self._codes[key] = code
+        return code
+
+    def _relabel(self) -> None:
+        old = dict(self._codes)
+        self._number_evenly()
+        known = [value for value in self._values if value in old]
+        now = [self._codes[value] for value in known]
+        was = [old[value] for value in known]
+        if self._moved is not None:
+            # Codes moved twice before anyone asked: from the first to the last.
+            first = dict(zip(self._moved[1], self._moved[0], strict=True))
+            kept = [(first[a], b) for a, b in zip(was, now, strict=True) if a in first]
+            was, now = [a for a, _ in kept], [b for _, b in kept]
+        self._moved = (was, now)
+
+    def _number_evenly(self) -> None:
+        gap = 2 * _TOP // (len(self._values) + 1)
+        self._labels = [-_TOP + gap * (i + 1) for i in range(len(self._values))]
+        self._codes = dict(zip(self._values, self._labels, strict=True))
+
+    def moved(self) -> tuple[Codes, Codes] | None:
+        """(old codes in order, the new ones) of all values known before the codes last changed; once."""
+        moved, self._moved = self._moved, None
+        return None if moved is None else (np.array(moved[0], np.int64), np.array(moved[1], np.int64))
+
+    def many(self, values: pa.Array) -> Codes:
+        encoded = values.dictionary_encode() if not pa.types.is_dictionary(values.type) else values
+        distinct = encoded.dictionary.to_pylist()
+        self._learn(distinct)
+        for value in distinct:
+            if value is not None:
+                self.one(value)
+        # Asked again: a new value may have moved the codes of those before it.
+        codes = np.array([0 if value is None else self.one(value) for value in distinct], np.int64)
+        places = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
+        return codes[places] if len(codes) else np.zeros(len(values), np.int64)
+
+    def _learn(self, values: Sequence[Any]) -> None:
+        """Gives codes to the first values of an ordered family all at once."""
+        if self._ordered and not self._codes and values:
+            keys = {self._key(value) for value in values if value is not None}
+            self._values = sorted(keys)
+            self._number_evenly()
+
+    def constant(self, value: Any) -> BoundCode:
+        return BoundCode(self.one(value))
+
+    def keep(self, codes: Codes) -> None:
+        """Forgets all values but those with these codes."""
+        wanted = set(codes.tolist())
+        self._codes = {value: code for value, code in self._codes.items() if code in wanted}
+        kept = [(v, c) for v, c in zip(self._values, self._labels, strict=True) if c in wanted]
+        self._values, self._labels = [v for v, _ in kept], [c for _, c in kept]
+
+
+def made_coder(kinds: Iterable[ColumnType], *, ordered: bool, settled: bool) -> Coder:
+    """A coder for columns of these types, which are compared with each other. Not `settled`: others may still come."""
+    known = [kind for kind in kinds if kind.family != "void"]
+    families = {kind.family for kind in known}
+    if families <= {"date", "timestamp"}:
+        return DateCoder() if families == {"date"} and settled else TimeCoder()
+    if families == {"integer"} and settled:
+        return IntegerCoder()
+    if families == {"float"} and settled:
+        return FloatCoder()
+    if families == {"boolean"}:
+        return BooleanCoder()
+    return LabelCoder(ordered=ordered, numbers=bool(families & {"integer", "float", "decimal"}))
+
+
+def constant_value(constant: Constant, kind: ColumnType) -> Any:
+    """The constant as a value of the column's kind; that it has a meaning there was seen before."""
+    value: Any = constant.value
+    if kind.numeric:
+        number = value if isinstance(value, int) and not constant.raw else Decimal(str(value).strip())
+        if isinstance(number, Decimal) and not number.is_finite():
+            return float(number)
+        return _float_of(number, kind) if kind.family == "float" else number
+    if kind.family == "boolean" and constant.raw:
+        return str(value).strip().casefold() == "true"
+    if kind.family in ("date", "timestamp"):
+        if isinstance(value, str):
+            value = dt.datetime.fromisoformat(value.strip())
+        if kind.sql == "timestamp" and isinstance(value, dt.datetime) and value.tzinfo is None:
+            value = value.replace(tzinfo=dt.UTC)
+        return value
+    return value
+
+
+def _float_of(number: int | Decimal, kind: ColumnType) -> float:
+    return float(np.float32(number)) if kind.sql == "float" else float(number)

@@ -1,0 +1,1 @@
+"""Change of table to change of result: violations kept up to date."""

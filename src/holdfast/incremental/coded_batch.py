@@ -1,0 +1,278 @@
+"""Rows that have come, as codes: the door at which their columns and types are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.encode.arrow_column_type import arrow_column_type
+from holdfast.encode.column_type import VOID, ColumnType
+from holdfast.encode.live_codes import BoundCode, Coder, LabelCoder, constant_value, made_coder
+from holdfast.errors import ChangeError, TypeMismatchError, closest_hint
+from holdfast.rules.predicate import Column, Comparison, Constant
+from holdfast.rules.relation import EQ, NE
+from holdfast.rules.rule import Nulls, RuleSet
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class RowBatch:
+    """Rows as columns of Python values or Arrow arrays, by name."""
+
+    size: int
+    columns: Mapping[str, Sequence[Any] | pa.Array]
+
+    def take(self, places: Sequence[int]) -> RowBatch:
+        def some(column: Sequence[Any] | pa.Array) -> Sequence[Any] | pa.Array:
+            if isinstance(column, pa.Array):
+                return column.take(pa.array(places, pa.int64()))
+            return [column[i] for i in places]
+
+        return RowBatch(len(places), {name: some(column) for name, column in self.columns.items()})
+
+    def without(self, name: str) -> RowBatch:
+        return RowBatch(self.size, {n: column for n, column in self.columns.items() if n != name})
+
+    def listed(self, name: str) -> list[Any]:
+        column = self.columns[name]
+        return column.to_pylist() if isinstance(column, pa.Array) else list(column)
+
+    def to_arrow(self) -> pa.Table:
+        return pa.table({n: c if isinstance(c, pa.Array) else pa.array(c) for n, c in self.columns.items()})
+
+
+def row_batch(rows: Any) -> RowBatch:
+    """The rows, given as a mapping, many of them, an Arrow table or batch, or a pandas DataFrame.
+
+    Of a DataFrame NaN is a missing value, as pandas means it. ChangeError where rows differ in their columns.
+    """
+    if isinstance(rows, Mapping):
+        return RowBatch(1, {str(name): [value] for name, value in rows.items()})
+    if hasattr(rows, "iloc") and hasattr(rows, "columns"):
+        rows = pa.Table.from_pandas(rows, preserve_index=False)
+    if isinstance(rows, pa.RecordBatch):
+        rows = pa.Table.from_batches([rows])
+    if isinstance(rows, pa.Table):
+        names = rows.column_names
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ChangeError(f"the rows have two columns {twice[0]!r}.", hint="name each column once.")
+        return RowBatch(rows.num_rows, {name: _whole(rows.column(name)) for name in names})
+    given = list(rows)
+    for row in given:
+        if not isinstance(row, Mapping):
+            raise ChangeError(
+                f"{row!r} is no row.",
+                hint="give a mapping of column names to values, a list of them, an Arrow table or a DataFrame.",
+            )
+    if not given:
+        return RowBatch(0, {})
+    names = list(given[0])
+    for at, row in enumerate(given):
+        if row.keys() != given[0].keys():
+            odd = sorted(map(str, row.keys() ^ given[0].keys()))
+            raise ChangeError(
+                f"row {at} and row 0 of the change differ in their columns: {', '.join(odd)}.",
+                hint="give every row the same columns, None where there is no value.",
+            )
+    return RowBatch(len(given), {str(name): [row[name] for row in given] for name in names})
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    whole = column.combine_chunks()
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
+
+
+@dataclass
+class Coded:
+    """Rows as codes, and what conditions on one row ask of them."""
+
+    columns: Mapping[str, int]
+    all_codes: NDArray[np.int64]
+    all_valid: Bools
+    nulls: Nulls
+    coding: Coding
+    batch: RowBatch
+
+    def __len__(self) -> int:
+        return len(self.all_codes)
+
+    def codes(self, name: str) -> NDArray[np.int64]:
+        return self.all_codes[:, self.columns[name]]
+
+    def valid(self, name: str) -> Bools:
+        return self.all_valid[:, self.columns[name]]
+
+    def bound(self, name: str, constant: Constant) -> BoundCode | None:
+        return self.coding.bound(name, constant)
+
+    def values(self) -> pa.Table:
+        return self.batch.to_arrow()
+
+
+@dataclass
+class Coding:
+    """The coders of all compared columns. Columns that are compared with each other share one."""
+
+    names: Sequence[str]
+    kinds: dict[str, ColumnType]
+    families: Mapping[str, tuple[str, ...]]
+    ordered: frozenset[str]
+    coders: dict[tuple[str, ...], Coder] = field(default_factory=dict)
+    bounds: dict[tuple[str, Constant], BoundCode] = field(default_factory=dict)
+
+    def coder(self, name: str) -> Coder | None:
+        return self.coders.get(self.families[name])
+
+    def learned(self, batch: RowBatch) -> dict[str, ColumnType]:
+        """The types of columns that had none and have values now."""
+        return {
+            name: kind
+            for name in self.names
+            if self.kinds[name].family == "void" and (kind := _kind_of(batch.columns[name], name)).family != "void"
+        }
+
+    def learn(self, kinds: Mapping[str, ColumnType]) -> None:
+        self.kinds.update(kinds)
+        for family in {self.families[name] for name in kinds}:
+            if family not in self.coders:
+                known = [self.kinds[name] for name in family]
+                settled = all(kind.family != "void" for kind in known)
+                ordered = any(name in self.ordered for name in family)
+                self.coders[family] = made_coder(known, ordered=ordered, settled=settled)
+
+    def encoded(self, batch: RowBatch, keys: Sequence[str]) -> tuple[NDArray[np.int64], Bools]:
+        """Codes and validity, a row per row. ChangeError, naming column and key, where a value is of another kind."""
+        codes = np.zeros((batch.size, len(self.names)), np.int64)
+        valid = np.zeros((batch.size, len(self.names)), np.bool_)
+        for at, name in enumerate(self.names):
+            coder = self.coder(name)
+            if coder is not None:
+                codes[:, at], valid[:, at] = self._column(batch, name, coder, keys)
+        return codes, valid
+
+    def _column(
+        self, batch: RowBatch, name: str, coder: Coder, keys: Sequence[str]
+    ) -> tuple[NDArray[np.int64] | int, Bools | bool]:
+        values = batch.columns[name]
+        if not isinstance(values, pa.Array):
+            if batch.size == 1:
+                (value,) = values
+                return (0, False) if value is None else (self._one(batch, 0, name, value, coder, keys), True)
+            try:
+                values = pa.array(values)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+                return self._one_by_one(batch, name, coder, keys)
+        try:
+            if arrow_column_type(values.type).family == "void":
+                return 0, False
+            return coder.many(values), values.is_valid().to_numpy(zero_copy_only=False)
+        except (TypeMismatchError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return self._one_by_one(batch, name, coder, keys)
+
+    def _one_by_one(
+        self, batch: RowBatch, name: str, coder: Coder, keys: Sequence[str]
+    ) -> tuple[NDArray[np.int64], Bools]:
+        values = batch.listed(name)
+        found = [0 if v is None else self._one(batch, i, name, v, coder, keys) for i, v in enumerate(values)]
+        return np.array(found, np.int64), np.array([v is not None for v in values], np.bool_)
+
+    def _one(self, batch: RowBatch, at: int, name: str, value: Any, coder: Coder, keys: Sequence[str]) -> int:
+        try:
+            return coder.one(value)
+        except TypeMismatchError as problem:
+            key = tuple(batch.take([at]).listed(part)[0] for part in keys)
+            raise ChangeError(
+                f"the row with key {_told(key)} has {value!r} in column {name!r}, which holds {self.kinds[name]}: "
+                f"{problem.message}.",
+                hint=f"nothing was changed. Name the type that {name!r} should have with schema={{{name!r}: …}}.",
+            ) from None
+
+    def bound(self, name: str, constant: Constant) -> BoundCode | None:
+        known = self.bounds.get((name, constant))
+        if known is None:
+            coder = self.coder(name)
+            if coder is None or self.kinds[name].family == "void":
+                return None
+            known = self.bounds[name, constant] = coder.constant(constant_value(constant, self.kinds[name]))
+        return known
+
+    def moved(self) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Per column whose codes have changed, the old codes in order and the new ones; once."""
+        found: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+        for family, coder in self.coders.items():
+            change = coder.moved() if isinstance(coder, LabelCoder) else None
+            if change is not None:
+                found |= {self.names.index(name): change for name in family}
+        if found:
+            self.bounds.clear()
+        return found
+
+
+def _told(key: tuple[Any, ...]) -> str:
+    return repr(key[0]) if len(key) == 1 else repr(key)
+
+
+def _kind_of(values: Sequence[Any] | pa.Array, name: str) -> ColumnType:
+    if not isinstance(values, pa.Array):
+        some = [value for value in values if value is not None]
+        if not some:
+            return VOID
+        try:
+            values = pa.array(some)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as problem:
+            raise ChangeError(
+                f"the values of column {name!r} are not of one type: {problem}.",
+                hint=f"give values of one type, or name it with schema={{{name!r}: …}}.",
+            ) from None
+    return VOID if values.null_count == len(values) else arrow_column_type(values.type)
+
+
+def made_coding(names: Sequence[str], rules: RuleSet) -> Coding:
+    """Coders to be, for columns of types yet unknown."""
+    root = {name: name for name in names}
+
+    def find(name: str) -> str:
+        while root[name] != name:
+            name = root[name]
+        return name
+
+    ordered: set[str] = set()
+    for rule in rules:
+        for constraint in rule.body.denials:
+            for predicate in constraint.predicates:
+                if not isinstance(predicate, Comparison):
+                    continue
+                if isinstance(predicate.right, Column):
+                    root[find(predicate.left.name)] = find(predicate.right.name)
+                if predicate.allowed not in (EQ, NE):
+                    ordered |= {column.name for column in predicate.columns()}
+    members: dict[str, list[str]] = {}
+    for name in names:
+        members.setdefault(find(name), []).append(name)
+    families = {name: tuple(members[find(name)]) for name in names}
+    return Coding(names, dict.fromkeys(names, VOID), families, frozenset(ordered))
+
+
+def require_names(batch: RowBatch, wanted: Sequence[str], known: frozenset[str] | None) -> None:
+    """ChangeError when a compared column is missing, or when columns are others than those of the rows before."""
+    if known is not None and batch.columns.keys() == known:
+        return
+    for name in wanted:
+        if name not in batch.columns:
+            raise ChangeError(
+                f"the change has no column {name!r}, which the rules or the key need.",
+                hint=closest_hint(name, batch.columns),
+            )
+    if known is not None:
+        odd = sorted(batch.columns.keys() ^ known)
+        raise ChangeError(
+            f"the change has other columns than the rows before: {', '.join(odd)}.",
+            hint="give every change the same columns, None where there is no value.",
+        )

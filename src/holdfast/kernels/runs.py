@@ -1,0 +1,423 @@
+"""Rows in sorted runs, and the pairs that some rows form with them: probing costs what is found, not what is there.
+
+A run holds rows ordered by the hash of the values on which a pair must agree, and within equal ones by a first value,
+x. A pair's condition on x is then a range of positions. A condition on a second value, y, is a range of ranks: nodes of
+`LEAF`, `LEAF * FAN`, ... positions hold their ranks sorted, so that a range of positions is a few nodes, each searched.
+Runs lie one after the other in an arena, and rows that are in none yet in a tail that is looked at one by one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+LEAF = 256
+FAN = 16
+MOST_LEVELS = 5
+
+# Columns of `Arena.runs`: where a run starts, its rows, its levels, and whether two values share a hash in it.
+START, SIZE, LEVELS, COLLIDED = range(4)
+
+_LT, _EQ, _GT, _NE = 1, 2, 4, 5
+
+
+class Rows(NamedTuple):
+    """Rows by slot: codes, which are valid, truth values, which rows are there, and who takes whose place.
+
+    `twin` of a row that a change replaces or brings is the slot of its other version, -1 where there is none; of every
+    other row it is its own slot.
+    """
+
+    codes: NDArray[np.int64]
+    valid: NDArray[np.bool_]
+    flags: NDArray[np.bool_]
+    alive: NDArray[np.bool_]
+    twin: NDArray[np.int32]
+
+
+class Arena(NamedTuple):
+    """Runs one after the other, and the tail. Arrays that an index has no use for are empty."""
+
+    runs: NDArray[np.int64]
+    hashes: NDArray[np.uint64]
+    xs: NDArray[np.int64]
+    slots: NDArray[np.int32]
+    ranks: NDArray[np.int32]
+    by_rank: NDArray[np.int32]
+    sorted_ys: NDArray[np.int64]
+    levels: NDArray[np.int32]
+    tail: NDArray[np.int32]
+
+
+class Probe(NamedTuple):
+    """What a pair must satisfy: rows of `compares` are (probe's column, other's column, allowed).
+
+    The first `equal` of them are the equalities by which runs are ordered; then comes that on x and that on y, where
+    `by` says that there are such (0, 1 or 2), then all others. `flag` is the truth value that the probe must have, or
+    -1. `others` are constraints of which a pair must satisfy none, each a range of `other_compares` given by
+    (first, last, flag of the probe, flag of the other).
+    """
+
+    compares: NDArray[np.int64]
+    equal: int
+    by: int
+    flag: int
+    others: NDArray[np.int64]
+    other_compares: NDArray[np.int64]
+    nulls_equal: bool
+
+
+class Asked(NamedTuple):
+    """How pairs are counted: `once` where each is met from both ends; `each` where not all of a range may count.
+
+    With `enough`, counting ends where there is no more room to list. With `alive`, only rows that are there count.
+    `kept` leaves out pairs whose other versions violate too: these are the constraints in `whole`, ranges of
+    `whole_compares` as above, of left and right row; `left` where the probe is the left row.
+    """
+
+    once: bool
+    each: bool
+    enough: bool
+    alive: bool
+    kept: bool
+    left: bool
+    whole: NDArray[np.int64]
+    whole_compares: NDArray[np.int64]
+
+
+@njit(cache=True)
+def hash_rows(codes, valid, slots, columns, nulls_equal):  # type: ignore[no-untyped-def]
+    """A hash per row of its values in these columns. Rows that differ there may share one."""
+    found = np.empty(len(slots), np.uint64)
+    for at in range(len(slots)):
+        found[at] = row_hash(codes, valid, slots[at], columns, nulls_equal)
+    return found
+
+
+@njit(cache=True, inline="always")
+def row_hash(codes, valid, slot, columns, nulls_equal):  # type: ignore[no-untyped-def]
+    """A hash of one row's values in these columns; with `nulls_equal`, all nulls alike."""
+    h = np.uint64(0x9E3779B97F4A7C15)
+    for column in columns:
+        value = np.uint64(codes[slot, column])
+        if nulls_equal and not valid[slot, column]:
+            value = np.uint64(0x5851F42D4C957F2D)
+        h ^= value
+        h ^= h >> np.uint64(33)
+        h *= np.uint64(0xFF51AFD7ED558CCD)
+        h ^= h >> np.uint64(33)
+        h *= np.uint64(0xC4CEB9FE1A85EC53)
+        h ^= h >> np.uint64(33)
+    return h
+
+
+@njit(cache=True)
+def collides(codes, valid, slots, hashes, columns):  # type: ignore[no-untyped-def]
+    """Whether two neighbours share a hash and not the values."""
+    for at in range(1, len(slots)):
+        if hashes[at] == hashes[at - 1]:
+            for column in columns:
+                a, b = slots[at - 1], slots[at]
+                if valid[a, column] != valid[b, column]:
+                    return True
+                if valid[a, column] and codes[a, column] != codes[b, column]:
+                    return True
+    return False
+
+
+@njit(cache=True, inline="always")
+def _related(rows, a, fa, b, fb, allowed, nulls_equal):  # type: ignore[no-untyped-def]
+    va, vb = rows.valid[a, fa], rows.valid[b, fb]
+    if not (va and vb):
+        if not nulls_equal:
+            return False
+        return (allowed & _EQ) != 0 if va == vb else allowed == _NE
+    x, y = rows.codes[a, fa], rows.codes[b, fb]
+    relation = _LT if x < y else _EQ if x == y else _GT
+    return (allowed & relation) != 0
+
+
+@njit(cache=True)
+def _all_related(rows, a, b, compares, first, last, nulls_equal):  # type: ignore[no-untyped-def]
+    for i in range(first, last):
+        if not _related(rows, a, compares[i, 0], b, compares[i, 1], compares[i, 2], nulls_equal):
+            return False
+    return True
+
+
+@njit(cache=True)
+def _any_violated(rows, a, b, which, compares, nulls_equal):  # type: ignore[no-untyped-def]
+    for i in range(len(which)):
+        if which[i, 2] >= 0 and not rows.flags[a, which[i, 2]]:
+            continue
+        if which[i, 3] >= 0 and not rows.flags[b, which[i, 3]]:
+            continue
+        if _all_related(rows, a, b, compares, which[i, 0], which[i, 1], nulls_equal):
+            return True
+    return False
+
+
+@njit(cache=True)
+def _counts(rows, p, r, probe, asked, first):  # type: ignore[no-untyped-def]
+    """Whether the pair of the probe p with row r counts; its comparisons from `first` on are looked at."""
+    if r == p or (asked.alive and not rows.alive[r]) or (asked.once and r > p):
+        return False
+    if not _all_related(rows, p, r, probe.compares, first, len(probe.compares), probe.nulls_equal):
+        return False
+    if len(probe.others) and _any_violated(rows, p, r, probe.others, probe.other_compares, probe.nulls_equal):
+        return False
+    if asked.kept:
+        a, b = rows.twin[p], rows.twin[r]
+        if a >= 0 and b >= 0:
+            if not asked.left:
+                a, b = b, a
+            if _any_violated(rows, a, b, asked.whole, asked.whole_compares, probe.nulls_equal):
+                return False
+    return True
+
+
+@njit(cache=True)
+def alone_together(rows, slots, probe):  # type: ignore[no-untyped-def]
+    """How many of the rows satisfy all comparisons with themselves."""
+    many = 0
+    for p in slots:
+        if (probe.flag < 0 or rows.flags[p, probe.flag]) and _all_related(
+            rows, p, p, probe.compares, 0, len(probe.compares), probe.nulls_equal
+        ):
+            many += 1
+    return many
+
+
+@njit(cache=True, inline="always")
+def _first_at_least(values, value, low, high):  # type: ignore[no-untyped-def]
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, inline="always")
+def _first_above(values, value, low, high):  # type: ignore[no-untyped-def]
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, inline="always")
+def _find_hash(hashes, h, low, high):  # type: ignore[no-untyped-def]
+    """The first position whose hash is at least h. Hashes are spread evenly, so a guess is near; then halves."""
+    base, size = low, high - low
+    near = low + np.int64((np.float64(h) / 18446744073709551616.0) * size)
+    near = min(max(near, low), high - 1)
+    step = np.int64(8)
+    if hashes[near] < h:
+        low = near + 1
+        while low < high:
+            ahead = min(low + step, high)
+            if ahead < high and hashes[ahead] < h:
+                low = ahead + 1
+                step *= 4
+            else:
+                high = ahead
+                break
+    else:
+        high = near
+        while high > base:
+            behind = max(high - step, base)
+            if hashes[behind] >= h:
+                high = behind
+                step *= 4
+            else:
+                low = behind + 1
+                break
+    return _first_at_least(hashes, h, low, high)
+
+
+@njit(cache=True)
+def probed(rows, arena, probes, probe, asked, left_out, right_out):  # type: ignore[no-untyped-def]
+    """(pairs, listed): how many pairs the probes form with the rows of the arena, and how many of them were listed.
+
+    Listed are (probe, other) by slot, the first that are found, as many as there is room for. A row makes no pair with
+    itself. With `once`, the pairs of rows that are probes and in the arena are met once each, from the later slot.
+    """
+    total, listed, room = 0, 0, len(left_out)
+    equal, by, nulls_equal = probe.equal, probe.by, probe.nulls_equal
+    columns = probe.compares[:equal, 0].copy()
+    keyed = equal > 0
+    for p in probes:
+        if asked.enough and listed == room:
+            break
+        if probe.flag >= 0 and not rows.flags[p, probe.flag]:
+            continue
+        if not nulls_equal:
+            missing = False
+            for i in range(len(probe.compares)):
+                if not rows.valid[p, probe.compares[i, 0]]:
+                    missing = True
+            if missing:
+                continue
+        for at in range(len(arena.tail)):
+            r = arena.tail[at]
+            if _counts(rows, p, r, probe, asked, 0):
+                total += 1
+                if listed < room:
+                    left_out[listed], right_out[listed] = p, r
+                    listed += 1
+        if len(arena.runs) == 0:
+            continue
+        h = row_hash(rows.codes, rows.valid, p, columns, nulls_equal)
+        # A null x or y of the probe has no place in the order: all rows that agree are looked at.
+        ordered = by
+        if ordered >= 1 and not rows.valid[p, probe.compares[equal, 0]]:
+            ordered = 0
+        if ordered >= 2 and not rows.valid[p, probe.compares[equal + 1, 0]]:
+            ordered = 0
+        for k in range(len(arena.runs)):
+            start, size = arena.runs[k, START], arena.runs[k, SIZE]
+            begin, end = start, start + size
+            if keyed:
+                begin = _find_hash(arena.hashes, h, begin, end)
+                if begin == end or arena.hashes[begin] != h:
+                    continue
+                step = np.int64(4)
+                last = begin + 1
+                while last < end and arena.hashes[last] == h:
+                    if last + step < end and arena.hashes[last + step] == h:
+                        last += step
+                        step *= 2
+                    else:
+                        last = _first_above(arena.hashes, h, last, min(last + step + 1, end))
+                        break
+                end = last
+                if not arena.runs[k, COLLIDED] and not _all_related(
+                    rows, p, arena.slots[begin], probe.compares, 0, equal, nulls_equal
+                ):
+                    continue
+            each = asked.each or len(probe.compares) > equal + ordered or arena.runs[k, COLLIDED] == 1
+            first = 0 if arena.runs[k, COLLIDED] == 1 else equal
+            if ordered == 0:
+                if each:
+                    for at in range(begin, end):
+                        r = arena.slots[at]
+                        if _counts(rows, p, r, probe, asked, first):
+                            total += 1
+                            if listed < room:
+                                left_out[listed], right_out[listed] = p, r
+                                listed += 1
+                else:
+                    total += end - begin
+                    for at in range(begin, end):
+                        if listed == room:
+                            break
+                        left_out[listed], right_out[listed] = p, arena.slots[at]
+                        listed += 1
+                continue
+            if first == equal:
+                first = equal + ordered
+            x = rows.codes[p, probe.compares[equal, 0]]
+            low = _first_at_least(arena.xs, x, begin, end)
+            high = _first_above(arena.xs, x, low, end)
+            allowed_x = probe.compares[equal, 2]
+            # Up to two ranges of positions: others below, and others above.
+            for side in range(2):
+                if side == 0:
+                    if allowed_x & _GT == 0 and allowed_x & _EQ == 0:
+                        continue
+                    a = begin if allowed_x & _GT else low
+                    b = high if allowed_x & _EQ else low
+                    if allowed_x & _LT and allowed_x & _EQ:
+                        continue  # with the range above, which then begins at `low`
+                else:
+                    if allowed_x & _LT == 0:
+                        continue
+                    a, b = (low if allowed_x & _EQ else high), end
+                if a >= b:
+                    continue
+                if ordered == 1:
+                    if each:
+                        for at in range(a, b):
+                            r = arena.slots[at]
+                            if _counts(rows, p, r, probe, asked, first):
+                                total += 1
+                                if listed < room:
+                                    left_out[listed], right_out[listed] = p, r
+                                    listed += 1
+                    else:
+                        total += b - a
+                        for at in range(a, b):
+                            if listed == room:
+                                break
+                            left_out[listed], right_out[listed] = p, arena.slots[at]
+                            listed += 1
+                    continue
+                y = rows.codes[p, probe.compares[equal + 1, 0]]
+                allowed_y = probe.compares[equal + 1, 2]
+                below = _first_at_least(arena.sorted_ys, y, start, start + size) - start
+                above = _first_above(arena.sorted_ys, y, start + below, start + size) - start
+                for part in range(2):
+                    if part == 0:
+                        if allowed_y & _GT == 0 and allowed_y & _EQ == 0:
+                            continue
+                        least = 0 if allowed_y & _GT else below
+                        most = above if allowed_y & _EQ else below
+                        if allowed_y & _LT and allowed_y & _EQ:
+                            continue
+                    else:
+                        if allowed_y & _LT == 0:
+                            continue
+                        least, most = (below if allowed_y & _EQ else above), size
+                    if least >= most:
+                        continue
+                    at = a
+                    while at < b:
+                        level, width = -1, LEAF
+                        for up in range(arena.runs[k, LEVELS]):
+                            if (at - start) % width != 0 or at + width > b:
+                                break
+                            level = up
+                            width *= FAN
+                        if level < 0:
+                            stop = min(b, start + ((at - start) // LEAF + 1) * LEAF)
+                            for place in range(at, stop):
+                                rank = arena.ranks[place]
+                                if rank < least or rank >= most:
+                                    continue
+                                r = arena.slots[place]
+                                if not each or _counts(rows, p, r, probe, asked, first):
+                                    total += 1
+                                    if listed < room:
+                                        left_out[listed], right_out[listed] = p, r
+                                        listed += 1
+                            at = stop
+                            continue
+                        width = LEAF * FAN**level
+                        i = _first_at_least(arena.levels[level], least, at, at + width)
+                        if not each:
+                            j = _first_at_least(arena.levels[level], most, i, at + width)
+                            total += j - i
+                            while i < j and listed < room:
+                                left_out[listed] = p
+                                right_out[listed] = arena.by_rank[start + arena.levels[level][i]]
+                                listed += 1
+                                i += 1
+                        else:
+                            while i < at + width and arena.levels[level][i] < most:
+                                r = arena.by_rank[start + arena.levels[level][i]]
+                                if _counts(rows, p, r, probe, asked, first):
+                                    total += 1
+                                    if listed < room:
+                                        left_out[listed], right_out[listed] = p, r
+                                        listed += 1
+                                i += 1
+                        at += width
+    return total, listed
