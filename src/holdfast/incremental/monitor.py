@@ -21,7 +21,7 @@ from holdfast.incremental.group_index import GroupIndex, IndexSpec
 from holdfast.incremental.key_map import KeyMap
 from holdfast.incremental.row_store import RowStore, Slots
 from holdfast.incremental.rule_program import rule_programs
-from holdfast.kernels.runs import Arena, Asked, alone_together, probed
+from holdfast.kernels.runs import COLLIDED, Arena, Asked, alone_together, probed
 from holdfast.rules.parse import parse_names
 from holdfast.rules.relation import EQ, GT, LT
 from holdfast.rules.rule import Nulls, Rule, RuleSet
@@ -251,14 +251,14 @@ class Monitor:
         """The pairs that rows of one change make with each other."""
         access, symmetric = way.access, way.symmetric
         asked = way.asked._replace(once=symmetric, each=True, alive=False, kept=kept)
-        met = kept or len(access.probe.others) or (symmetric and not access.mutual)
-        if met or len(run.runs) == 0:
+        probe = access.probe
+        by_range = len(probe.compares) == probe.equal + probe.by and not run.runs[:, COLLIDED].any()
+        if kept or not by_range or len(probe.others) or (symmetric and not access.mutual) or len(run.runs) == 0:
             return self._probed(access, run, slots, asked, limit)
         # Counted without being met one by one: both ends of a pair, and rows with themselves, are counted too.
-        count, _ = probed(
-            self._store.rows, run, slots, access.probe, asked._replace(once=False, each=False), _NOBODY, _NOBODY
-        )
-        count -= alone_together(self._store.rows, run.slots, access.probe)
+        rows = self._store.rows
+        count, _ = probed(rows, run, slots, probe, asked._replace(once=False, each=False), _NOBODY, _NOBODY)
+        count -= alone_together(rows, run.slots, probe)
         count = count // 2 if symmetric else count
         if count == 0:
             return 0, _NOBODY, _NOBODY
