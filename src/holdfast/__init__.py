@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
+    from holdfast.incremental.monitor import Monitor
     from holdfast.jobs import check, discover
     from holdfast.rules.rule import Rule, RuleSet, parse_rule
     from holdfast.rules.rule_file import read_rules
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 # Names load when they are first used: importing holdfast pulls in neither pyspark nor the compiler.
 _HOMES = {
     "HoldfastError": "holdfast.errors",
+    "Monitor": "holdfast.incremental.monitor",
     "Rule": "holdfast.rules.rule",
     "RuleSet": "holdfast.rules.rule",
     "check": "holdfast.jobs",
@@ -27,7 +29,7 @@ _HOMES = {
     "read_rules": "holdfast.rules.rule_file",
 }
 
-__all__ = ["HoldfastError", "Rule", "RuleSet", "check", "discover", "parse_rule", "read_rules"]
+__all__ = ["HoldfastError", "Monitor", "Rule", "RuleSet", "check", "discover", "parse_rule", "read_rules"]
 
 
 class _Job(ModuleType):

@@ -181,12 +181,15 @@ def _counts(rows, p, r, probe, asked, first):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def alone_together(rows, slots, probe):  # type: ignore[no-untyped-def]
-    """How many of the rows satisfy all comparisons with themselves."""
+    """How many of the rows, as probes whose x and y are not null, satisfy all comparisons with themselves."""
     many = 0
     for p in slots:
-        if (probe.flag < 0 or rows.flags[p, probe.flag]) and _all_related(
-            rows, p, p, probe.compares, 0, len(probe.compares), probe.nulls_equal
-        ):
+        if probe.flag >= 0 and not rows.flags[p, probe.flag]:
+            continue
+        ordered = True
+        for i in range(probe.equal, probe.equal + probe.by):
+            ordered &= rows.valid[p, probe.compares[i, 0]]
+        if ordered and _all_related(rows, p, p, probe.compares, 0, len(probe.compares), probe.nulls_equal):
             many += 1
     return many
 
