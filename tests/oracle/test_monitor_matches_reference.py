@@ -42,7 +42,8 @@ class Watched(RuleBasedStateMachine):
         }
         keep = data.draw(st.sampled_from(["counts", "pairs"]))
         schema = self.table.types if data.draw(st.booleans()) or self.mixed else None
-        self.monitor = Monitor(self.random.rules, keep=keep, schema=schema)
+        access = data.draw(st.sampled_from(["runs", "bitmaps"]))
+        self.monitor = Monitor(self.random.rules, keep=keep, schema=schema, access=access)
         self.rows: list[dict[str, Any]] = []
         self.violations: Violations = {one.name: frozenset() for one in self.random.rules}
         self.sum = ViolationsChange()

@@ -47,7 +47,7 @@ def accesses(program: PairProgram, *, nulls_equal: bool, share: Preference) -> t
 def _accesses(
     denial: PairDenial, earlier: Sequence[PairDenial], *, left: bool, nulls_equal: bool, share: Preference
 ) -> list[Access]:
-    compares = [_seen_from(c, left) for c in denial.compares]
+    compares = [seen_from(c, left) for c in denial.compares]
     equal = sorted({c for c in compares if c.allowed == EQ}, key=lambda c: (c.right, c.left))
     others = sorted(
         (c for c in compares if c.allowed != EQ),
@@ -73,7 +73,17 @@ def _accesses(
     return ways
 
 
-def _seen_from(compare: Compare, left: bool) -> Compare:
+def left_to_check(access: Access) -> int:
+    """How many comparisons are left for each row that the ranges let through."""
+    return len(access.probe.compares) - access.probe.equal - access.probe.by
+
+
+def by_range_only(access: Access) -> Probe:
+    """The probe without what is left to check."""
+    return access.probe._replace(compares=access.probe.compares[: access.probe.equal + access.probe.by].copy())
+
+
+def seen_from(compare: Compare, left: bool) -> Compare:
     """The comparison with the probing row first."""
     return compare if left else Compare(compare.right, compare.left, swapped(compare.allowed))
 
@@ -84,7 +94,7 @@ def constraint_table(denials: Sequence[PairDenial], *, left: bool = True) -> tup
     lines: list[tuple[int, int, int]] = []
     for denial in denials:
         first = len(lines)
-        lines += [(c.left, c.right, c.allowed) for c in (_seen_from(c, left) for c in denial.compares)]
+        lines += [(c.left, c.right, c.allowed) for c in (seen_from(c, left) for c in denial.compares)]
         own, other = (denial.left, denial.right) if left else (denial.right, denial.left)
         which.append((first, len(lines), -1 if own is None else own, -1 if other is None else other))
     return np.array(which, np.int64).reshape(-1, 4), np.array(lines, np.int64).reshape(-1, 3)

@@ -8,7 +8,8 @@ step short of that).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +44,9 @@ class LessThanTree:
         tree = cls()
         order = np.argsort(values, kind="stable")
         values, rows = values[order], rows[order]
-        starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]])) if len(values) else []
-        distinct = [int(values[at]) for at in starts]
-        parts = np.split(rows, starts[1:]) if len(values) else []
+        starts = np.flatnonzero(np.concatenate([values[:1] == values[:1], values[1:] != values[:-1]]))
+        distinct = values[starts].tolist()
+        parts = np.split(rows, starts[1:])
 
         def made(low: int, high: int) -> tuple[_Node | None, BitMap]:
             if low >= high:
@@ -122,7 +123,7 @@ class LessThanTree:
         _, rows = checked(self._root)
         assert rows == self.rows, "all rows are in the tree"
         values = self.values
-        assert all(a < b for a, b in zip(values, values[1:], strict=False)), "values are in order"
+        assert all(a < b for a, b in pairwise(values)), "values are in order"
 
 
 def _height(node: _Node | None) -> int:
@@ -209,8 +210,3 @@ def _first_taken(node: _Node) -> tuple[_Node | None, _Node]:
     node.left, first = _first_taken(node.left)
     node.less = node.less - first.rows
     return _balanced(node), first
-
-
-def union(sets: Iterable[BitMap]) -> BitMap:
-    """All rows that are in one of the sets."""
-    return BitMap.union(*sets, BitMap())

@@ -4,36 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from pyroaring import BitMap
 
 from holdfast.detect.bind import Schema, require_columns, require_types
 from holdfast.detect.program import Compare, PairProgram, RowProgram
 from holdfast.encode.column_type import column_type
 from holdfast.encode.live_codes import IntegerCoder, LabelCoder
 from holdfast.errors import ChangeError, OptionError, TypeMismatchError
-from holdfast.incremental.access import Access, accesses, constraint_table
+from holdfast.incremental.access import Access, accesses, by_range_only, constraint_table, left_to_check
+from holdfast.incremental.bitmap_path import BitmapPath, sets_seconds
 from holdfast.incremental.coded_batch import Coded, RowBatch, made_coding, require_names, row_batch
 from holdfast.incremental.condition import condition_test
+from holdfast.incremental.explain import told_schedule, told_ways
 from holdfast.incremental.group_index import GroupIndex, IndexSpec
 from holdfast.incremental.key_map import KeyMap
 from holdfast.incremental.row_store import RowStore, Slots
 from holdfast.incremental.rule_program import rule_programs
+from holdfast.incremental.slot_pairs import PairCollector, SlotPairs, net_pairs
 from holdfast.kernels.runs import COLLIDED, Arena, Asked, alone_together, probed
 from holdfast.rules.parse import parse_names
-from holdfast.rules.relation import EQ, GT, LT
+from holdfast.rules.relation import EQ, GT, LT, is_inequality
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import as_rule_set
 from holdfast.states.violations_change import LazyList, RuleChange, Violation, ViolationsChange
 
 Keep = Literal["counts", "pairs"]
+AccessPath = Literal["auto", "runs", "bitmaps"]
 CHANGE_TYPE = "_change_type"
 DEFAULT_LIMIT = 1_000_000
 _UNLIMITED = 2**40
 _ROOM = 1024
 _SAMPLE = 2_000
+# Below so many rows ranges are always soon looked through.
+LEAST_FOR_SETS = 20_000
+SAMPLED_PROBES = 32
+# What a candidate that a range lets through costs to look at.
+SECONDS_PER_CANDIDATE = 8e-9
 _NOBODY = np.zeros(0, np.int32)
 
 
@@ -60,6 +70,7 @@ class Monitor:
         schema: Mapping[str, str] | None = None,
         limit: int | None = DEFAULT_LIMIT,
         keep: Keep = "counts",
+        access: AccessPath = "auto",
     ) -> None:
         wanted = as_rule_set(rules)
         self.rules = wanted if nulls is None else replace(wanted, nulls=nulls)
@@ -70,7 +81,9 @@ class Monitor:
             raise OptionError(f"keep is {keep!r}.", hint="it is 'counts' or 'pairs'.")
         if limit is not None and limit < 0:
             raise OptionError(f"the limit is {limit}.", hint="it is a number of violations, or None for all of them.")
-        self.limit, self.keep = limit, keep
+        if access not in ("auto", "runs", "bitmaps"):
+            raise OptionError(f"access is {access!r}.", hint="it is 'auto', 'runs' or 'bitmaps'.")
+        self.limit, self.keep, self.access = limit, keep, access
         where = {rule.name: condition_test(rule) for rule in self.rules if rule.where is not None}
         self._programs = rule_programs(self.rules, self.key, where)
         self._coding = made_coding(self._programs.columns, self.rules)
@@ -109,12 +122,38 @@ class Monitor:
         if isinstance(program, RowProgram):
             return sorted_violations(lone)[:most]
         found: list[Violation] = []
+        if self._bitmaps is not None and at in self._bitmaps.programs:
+            collector = PairCollector(most)
+            for slot in slots.tolist():
+                partners = self._bitmaps.partners(slot, left=True).get(at)
+                if partners is not None:
+                    collector.add(
+                        slot, BitMap(r for r in partners if r < slot) if program.symmetric else partners, True
+                    )
+            every = collector.pairs()
+            found = self._named(program, [(every.left, every.right)])
         for way in self._ways[at]:
             if way.access.left:
                 ask = way.asked._replace(once=program.symmetric, each=True, enough=True)
                 _, *ends = self._probed(way.access, way.index.arena, slots, ask, most - len(found))
                 found += self._named(program, [tuple(ends)])
         return sorted_violations([*found, *lone])[:most]
+
+    def explain(self) -> str:
+        """Per rule, how the partners of a row are found; then the order in which sets of rows are intersected."""
+        names, columns = [rule.name for rule in self.rules], self._programs.columns
+        lines = [f"{len(self):,} rows, {self.bytes / 2**20:,.0f} MiB"]
+        for at, rule in enumerate(self.rules):
+            lines.append(f"{rule.name}: {rule}")
+            lines += [f"  {line}" for line in told_ways([(w.access, w.index) for w in self._ways[at]], columns)]
+            if self._bitmaps is not None and at in self._bitmaps.programs:
+                lines.append("  by sets of rows, in the order below")
+            elif isinstance(self._programs.programs[at], RowProgram):
+                lines.append("  each row by itself")
+        if self._bitmaps is not None:
+            lines.append("sets of rows, equalities looked up and inequalities from less-than trees:")
+            lines += [f"  {line}" for line in told_schedule(self._bitmaps.schedule, names, columns)]
+        return "\n".join(lines)
 
     # Changes ------------------------------------------------------------------------------------------------------
 
@@ -192,9 +231,11 @@ class Monitor:
             self._map.add(store.rows.codes, come)
         changes = {}
         runs: dict[tuple[IndexSpec, bool], Arena] = {}
+        by_sets = self._by_sets(gone, come, kept)
         for at, name in enumerate(self._totals):
-            removed = self._found(at, gone, kept, runs, coming=False) if len(gone) else _NOTHING
-            added = self._found(at, come, kept, runs, coming=True) if len(come) else _NOTHING
+            lost, new = by_sets.get(at, (None, None))
+            removed = self._found(at, gone, kept, runs, lost, coming=False) if len(gone) else _NOTHING
+            added = self._found(at, come, kept, runs, new, coming=True) if len(come) else _NOTHING
             if added[0] or removed[0]:
                 changes[name] = RuleChange(added[2], removed[2], added[0], removed[0])
                 self._totals[name] += added[1] - removed[1]
@@ -212,9 +253,19 @@ class Monitor:
         return ViolationsChange(changes, self.totals)
 
     def _found(
-        self, at: int, slots: Slots, kept: bool, runs: dict[tuple[IndexSpec, bool], Arena], *, coming: bool
+        self,
+        at: int,
+        slots: Slots,
+        kept: bool,
+        runs: dict[tuple[IndexSpec, bool], Arena],
+        known: SlotPairs | None,
+        *,
+        coming: bool,
     ) -> tuple[int, int, Sequence[Violation]]:
-        """(violations, those that the total counts, some listed) of these rows with each other and with all others."""
+        """(violations, those that the total counts, some listed) of these rows with each other and with all others.
+
+        `known` are its pairs where they were found by sets of rows.
+        """
         program, rows = self._programs.programs[at], self._store.rows
         limit = _UNLIMITED if self.limit is None or self.keep == "pairs" else self.limit
         alone = _NOBODY
@@ -226,6 +277,9 @@ class Monitor:
         many = len(alone)
         if isinstance(program, RowProgram):
             return many, many, self._lazily(None, alone[:limit], [])
+        if known is not None:
+            listed = (known.left[:limit], known.right[:limit])
+            return many + known.count, known.count, self._lazily(program, alone[:limit], [listed])
         pairs, room, parts = 0, limit, []
         for way in self._ways[at]:
             asked = way.asked
@@ -246,6 +300,32 @@ class Monitor:
         if not many and not pairs:
             return _NOTHING
         return many + pairs, pairs, self._lazily(program, alone[:limit], parts)
+
+    def _by_sets(self, gone: Slots, come: Slots, kept: bool) -> dict[int, tuple[SlotPairs, SlotPairs]]:
+        """Of the rules that go by sets of rows, the pairs that go and those that come; net of each other."""
+        path = self._bitmaps
+        if path is None:
+            return {}
+        limit = _UNLIMITED if self.limit is None or kept or self.keep == "pairs" else self.limit
+        lost = {at: PairCollector(limit) for at in path.programs}
+        new = {at: PairCollector(limit) for at in path.programs}
+        for slot in gone.tolist():
+            path.remove(slot)
+            self._collect(path, slot, lost)
+        for slot in come.tolist():
+            self._collect(path, slot, new)
+            path.add(slot)
+        found = {at: (lost[at].pairs(), new[at].pairs()) for at in path.programs}
+        if not kept:
+            return found
+        twin = self._store.rows.twin
+        return {at: net_pairs(*both, twin, path.programs[at].symmetric) for at, both in found.items()}
+
+    def _collect(self, path: BitmapPath, slot: int, into: Mapping[int, PairCollector]) -> None:
+        for left in (True, False):
+            for at, partners in path.partners(slot, left=left).items():
+                if left or not path.programs[at].symmetric:
+                    into[at].add(slot, partners, left)
 
     def _among(self, way: _Way, run: Arena, slots: Slots, kept: bool, limit: int) -> tuple[int, Slots, Slots]:
         """The pairs that rows of one change make with each other."""
@@ -446,6 +526,7 @@ class Monitor:
         self._plain_keys = []
         self._room = (np.empty(_ROOM, np.int32), np.empty(_ROOM, np.int32))
         self._indexes: dict[IndexSpec, GroupIndex] = {}
+        self._bitmaps: BitmapPath | None = None
         self._planned = 0
         self._plan()
 
@@ -459,10 +540,12 @@ class Monitor:
             return shares[compare]
 
         equal = self.rules.nulls == "equal"
-        chosen = [
+        ways = [
             accesses(p, nulls_equal=equal, share=share) if isinstance(p, PairProgram) else ()
             for p in self._programs.programs
         ]
+        by_sets = {at for at, some in enumerate(ways) if some and self._goes_by_sets(some)}
+        chosen = [() if at in by_sets else some for at, some in enumerate(ways)]
         specs = dict.fromkeys(access.spec for ways in chosen for access in ways)
         slots = self._store.slots()
         kept = {}
@@ -475,10 +558,40 @@ class Monitor:
             kept[spec] = index
         self._indexes = kept
         self._planned = len(slots)
+        self._plan_sets(by_sets, slots)
         self._ways = [
             [self._way(access, program, table) for access in ways]
             for ways, program, table in zip(chosen, self._programs.programs, self._tables, strict=True)
         ]
+
+    def _goes_by_sets(self, ways: Sequence[Access]) -> bool:
+        """Whether sets of rows find a row's partners sooner than ranges, from what ranges let through in a sample."""
+        if self.access != "auto":
+            return self.access == "bitmaps"
+        slots = self._store.slots()
+        if len(slots) < LEAST_FOR_SETS or all(left_to_check(access) == 0 for access in ways):
+            return False
+        some = np.random.default_rng(7).choice(slots, SAMPLED_PROBES).astype(np.int32)
+        met = 0
+        for access in ways:
+            index = self._indexes.get(access.spec)
+            if index is None:
+                index = GroupIndex(access.spec, self._store)
+                index.add(slots)
+            asked = Asked(False, False, False, True, False, access.left, *constraint_table(()))
+            count, _ = probed(self._store.rows, index.arena, some, by_range_only(access), asked, _NOBODY, _NOBODY)
+            met += count
+        inequalities = max(sum(is_inequality(int(c[2])) for c in access.probe.compares) for access in ways)
+        return met / SAMPLED_PROBES * SECONDS_PER_CANDIDATE > sets_seconds(len(slots), inequalities) * len(ways)
+
+    def _plan_sets(self, which: set[int], slots: Slots) -> None:
+        if not which:
+            self._bitmaps = None
+        elif self._bitmaps is None or set(self._bitmaps.programs) != which:
+            programs = {at: p for at, p in enumerate(self._programs.programs) if at in which}
+            equal = self.rules.nulls == "equal"
+            self._bitmaps = BitmapPath(self._store, cast(dict[int, PairProgram], programs), nulls_equal=equal)
+            self._bitmaps.load(slots)
 
     def _way(self, access: Access, program: PairProgram | RowProgram, table: Any) -> _Way:
         assert isinstance(program, PairProgram), "rules over one row need no partners"
@@ -540,7 +653,7 @@ class Monitor:
             self._plan_anew()
 
     def _plan_anew(self) -> None:
-        self._indexes = {}
+        self._indexes, self._bitmaps = {}, None
         self._plan()
 
     @property
@@ -553,6 +666,8 @@ class Monitor:
         """Every index holds exactly the rows that are there; every key leads to its row."""
         for index in self._indexes.values():
             index.assert_invariants()
+        if self._bitmaps is not None:
+            self._bitmaps.assert_invariants()
         slots = self._store.slots()
         assert sorted(self._map.slots().tolist()) == slots.tolist(), "the keys are those of the rows"
         found = self._map.find(self._store.rows.codes, self._store.rows.codes[slots])

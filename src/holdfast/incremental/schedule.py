@@ -46,7 +46,14 @@ def predicate_order(compares: Sequence[Compare], cardinality: Callable[[int], in
     def place(compare: Compare) -> tuple[int, bool, int, int, int, int]:
         many = max(cardinality(compare.left), cardinality(compare.right))
         kind = 0 if compare.allowed == EQ else 1 if compare.allowed == NE else 2
-        return kind, compare.left != compare.right, -many if kind == 0 else many, compare.left, compare.right, compare.allowed
+        return (
+            kind,
+            compare.left != compare.right,
+            -many if kind == 0 else many,
+            compare.left,
+            compare.right,
+            compare.allowed,
+        )
 
     return sorted(compares, key=place)
 
@@ -76,8 +83,8 @@ def schedule(rules: Mapping[R, Sequence[P]], order: Sequence[P]) -> Schedule[R, 
             if other != rule and rule in whom and other not in {one.rule for one in not_shared}
         ]
         potential = max(gains, default=0)
-        found = SharedPrefix(rule, predicates, helped, benefit, potential)
-        (shared if benefit > potential else not_shared).append(found)
+        prefix = SharedPrefix(rule, predicates, helped, benefit, potential)
+        (shared if benefit > potential else not_shared).append(prefix)
     return Schedule(ordered, tuple(shared), tuple(not_shared))
 
 
