@@ -23,6 +23,9 @@ START, SIZE, LEVELS, COLLIDED = range(4)
 
 _LT, _EQ, _GT, _NE = 1, 2, 4, 5
 
+# Kinds of ranges beside levels: positions of a run, those of which some ranks count, and places in the tail.
+_IN_ORDER, _RANKED, _IN_TAIL = -1, -2, -3
+
 
 class Rows(NamedTuple):
     """Rows by slot: codes, which are valid, truth values, which rows are there, and who takes whose place.
@@ -161,22 +164,16 @@ def _any_violated(rows, a, b, which, compares, nulls_equal):  # type: ignore[no-
 
 
 @njit(cache=True)
-def _counts(rows, p, r, probe, asked, first):  # type: ignore[no-untyped-def]
-    """Whether the pair of the probe p with row r counts; its comparisons from `first` on are looked at."""
-    if r == p or (asked.alive and not rows.alive[r]) or (asked.once and r > p):
-        return False
-    if not _all_related(rows, p, r, probe.compares, first, len(probe.compares), probe.nulls_equal):
-        return False
+def _left_out(rows, p, r, probe, asked):  # type: ignore[no-untyped-def]
+    """Whether the pair of p with r is one that other constraints have, or one that was there before."""
     if len(probe.others) and _any_violated(rows, p, r, probe.others, probe.other_compares, probe.nulls_equal):
-        return False
+        return True
     if asked.kept:
         a, b = rows.twin[p], rows.twin[r]
-        if a >= 0 and b >= 0:
-            if not asked.left:
-                a, b = b, a
-            if _any_violated(rows, a, b, asked.whole, asked.whole_compares, probe.nulls_equal):
-                return False
-    return True
+        if not asked.left:
+            a, b = b, a
+        return a >= 0 and b >= 0 and _any_violated(rows, a, b, asked.whole, asked.whole_compares, probe.nulls_equal)
+    return False
 
 
 @njit(cache=True)
@@ -247,6 +244,90 @@ def _find_hash(hashes, h, low, high):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def _place_ranges(arena, k, a, b, least, most, ranges, many):  # type: ignore[no-untyped-def]
+    """Ranges for the positions [a, b) of run k whose rank is in [least, most); how many ranges there are then."""
+    start = arena.runs[k, START]
+    at = a
+    while at < b:
+        level, width = -1, LEAF
+        for up in range(arena.runs[k, LEVELS]):
+            if (at - start) % width != 0 or at + width > b:
+                break
+            level = up
+            width *= FAN
+        if level < 0:
+            stop = min(b, start + ((at - start) // LEAF + 1) * LEAF)
+            ranges[many, 0], ranges[many, 1], ranges[many, 2] = _RANKED, at, stop
+            ranges[many, 3], ranges[many, 4] = least, most
+            at = stop
+            many += 1
+            continue
+        width = LEAF * FAN**level
+        nodes = arena.levels[level]
+        first = _first_at_least(nodes, least, at, at + width)
+        last = _first_at_least(nodes, most, first, at + width)
+        if first < last:
+            ranges[many, 0], ranges[many, 1], ranges[many, 2] = level, first, last
+            many += 1
+        at += width
+    return many
+
+
+@njit(cache=True)
+def _ranges(rows, arena, k, begin, end, p, probe, ranges):  # type: ignore[no-untyped-def]
+    """How many ranges of run k hold the rows among positions [begin, end) that satisfy the conditions on x and y."""
+    equal = probe.equal
+    x, allowed_x = rows.codes[p, probe.compares[equal, 0]], probe.compares[equal, 2]
+    low = _first_at_least(arena.xs, x, begin, end)
+    high = _first_above(arena.xs, x, low, end)
+    xs = _sides(allowed_x, begin, low, high, end)
+    many = 0
+    if probe.by == 1:
+        for side in range(2):
+            if xs[side][0] < xs[side][1]:
+                ranges[many, 0], ranges[many, 1], ranges[many, 2] = _IN_ORDER, xs[side][0], xs[side][1]
+                many += 1
+        return many
+    start, size = arena.runs[k, START], arena.runs[k, SIZE]
+    y, allowed_y = rows.codes[p, probe.compares[equal + 1, 0]], probe.compares[equal + 1, 2]
+    below = _first_at_least(arena.sorted_ys, y, start, start + size) - start
+    above = _first_above(arena.sorted_ys, y, start + below, start + size) - start
+    ys = _sides(allowed_y, 0, below, above, size)
+    for side in range(2):
+        for part in range(2):
+            if xs[side][0] < xs[side][1] and ys[part][0] < ys[part][1]:
+                many = _place_ranges(arena, k, xs[side][0], xs[side][1], ys[part][0], ys[part][1], ranges, many)
+    return many
+
+
+@njit(cache=True, inline="always")
+def _sides(allowed, begin, low, high, end):  # type: ignore[no-untyped-def]
+    """Where others are in an allowed relation: those below and those above; equal ones, at [low, high), with either."""
+    if allowed & _EQ and allowed & _LT:
+        return (begin, begin), (low, end)
+    below = (begin if allowed & _GT else low, high if allowed & _EQ else low)
+    return below, (high if allowed & _LT else end, end)
+
+
+@njit(cache=True, inline="always")
+def _group(arena, k, h):  # type: ignore[no-untyped-def]
+    """The positions of run k whose hash is h."""
+    begin, end = arena.runs[k, START], arena.runs[k, START] + arena.runs[k, SIZE]
+    begin = _find_hash(arena.hashes, h, begin, end)
+    if begin == end or arena.hashes[begin] != h:
+        return begin, begin
+    last, step = begin + 1, np.int64(4)
+    while last < end and arena.hashes[last] == h:
+        if last + step < end and arena.hashes[last + step] == h:
+            last += step
+            step *= 2
+        else:
+            last = _first_above(arena.hashes, h, last, min(last + step + 1, end))
+            break
+    return begin, last
+
+
+@njit(cache=True)
 def probed(rows, arena, probes, probe, asked, left_out, right_out):  # type: ignore[no-untyped-def]
     """(pairs, listed): how many pairs the probes form with the rows of the arena, and how many of them were listed.
 
@@ -254,173 +335,82 @@ def probed(rows, arena, probes, probe, asked, left_out, right_out):  # type: ign
     itself. With `once`, the pairs of rows that are probes and in the arena are met once each, from the later slot.
     """
     total, listed, room = 0, 0, len(left_out)
-    equal, by, nulls_equal = probe.equal, probe.by, probe.nulls_equal
-    columns = probe.compares[:equal, 0].copy()
-    keyed = equal > 0
+    codes, valid, alive = rows.codes, rows.valid, rows.alive
+    compares, equal, nulls_equal = probe.compares, probe.equal, probe.nulls_equal
+    columns = compares[:equal, 0].copy()
+    ranges = np.empty((4 * (2 * FAN * MOST_LEVELS + 4), 5), np.int64)
     for p in probes:
         if asked.enough and listed == room:
             break
         if probe.flag >= 0 and not rows.flags[p, probe.flag]:
             continue
-        if not nulls_equal:
-            missing = False
-            for i in range(len(probe.compares)):
-                if not rows.valid[p, probe.compares[i, 0]]:
-                    missing = True
-            if missing:
-                continue
-        for at in range(len(arena.tail)):
-            r = arena.tail[at]
-            if _counts(rows, p, r, probe, asked, 0):
-                total += 1
-                if listed < room:
-                    left_out[listed], right_out[listed] = p, r
-                    listed += 1
-        if len(arena.runs) == 0:
+        ordered, missing = probe.by, False
+        for i in range(len(compares)):
+            if not valid[p, compares[i, 0]]:
+                missing = True
+                # A null x or y of the probe has no place in the order: all rows that agree are looked at.
+                if equal <= i < equal + probe.by:
+                    ordered = 0
+        if missing and not nulls_equal:
             continue
-        h = row_hash(rows.codes, rows.valid, p, columns, nulls_equal)
-        # A null x or y of the probe has no place in the order: all rows that agree are looked at.
-        ordered = by
-        if ordered >= 1 and not rows.valid[p, probe.compares[equal, 0]]:
-            ordered = 0
-        if ordered >= 2 and not rows.valid[p, probe.compares[equal + 1, 0]]:
-            ordered = 0
-        for k in range(len(arena.runs)):
-            start, size = arena.runs[k, START], arena.runs[k, SIZE]
-            begin, end = start, start + size
-            if keyed:
-                begin = _find_hash(arena.hashes, h, begin, end)
-                if begin == end or arena.hashes[begin] != h:
-                    continue
-                step = np.int64(4)
-                last = begin + 1
-                while last < end and arena.hashes[last] == h:
-                    if last + step < end and arena.hashes[last + step] == h:
-                        last += step
-                        step *= 2
-                    else:
-                        last = _first_above(arena.hashes, h, last, min(last + step + 1, end))
-                        break
-                end = last
-                if not arena.runs[k, COLLIDED] and not _all_related(
-                    rows, p, arena.slots[begin], probe.compares, 0, equal, nulls_equal
-                ):
-                    continue
-            each = asked.each or len(probe.compares) > equal + ordered or arena.runs[k, COLLIDED] == 1
-            first = 0 if arena.runs[k, COLLIDED] == 1 else equal
-            if ordered == 0:
-                if each:
-                    for at in range(begin, end):
-                        r = arena.slots[at]
-                        if _counts(rows, p, r, probe, asked, first):
-                            total += 1
-                            if listed < room:
-                                left_out[listed], right_out[listed] = p, r
-                                listed += 1
+        h = row_hash(codes, valid, p, columns, nulls_equal)
+        for k in range(-1, len(arena.runs)):
+            each, first, many = asked.each, equal + ordered, 1
+            if k < 0:
+                each, first = True, 0
+                ranges[0, 0], ranges[0, 1], ranges[0, 2] = _IN_TAIL, 0, len(arena.tail)
+            else:
+                begin, end = arena.runs[k, START], arena.runs[k, START] + arena.runs[k, SIZE]
+                if equal:
+                    begin, end = _group(arena, k, h)
+                    if begin == end:
+                        continue
+                    if arena.runs[k, COLLIDED]:
+                        each, first = True, 0
+                    elif not _all_related(rows, p, arena.slots[begin], compares, 0, equal, nulls_equal):
+                        continue
+                each |= first < len(compares)
+                if ordered:
+                    many = _ranges(rows, arena, k, begin, end, p, probe, ranges)
                 else:
+                    ranges[0, 0], ranges[0, 1], ranges[0, 2] = _IN_ORDER, begin, end
+            for at in range(many):
+                kind, begin, end = ranges[at, 0], ranges[at, 1], ranges[at, 2]
+                if not each and kind != _RANKED:
                     total += end - begin
-                    for at in range(begin, end):
-                        if listed == room:
-                            break
-                        left_out[listed], right_out[listed] = p, arena.slots[at]
-                        listed += 1
-                continue
-            if first == equal:
-                first = equal + ordered
-            x = rows.codes[p, probe.compares[equal, 0]]
-            low = _first_at_least(arena.xs, x, begin, end)
-            high = _first_above(arena.xs, x, low, end)
-            allowed_x = probe.compares[equal, 2]
-            # Up to two ranges of positions: others below, and others above.
-            for side in range(2):
-                if side == 0:
-                    if allowed_x & _GT == 0 and allowed_x & _EQ == 0:
-                        continue
-                    a = begin if allowed_x & _GT else low
-                    b = high if allowed_x & _EQ else low
-                    if allowed_x & _LT and allowed_x & _EQ:
-                        continue  # with the range above, which then begins at `low`
-                else:
-                    if allowed_x & _LT == 0:
-                        continue
-                    a, b = (low if allowed_x & _EQ else high), end
-                if a >= b:
-                    continue
-                if ordered == 1:
+                    end = min(end, begin + room - listed)
+                for place in range(begin, end):
+                    if kind == _IN_ORDER:
+                        r = arena.slots[place]
+                    elif kind == _RANKED:
+                        if not ranges[at, 3] <= arena.ranks[place] < ranges[at, 4]:
+                            continue
+                        r = arena.slots[place]
+                    elif kind == _IN_TAIL:
+                        r = arena.tail[place]
+                    else:
+                        r = arena.by_rank[arena.runs[k, START] + arena.levels[kind, place]]
                     if each:
-                        for at in range(a, b):
-                            r = arena.slots[at]
-                            if _counts(rows, p, r, probe, asked, first):
-                                total += 1
-                                if listed < room:
-                                    left_out[listed], right_out[listed] = p, r
-                                    listed += 1
-                    else:
-                        total += b - a
-                        for at in range(a, b):
-                            if listed == room:
+                        if r == p or (asked.alive and not alive[r]) or (asked.once and r > p):
+                            continue
+                        related = True
+                        for i in range(first, len(compares)):
+                            mine, other, allowed = compares[i, 0], compares[i, 1], compares[i, 2]
+                            a, b = valid[p, mine], valid[r, other]
+                            if a and b:
+                                v, w = codes[p, mine], codes[r, other]
+                                related = (allowed & (_LT if v < w else _EQ if v == w else _GT)) != 0
+                            elif not nulls_equal:
+                                related = False
+                            else:
+                                related = (allowed & _EQ) != 0 if a == b else allowed == _NE
+                            if not related:
                                 break
-                            left_out[listed], right_out[listed] = p, arena.slots[at]
-                            listed += 1
-                    continue
-                y = rows.codes[p, probe.compares[equal + 1, 0]]
-                allowed_y = probe.compares[equal + 1, 2]
-                below = _first_at_least(arena.sorted_ys, y, start, start + size) - start
-                above = _first_above(arena.sorted_ys, y, start + below, start + size) - start
-                for part in range(2):
-                    if part == 0:
-                        if allowed_y & _GT == 0 and allowed_y & _EQ == 0:
+                        if not related or ((len(probe.others) or asked.kept) and _left_out(rows, p, r, probe, asked)):
                             continue
-                        least = 0 if allowed_y & _GT else below
-                        most = above if allowed_y & _EQ else below
-                        if allowed_y & _LT and allowed_y & _EQ:
-                            continue
-                    else:
-                        if allowed_y & _LT == 0:
-                            continue
-                        least, most = (below if allowed_y & _EQ else above), size
-                    if least >= most:
-                        continue
-                    at = a
-                    while at < b:
-                        level, width = -1, LEAF
-                        for up in range(arena.runs[k, LEVELS]):
-                            if (at - start) % width != 0 or at + width > b:
-                                break
-                            level = up
-                            width *= FAN
-                        if level < 0:
-                            stop = min(b, start + ((at - start) // LEAF + 1) * LEAF)
-                            for place in range(at, stop):
-                                rank = arena.ranks[place]
-                                if rank < least or rank >= most:
-                                    continue
-                                r = arena.slots[place]
-                                if not each or _counts(rows, p, r, probe, asked, first):
-                                    total += 1
-                                    if listed < room:
-                                        left_out[listed], right_out[listed] = p, r
-                                        listed += 1
-                            at = stop
-                            continue
-                        width = LEAF * FAN**level
-                        i = _first_at_least(arena.levels[level], least, at, at + width)
-                        if not each:
-                            j = _first_at_least(arena.levels[level], most, i, at + width)
-                            total += j - i
-                            while i < j and listed < room:
-                                left_out[listed] = p
-                                right_out[listed] = arena.by_rank[start + arena.levels[level][i]]
-                                listed += 1
-                                i += 1
-                        else:
-                            while i < at + width and arena.levels[level][i] < most:
-                                r = arena.by_rank[start + arena.levels[level][i]]
-                                if _counts(rows, p, r, probe, asked, first):
-                                    total += 1
-                                    if listed < room:
-                                        left_out[listed], right_out[listed] = p, r
-                                        listed += 1
-                                i += 1
-                        at += width
+                    if each or kind == _RANKED:
+                        total += 1
+                    if listed < room:
+                        left_out[listed], right_out[listed] = p, r
+                        listed += 1
     return total, listed
