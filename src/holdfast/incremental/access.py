@@ -47,12 +47,15 @@ def accesses(program: PairProgram, *, nulls_equal: bool, share: Preference) -> t
 def _accesses(
     denial: PairDenial, earlier: Sequence[PairDenial], *, left: bool, nulls_equal: bool, share: Preference
 ) -> list[Access]:
-    compares = [seen_from(c, left) for c in denial.compares]
-    equal = sorted({c for c in compares if c.allowed == EQ}, key=lambda c: (c.right, c.left))
-    others = sorted(
-        (c for c in compares if c.allowed != EQ),
+    equal = sorted(
+        {seen_from(c, left) for c in denial.compares if c.allowed == EQ}, key=lambda c: (c.right, c.left)
+    )
+    # Ordered as the left row sees them, so that both parts of a rule on single columns have one index.
+    best = sorted(
+        (c for c in denial.compares if c.allowed != EQ),
         key=lambda c: (not is_inequality(c.allowed), share(c), c.right, c.left),
     )
+    others = [seen_from(c, left) for c in best]
     by = others[:2]
     own, other = (denial.left, denial.right) if left else (denial.right, denial.left)
     columns = tuple(c.right for c in equal)

@@ -38,6 +38,7 @@ CHANGE_TYPE = "_change_type"
 DEFAULT_LIMIT = 1_000_000
 _UNLIMITED = 2**40
 _ROOM = 1024
+_MOST_ROOM = 2**20
 _SAMPLE = 2_000
 # Below so many rows ranges are always soon looked through.
 LEAST_FOR_SETS = 20_000
@@ -358,6 +359,8 @@ class Monitor:
             room = limit if asked.enough else min(count, limit)
             mine, others = np.empty(room, np.int32), np.empty(room, np.int32)
             count, listed = probed(rows, arena, slots, access.probe, asked, mine, others)
+            if len(self._room[0]) < room <= _MOST_ROOM:  # the next change is likely to need as much
+                self._room = (np.empty(2 * room, np.int32), np.empty(2 * room, np.int32))
         ends = (mine[:listed].copy(), others[:listed].copy())
         return (count, *ends) if access.left else (count, *ends[::-1])
 
@@ -438,7 +441,7 @@ class Monitor:
         """The keys of the rows, to be listed later, when the rows may have gone."""
         if self._plain_keys is None:
             codes = self._store.rows.codes[slots, 0]
-            return lambda: [*codes.tolist()]
+            return lambda: list(codes.tolist())
         keys = self._plain_keys  # grows, and is replaced as a whole
         return lambda: [keys[slot] for slot in slots.tolist()]
 
