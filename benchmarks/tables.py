@@ -79,6 +79,16 @@ def orders(n: int, rng: np.random.Generator, noise: float) -> pa.Table:
     )
 
 
+def films(n: int, rng: np.random.Generator, noise: float) -> pa.Table:
+    """Titles, some of them twice in a year; of these, few are of different kinds."""
+    title = rng.integers(0, max(n * 3 // 4, 1), n)
+    year = 1950 + (title * 7) % 70
+    kind = np.where(rng.random(n) < noise, rng.integers(0, 7, n), title % 7)
+    return pa.table(
+        {"id": np.arange(n), "Title": texts("Film ", title), "ProductionYear": year, "Kind": texts("K", kind)}
+    )
+
+
 MAKERS: dict[str, Callable[[int, np.random.Generator, float], pa.Table]] = {
     "tax": tax,
     "flights": flights,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,8 @@ from holdfast.kernels.runs import Probe
 from holdfast.rules.relation import EQ, is_inequality, swapped
 
 Table = NDArray[np.int64]
-Preference = Callable[[Compare], float]
-"""How few pairs a comparison lets through: the share of them, as far as it is known."""
+Preference = Callable[[Sequence[Compare]], float]
+"""How few pairs some comparisons let through together: the share of them, as far as it is known."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,9 @@ def accesses(program: PairProgram, *, nulls_equal: bool, share: Preference) -> t
 def _accesses(
     denial: PairDenial, earlier: Sequence[PairDenial], *, left: bool, nulls_equal: bool, share: Preference
 ) -> list[Access]:
-    equal = sorted(
-        {seen_from(c, left) for c in denial.compares if c.allowed == EQ}, key=lambda c: (c.right, c.left)
-    )
+    equal = sorted({seen_from(c, left) for c in denial.compares if c.allowed == EQ}, key=lambda c: (c.right, c.left))
     # Ordered as the left row sees them, so that both parts of a rule on single columns have one index.
-    best = sorted(
-        (c for c in denial.compares if c.allowed != EQ),
-        key=lambda c: (not is_inequality(c.allowed), share(c), c.right, c.left),
-    )
-    others = [seen_from(c, left) for c in best]
+    others = [seen_from(c, left) for c in _best_first(denial, share)]
     by = others[:2]
     own, other = (denial.left, denial.right) if left else (denial.right, denial.left)
     columns = tuple(c.right for c in equal)
@@ -74,6 +69,18 @@ def _accesses(
         # Rows with a null in x or y have no place in an order; they are looked at one by one.
         ways.append(Access(IndexSpec(columns, x, y, other, nulls_equal, nulls=True), probe(0), left, mutual))
     return ways
+
+
+def _best_first(denial: PairDenial, share: Preference) -> list[Compare]:
+    """The comparisons that are no equalities, those two first that together let least through."""
+    agree = [c for c in denial.compares if c.allowed == EQ]
+    rest = sorted(
+        (c for c in denial.compares if c.allowed != EQ), key=lambda c: (not is_inequality(c.allowed), c.right, c.left)
+    )
+    if len(rest) > 2:
+        first, second = min(combinations(rest, 2), key=lambda two: share([*agree, *two]))
+        rest = [first, second, *(c for c in rest if c not in (first, second))]
+    return rest
 
 
 def left_to_check(access: Access) -> int:

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from holdfast.detect.bind import Schema, require_columns, require_types
+from holdfast.detect.evaluate import UNLIMITED, Part, pair_counts, pairs_of
 from holdfast.detect.program import Compare, PairProgram, RowProgram
+from holdfast.encode.codes import Coded as Column
 from holdfast.encode.column_type import column_type
 from holdfast.encode.live_codes import IntegerCoder, LabelCoder
 from holdfast.errors import ChangeError, OptionError, TypeMismatchError
@@ -43,8 +45,10 @@ _SAMPLE = 2_000
 # Below so many rows ranges are always soon looked through.
 LEAST_FOR_SETS = 20_000
 SAMPLED_PROBES = 32
+# From so many first rows on, pairs that are not found by ranges alone are counted by sorting all rows.
+LEAST_AT_ONCE = 2_000
 # What a candidate that a range lets through costs to look at.
-SECONDS_PER_CANDIDATE = 8e-9
+SECONDS_PER_CANDIDATE = 2e-8
 _NOBODY = np.zeros(0, np.int32)
 
 
@@ -92,6 +96,7 @@ class Monitor:
         self._known: frozenset[str] | None = None
         self._where_columns = sorted({name for test in where.values() for name in test.columns})
         self._plain_keys: list[Any] | None = []
+        self._room = (np.empty(_ROOM, np.int32), np.empty(_ROOM, np.int32))
         self._tables = [
             constraint_table(p.denials) if isinstance(p, PairProgram) else None for p in self._programs.programs
         ]
@@ -230,9 +235,14 @@ class Monitor:
             self._map.remove(store.rows.codes, gone)
         if len(come):
             self._map.add(store.rows.codes, come)
+        if len(come) > max(4 * self._planned, 1000):
+            self._plan(before=int(come[0]))
         changes = {}
         runs: dict[tuple[IndexSpec, bool], Arena] = {}
-        by_sets = self._by_sets(gone, come, kept)
+        if len(come) == len(store) and len(come) >= LEAST_AT_ONCE:
+            by_sets = self._at_once(come)
+        else:
+            by_sets = self._by_sets(gone, come, kept)
         for at, name in enumerate(self._totals):
             lost, new = by_sets.get(at, (None, None))
             removed = self._found(at, gone, kept, runs, lost, coming=False) if len(gone) else _NOTHING
@@ -301,6 +311,28 @@ class Monitor:
         if not many and not pairs:
             return _NOTHING
         return many + pairs, pairs, self._lazily(program, alone[:limit], parts)
+
+    def _at_once(self, come: Slots) -> dict[int, tuple[SlotPairs, SlotPairs]]:
+        """The pairs of the first rows of all, under rules for which each row would have to look at many others.
+
+        They are counted as `check` does, by sorting.
+        """
+        if self._bitmaps is not None:
+            self._bitmaps.load(come)
+        limit = UNLIMITED if self.limit is None or self.keep == "pairs" else self.limit
+        rows, found = self._store.rows, {}
+        coded = [Column(rows.codes[come, at].copy(), rows.valid[come, at].copy()) for at in range(len(self._columns))]
+        flags = [rows.flags[come, at].copy() for at in range(len(self._programs.tests))]
+        part = Part(len(come), coded, flags, np.arange(len(come)), self.rules.nulls)
+        for at, program in enumerate(self._programs.programs):
+            ways = self._ways[at]
+            hard = not ways or any(left_to_check(way.access) or len(way.access.probe.others) for way in ways)
+            if isinstance(program, PairProgram) and hard:
+                as_left, _ = pair_counts(program, part)
+                count = int(as_left.sum()) // (2 if program.symmetric else 1)
+                left, right = pairs_of(program, part, limit=min(limit, count))
+                found[at] = (_NO_PAIRS, SlotPairs(count, come[left], come[right]))
+        return found
 
     def _by_sets(self, gone: Slots, come: Slots, kept: bool) -> dict[int, tuple[SlotPairs, SlotPairs]]:
         """Of the rules that go by sets of rows, the pairs that go and those that come; net of each other."""
@@ -527,30 +559,26 @@ class Monitor:
         self._store = RowStore(len(self._columns), len(self._programs.tests))
         self._map = KeyMap(len(self.key))
         self._plain_keys = []
-        self._room = (np.empty(_ROOM, np.int32), np.empty(_ROOM, np.int32))
         self._indexes: dict[IndexSpec, GroupIndex] = {}
         self._bitmaps: BitmapPath | None = None
         self._planned = 0
         self._plan()
 
-    def _plan(self) -> None:
-        """Chooses the indexes by what is now known of the rows; those that are chosen again stay."""
-        shares: dict[Compare, float] = {}
+    def _plan(self, before: int | None = None) -> None:
+        """Chooses the indexes by what is now known of the rows; those that are chosen again stay.
 
-        def share(compare: Compare) -> float:
-            if compare not in shares:
-                shares[compare] = self._share(compare)
-            return shares[compare]
-
+        Rows from slot `before` on are known and not indexed yet.
+        """
         equal = self.rules.nulls == "equal"
         ways = [
-            accesses(p, nulls_equal=equal, share=share) if isinstance(p, PairProgram) else ()
+            accesses(p, nulls_equal=equal, share=self._share) if isinstance(p, PairProgram) else ()
             for p in self._programs.programs
         ]
         by_sets = {at for at, some in enumerate(ways) if some and self._goes_by_sets(some)}
         chosen = [() if at in by_sets else some for at, some in enumerate(ways)]
         specs = dict.fromkeys(access.spec for ways in chosen for access in ways)
         slots = self._store.slots()
+        everything, slots = slots, slots if before is None else slots[: np.searchsorted(slots, before)]
         kept = {}
         for spec in specs:
             index = self._indexes.get(spec)
@@ -560,7 +588,7 @@ class Monitor:
                     index.add(slots)
             kept[spec] = index
         self._indexes = kept
-        self._planned = len(slots)
+        self._planned = len(everything)
         self._plan_sets(by_sets, slots)
         self._ways = [
             [self._way(access, program, table) for access in ways]
@@ -578,7 +606,7 @@ class Monitor:
         met = 0
         for access in ways:
             index = self._indexes.get(access.spec)
-            if index is None:
+            if index is None or len(index) < len(slots) // 2:  # not indexed yet
                 index = GroupIndex(access.spec, self._store)
                 index.add(slots)
             asked = Asked(False, False, False, True, False, access.left, *constraint_table(()))
@@ -601,20 +629,25 @@ class Monitor:
         asked = Asked(False, bool(len(access.probe.others)), False, True, False, access.left, *table)
         return _Way(access, self._indexes[access.spec], asked, program.symmetric)
 
-    def _share(self, compare: Compare) -> float:
-        """The share of pairs that the comparison lets through, from a sample."""
+    def _share(self, compares: Sequence[Compare]) -> float:
+        """The share of pairs that the comparisons let through, of those that agree where they should; from a sample."""
         slots = self._store.slots()
         if len(slots) < 2:
             return 0.5
         rows, draw = self._store.rows, np.random.default_rng(7)
-        a, b = (draw.choice(slots, _SAMPLE) for _ in range(2))
-        both = rows.valid[a, compare.left] & rows.valid[b, compare.right]
-        x, y = rows.codes[a, compare.left], rows.codes[b, compare.right]
-        held = np.zeros(_SAMPLE, np.bool_)
-        for relation, holds in ((LT, x < y), (EQ, x == y), (GT, x > y)):
-            if compare.allowed & relation:
-                held |= holds
-        return float((held & both).mean())
+        a, b = draw.choice(slots, _SAMPLE), draw.choice(slots, _SAMPLE)
+        agree = [c for c in compares if c.allowed == EQ]
+        if agree:
+            # Pairs that agree are rare among all: each row of the sample with the next one in the order of what agrees.
+            a = slots[np.lexsort([rows.codes[slots, c.left] for c in agree])]
+            at = draw.integers(0, max(len(a) - 64, 1), _SAMPLE)
+            a, b = a[at], a[np.minimum(at + draw.integers(1, 64, _SAMPLE), len(a) - 1)]
+        held = np.ones(len(a), np.bool_)
+        for c in compares:
+            x, y = rows.codes[a, c.left], rows.codes[b, c.right]
+            related = np.where(x < y, LT, np.where(x == y, EQ, GT))
+            held &= rows.valid[a, c.left] & rows.valid[b, c.right] & ((related & c.allowed) > 0)
+        return float(held.mean())
 
     def _tidy(self) -> None:
         """Plans again when the table has grown fourfold, and gives the room of rows that went back."""
@@ -692,6 +725,7 @@ class _Way:
     symmetric: bool
 
 
+_NO_PAIRS = SlotPairs(0, _NOBODY, _NOBODY)
 _NOTHING: tuple[int, int, Sequence[Violation]] = (0, 0, ())
 
 

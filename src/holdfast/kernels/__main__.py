@@ -10,9 +10,11 @@ from holdfast.kernels.cover import greedy_cover
 from holdfast.kernels.dual_tree import satisfying_pairs
 from holdfast.kernels.evidence import ORDER, Layout, all_pairs, listed_pairs
 from holdfast.kernels.hitting_sets import hitting_sets
+from holdfast.kernels.key_table import FREE, add_keys, find_keys, remove_keys
 from holdfast.kernels.order import ranks
 from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
+from holdfast.kernels.runs import Arena, Asked, Probe, Rows, alone_together, collides, hash_rows, probed
 from holdfast.kernels.support import least_support
 
 
@@ -29,6 +31,7 @@ def compile_kernels() -> None:
     greedy_cover(order[:1], order[1:], 2)
     ranks(order)
     _compile_discovery(np.ones(2, np.int64))
+    _compile_runs()
 
 
 def _compile_discovery(weights: NDArray[np.int64]) -> None:
@@ -47,6 +50,24 @@ def _compile_discovery(weights: NDArray[np.int64]) -> None:
     ids = np.arange(2)
     satisfying_pairs(codes, codes, unordered, ids, ids, weights == 1, limit=1, seed=1, flag=weights - 1)
     contradictory(np.ones((1, 1), np.uint8), ids[:1], ids[1:])
+
+
+def _compile_runs() -> None:
+    truth = np.ones((2, 1), np.bool_)
+    rows = Rows(np.zeros((2, 1), np.int64), truth, truth, truth[:, 0].copy(), np.arange(2, dtype=np.int32))
+    slots, columns, none = np.arange(2, dtype=np.int32), np.zeros(1, np.int64), np.zeros((0, 4), np.int64)
+    hashes = hash_rows(rows.codes, rows.valid, slots, columns, False)
+    collides(rows.codes, rows.valid, slots, hashes, columns)
+    arena = Arena(none, hashes, columns, slots, slots, slots, columns, np.zeros((1, 2), np.int32), slots)
+    probe = Probe(np.zeros((1, 3), np.int64), 1, 0, -1, none, none[:, :3].copy(), False)
+    probed(
+        rows, arena, slots, probe, Asked(False, False, False, True, False, True, none, none[:, :3].copy()), slots, slots
+    )
+    alone_together(rows, slots, probe)
+    table = np.full(4, FREE, np.int32)
+    add_keys(table, rows.codes, slots[:1], np.arange(1))
+    find_keys(table, rows.codes, rows.codes, np.arange(1), slots.copy())
+    remove_keys(table, rows.codes, slots[:1], np.arange(1))
 
 
 if __name__ == "__main__":
