@@ -126,12 +126,15 @@ class Coding:
     ordered: frozenset[str]
     coders: dict[tuple[str, ...], Coder] = field(default_factory=dict)
     bounds: dict[tuple[str, Constant], BoundCode] = field(default_factory=dict)
+    settled: bool = False
 
     def coder(self, name: str) -> Coder | None:
         return self.coders.get(self.families[name])
 
     def learned(self, batch: RowBatch) -> dict[str, ColumnType]:
         """The types of columns that had none and have values now."""
+        if self.settled:
+            return {}
         return {
             name: kind
             for name in self.names
@@ -140,6 +143,7 @@ class Coding:
 
     def learn(self, kinds: Mapping[str, ColumnType]) -> None:
         self.kinds.update(kinds)
+        self.settled = all(kind.family != "void" for kind in self.kinds.values())
         for family in {self.families[name] for name in kinds}:
             if family not in self.coders:
                 known = [self.kinds[name] for name in family]
@@ -149,6 +153,8 @@ class Coding:
 
     def encoded(self, batch: RowBatch, keys: Sequence[str]) -> tuple[NDArray[np.int64], Bools]:
         """Codes and validity, a row per row. ChangeError, naming column and key, where a value is of another kind."""
+        if batch.size == 1:
+            return self._one_row(batch, keys)
         codes = np.zeros((batch.size, len(self.names)), np.int64)
         valid = np.zeros((batch.size, len(self.names)), np.bool_)
         for at, name in enumerate(self.names):
@@ -157,14 +163,20 @@ class Coding:
                 codes[:, at], valid[:, at] = self._column(batch, name, coder, keys)
         return codes, valid
 
+    def _one_row(self, batch: RowBatch, keys: Sequence[str]) -> tuple[NDArray[np.int64], Bools]:
+        values = [batch.columns[name][0] for name in self.names]
+        plain = [value.as_py() if isinstance(value, pa.Scalar) else value for value in values]
+        codes = [
+            0 if value is None or (coder := self.coder(name)) is None else self._one(batch, 0, name, value, coder, keys)
+            for name, value in zip(self.names, plain, strict=True)
+        ]
+        return np.array([codes], np.int64), np.array([[value is not None for value in plain]])
+
     def _column(
         self, batch: RowBatch, name: str, coder: Coder, keys: Sequence[str]
     ) -> tuple[NDArray[np.int64] | int, Bools | bool]:
         values = batch.columns[name]
         if not isinstance(values, pa.Array):
-            if batch.size == 1:
-                (value,) = values
-                return (0, False) if value is None else (self._one(batch, 0, name, value, coder, keys), True)
             try:
                 values = pa.array(values)
             except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):

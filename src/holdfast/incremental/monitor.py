@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -393,15 +394,16 @@ class Monitor:
             count, listed = probed(rows, arena, slots, access.probe, asked, mine, others)
             if len(self._room[0]) < room <= _MOST_ROOM:  # the next change is likely to need as much
                 self._room = (np.empty(2 * room, np.int32), np.empty(2 * room, np.int32))
-        ends = (mine[:listed].copy(), others[:listed].copy())
-        return (count, *ends) if access.left else (count, *ends[::-1])
+        mine, others = mine[:listed].copy(), others[:listed].copy()
+        return (count, mine, others) if access.left else (count, others, mine)
 
     def _lazily(
         self, program: PairProgram | None, alone: Slots, parts: Sequence[tuple[Slots, Slots]]
     ) -> Sequence[Violation]:
         """The violations by key, named when they are first looked at: rows alone, then pairs."""
-        names = self._names(np.concatenate([alone, *(end for part in parts for end in part)]))
-        ends = np.cumsum([len(alone), *(len(end) for part in parts for end in part)]).tolist()
+        sides = [alone, *(end for part in parts for end in part)]
+        names = self._names(np.concatenate(sides))
+        ends = list(accumulate(map(len, sides)))
 
         def made() -> list[Violation]:
             keys = names()

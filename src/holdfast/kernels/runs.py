@@ -327,13 +327,41 @@ def _group(arena, k, h):  # type: ignore[no-untyped-def]
     return begin, last
 
 
-@njit(cache=True)
-def probed(rows, arena, probes, probe, asked, left_out, right_out):  # type: ignore[no-untyped-def]
+def probed(
+    rows: Rows,
+    arena: Arena,
+    probes: NDArray[np.int32],
+    probe: Probe,
+    asked: Asked,
+    left_out: NDArray[np.int32],
+    right_out: NDArray[np.int32],
+) -> tuple[int, int]:
     """(pairs, listed): how many pairs the probes form with the rows of the arena, and how many of them were listed.
 
     Listed are (probe, other) by slot, the first that are found, as many as there is room for. A row makes no pair with
     itself. With `once`, the pairs of rows that are probes and in the arena are met once each, from the later slot.
     """
+    # Arrays reach compiled code sooner one by one than inside of tuples, and a single row is a matter of microseconds.
+    found: tuple[int, int] = _probed_flat(*rows, *arena, probes, *probe, *asked, left_out, right_out)
+    return found
+
+
+@njit(cache=True)
+def _probed_flat(  # type: ignore[no-untyped-def]
+    codes, valid, flags, alive, twin, runs, hashes, xs, slots, ranks, by_rank, sorted_ys, levels, tail, probes,
+    compares, equal, by, flag, others, other_compares, nulls_equal, once, each, enough, only_alive, kept, left, whole,
+    whole_compares, left_out, right_out,
+):  # fmt: skip
+    rows = Rows(codes, valid, flags, alive, twin)
+    arena = Arena(runs, hashes, xs, slots, ranks, by_rank, sorted_ys, levels, tail)
+    probe = Probe(compares, equal, by, flag, others, other_compares, nulls_equal)
+    asked = Asked(once, each, enough, only_alive, kept, left, whole, whole_compares)
+    return _probed(rows, arena, probes, probe, asked, left_out, right_out)
+
+
+@njit(cache=True)
+def _probed(rows, arena, probes, probe, asked, left_out, right_out):  # type: ignore[no-untyped-def]
+    """What `probed` tells."""
     total, listed, room = 0, 0, len(left_out)
     codes, valid, alive = rows.codes, rows.valid, rows.alive
     compares, equal, nulls_equal = probe.compares, probe.equal, probe.nulls_equal
