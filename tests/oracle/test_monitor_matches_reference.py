@@ -167,6 +167,6 @@ def test_monitor_matches_reference(in_tail: int, monkeypatch: pytest.MonkeyPatch
     run_state_machine_as_test(
         Watched,
         settings=settings(
-            max_examples=40, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=150, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )

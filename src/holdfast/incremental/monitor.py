@@ -287,31 +287,34 @@ class Monitor:
                 other = rows.twin[alone]
                 alone = alone[(other < 0) | ~rows.flags[np.maximum(other, 0), program.alone]]
         many = len(alone)
+        alone = alone[:limit]
         if isinstance(program, RowProgram):
-            return many, many, self._lazily(None, alone[:limit], [])
+            return many, many, self._lazily(None, alone, [])
+        room = limit - len(alone)
         if known is not None:
-            listed = (known.left[:limit], known.right[:limit])
-            return many + known.count, known.count, self._lazily(program, alone[:limit], [listed])
-        pairs, room, parts = 0, limit, []
+            listed = (known.left[:room], known.right[:room])
+            return many + known.count, known.count, self._lazily(program, alone, [listed])
+        pairs, parts = 0, []
         for way in self._ways[at]:
             asked = way.asked
             if kept or way.index.dead or not coming:
                 asked = asked._replace(each=True, kept=kept)
-            found = [self._probed(way.access, way.index.arena, slots, asked, room)]
+            found = self._probed(way.access, way.index.arena, slots, asked, room)
+            if found[0]:
+                pairs, room = pairs + found[0], room - len(found[1])
+                parts.append(found[1:])
             if way.access.left and len(slots) > 1:
                 # Rows that come together meet each other here, and nowhere else.
                 place = (way.access.spec, coming)
                 if place not in runs:
                     runs[place] = way.index.run_of(slots)
-                found.append(self._among(way, runs[place], slots, kept, room))
-            for count, left, right in found:
-                if count:
-                    pairs += count
-                    parts.append((left, right))
-                    room = max(room - len(left), 0)
+                found = self._among(way, runs[place], slots, kept, room)
+                if found[0]:
+                    pairs, room = pairs + found[0], room - len(found[1])
+                    parts.append(found[1:])
         if not many and not pairs:
             return _NOTHING
-        return many + pairs, pairs, self._lazily(program, alone[:limit], parts)
+        return many + pairs, pairs, self._lazily(program, alone, parts)
 
     def _at_once(self, come: Slots) -> dict[int, tuple[SlotPairs, SlotPairs]]:
         """The pairs of the first rows of all, under rules for which each row would have to look at many others.
