@@ -121,7 +121,8 @@ def _array(value: Any, table: pa.Table) -> pa.Array:
 
 
 def _related(a: Any, allowed: int, b: Any, table: pa.Table) -> pa.Array:
-    """Exact by value, as in rules; null where either is."""
+    """Exact by value, as in rules; null where either is. A number beside doubles is the double that it reads as."""
+    a, b = _beside(a, b), _beside(b, a)
     left, right = (pa.chunked_array([_array(v, table)]) for v in (a, b))
     x, y = comparable_codes([left, right])
     held = np.zeros(table.num_rows, np.bool_)
@@ -129,6 +130,11 @@ def _related(a: Any, allowed: int, b: Any, table: pa.Table) -> pa.Array:
         if allowed & relation:
             held |= holds
     return pa.array(held, mask=~(x.valid & y.valid))
+
+
+def _beside(value: Any, other: Any) -> Any:
+    floating = isinstance(other, float) or (hasattr(other, "type") and pa.types.is_floating(other.type))
+    return float(value) if isinstance(value, Decimal) and floating else value
 
 
 def _unquoted(token: Token) -> str:
@@ -239,7 +245,7 @@ class _Conditions(Transformer[Token, Any]):
 
     def over(self, parts: list[Value]) -> Value:
         def divided(table: pa.Table) -> pa.Array:
-            a, b = (_array(part(table), table).cast(pa.float64()) for part in parts)
+            a, b = (_array(part(table), table).cast(pa.float64(), safe=False) for part in parts)
             return pc.divide(a, pc.if_else(pc.equal(b, 0.0), pa.scalar(None, pa.float64()), b))
 
         return divided

@@ -142,7 +142,8 @@ class Monitor:
         for way in self._ways[at]:
             if way.access.left:
                 ask = way.asked._replace(once=program.symmetric, each=True, enough=True)
-                _, *ends = self._probed(way.access, way.index.arena, slots, ask, most - len(found))
+                room = min(most, self._totals[rule]) - len(found)
+                _, *ends = self._probed(way.access, way.index.arena, slots, ask, room)
                 found += self._named(program, [tuple(ends)])
         return sorted_violations([*found, *lone])[:most]
 
