@@ -21,7 +21,8 @@ from hypothesis.stateful import (
 from holdfast import reference
 from holdfast.errors import ChangeError
 from holdfast.incremental import group_index
-from holdfast.incremental.monitor import CHANGE_TYPE, Monitor
+from holdfast.incremental.monitor import Monitor
+from holdfast.incremental.net_changes import CHANGE_TYPE
 from holdfast.states.violations_change import ViolationsChange
 from strategies import DOMAINS, RandomRules, RandomTable, rule_sets, tables
 

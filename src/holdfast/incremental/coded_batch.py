@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -150,6 +151,24 @@ class Coding:
                 settled = all(kind.family != "void" for kind in known)
                 ordered = any(name in self.ordered for name in family)
                 self.coders[family] = made_coder(known, ordered=ordered, settled=settled)
+
+    @contextmanager
+    def unless_refused(self) -> Iterator[None]:
+        """What is learned of types inside stays known only when nothing is refused there."""
+        kinds, coders, settled = dict(self.kinds), dict(self.coders), self.settled
+        try:
+            yield
+        except Exception:
+            self.kinds, self.coders, self.settled = kinds, coders, settled
+            raise
+
+    def keep(self, codes: NDArray[np.int64], valid: Bools) -> None:
+        """Forgets all values but those that the rows have."""
+        for family, coder in self.coders.items():
+            if isinstance(coder, LabelCoder):
+                columns = [self.names.index(name) for name in family]
+                coder.keep(np.unique(np.concatenate([codes[valid[:, at], at] for at in columns])))
+        self.bounds.clear()
 
     def encoded(self, batch: RowBatch, keys: Sequence[str]) -> tuple[NDArray[np.int64], Bools]:
         """Codes and validity, a row per row. ChangeError, naming column and key, where a value is of another kind."""

@@ -61,3 +61,22 @@ class RowStore:
     def slots(self) -> Slots:
         """Of all rows that are there, in order of their coming."""
         return np.flatnonzero(self.rows.alive[: self.size]).astype(np.int32)
+
+    def replace(self, gone: Slots, come: Slots, before: Slots) -> None:
+        """Until they settle, rows that come know the rows they replace (-1: none), and these know them."""
+        twin = self.rows.twin
+        twin[gone], twin[come] = -1, before
+        replaced = before >= 0
+        twin[before[replaced]] = come[replaced]
+
+    def settle(self, come: Slots) -> None:
+        """The rows stand for themselves again."""
+        self.rows.twin[come] = come
+
+    @property
+    def mostly_gone(self) -> bool:
+        return self.gone > max(4096, self.size // 2)
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.nbytes for part in self.rows)

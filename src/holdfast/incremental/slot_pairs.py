@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from holdfast.incremental.row_store import Slots
@@ -18,44 +19,53 @@ class SlotPairs:
     left: Slots
     right: Slots
 
+    def cut(self, limit: int) -> SlotPairs:
+        return SlotPairs(self.count, self.left[:limit], self.right[:limit])
+
+
+NO_PAIRS = SlotPairs(0, np.zeros(0, np.int32), np.zeros(0, np.int32))
+
 
 class PairCollector:
-    """Collects the pairs of rows with sets of partners; lists at most `limit` of them, and counts all."""
+    """Collects pairs; lists at most `limit` of them, and counts all."""
 
     def __init__(self, limit: int) -> None:
-        self._limit, self._count = limit, 0
-        self._parts: list[tuple[Slots, Slots]] = []
+        self.room, self._count = limit, 0
+        self._parts: list[SlotPairs] = []
 
-    def add(self, slot: int, partners: BitMap, left: bool) -> None:
+    def add(self, pairs: SlotPairs) -> None:
+        if pairs.count:
+            self._count += pairs.count
+            self.room -= len(pairs.left)
+            self._parts.append(pairs)
+
+    def add_set(self, slot: int, partners: BitMap, left: bool) -> None:
+        """The pairs of a row with all rows of a set."""
         many = len(partners)
-        room = self._limit - self._count
-        self._count += many
-        if many and room > 0:
-            others = np.array(partners if many <= room else partners[:room], np.int32)
+        if many:
+            others = np.array(partners if many <= self.room else partners[: self.room], np.int32)
             mine = np.full(len(others), slot, np.int32)
-            self._parts.append((mine, others) if left else (others, mine))
+            self.add(SlotPairs(many, mine, others) if left else SlotPairs(many, others, mine))
 
     def pairs(self) -> SlotPairs:
-        sides = [np.concatenate([part[side] for part in self._parts] or [np.zeros(0, np.int32)]) for side in (0, 1)]
-        return SlotPairs(self._count, sides[0], sides[1])
+        if len(self._parts) <= 1:
+            return self._parts[0] if self._parts else NO_PAIRS
+        left, right = (np.concatenate([getattr(part, side) for part in self._parts]) for side in ("left", "right"))
+        return SlotPairs(self._count, left, right)
 
 
 def net_pairs(gone: SlotPairs, come: SlotPairs, twin: Slots, symmetric: bool) -> tuple[SlotPairs, SlotPairs]:
     """Both without the pairs that go and come again, of rows that were replaced. All pairs are listed."""
 
-    def names(pairs: SlotPairs, through: bool) -> tuple[np.ndarray, np.ndarray]:
-        left, right = (
-            twin[side].astype(np.int64) if through else side.astype(np.int64) for side in (pairs.left, pairs.right)
-        )
+    def names(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
         low, high = (np.minimum(left, right), np.maximum(left, right)) if symmetric else (left, right)
-        return (low << 32) | (high & 0xFFFFFFFF), (left >= 0) & (right >= 0)
+        return (low << 32) | (high & 0xFFFFFFFF)
 
-    was, there = names(gone, True)  # as the rows that replace them
-    now, _ = names(come, False)
-    again_gone = there & np.isin(was, now)
-    again_come = np.isin(now, was[there])
-    return _some(gone, ~again_gone), _some(come, ~again_come)
+    left, right = (twin[side].astype(np.int64) for side in (gone.left, gone.right))  # the rows that replace them
+    was, there = names(left, right), (left >= 0) & (right >= 0)
+    now = names(come.left.astype(np.int64), come.right.astype(np.int64))
+    return _some(gone, ~(there & np.isin(was, now))), _some(come, ~np.isin(now, was[there]))
 
 
-def _some(pairs: SlotPairs, wanted: np.ndarray) -> SlotPairs:
+def _some(pairs: SlotPairs, wanted: NDArray[np.bool_]) -> SlotPairs:
     return SlotPairs(int(wanted.sum()), pairs.left[wanted], pairs.right[wanted])

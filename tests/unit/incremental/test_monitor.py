@@ -13,7 +13,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.errors import ChangeError, ConditionError, HoldfastError, OptionError, TypeMismatchError
-from holdfast.incremental import monitor as monitor_module
+from holdfast.incremental import partners
 
 ZIP = [
     {"id": 1, "zip": "10115", "city": "Berlin"},
@@ -170,6 +170,13 @@ def test_what_cannot_be_is_refused_whole(change: Any, told: str) -> None:
     monitor.assert_invariants()
 
 
+def test_nothing_is_learned_from_what_is_refused() -> None:
+    monitor = hf.Monitor("zip -> city", key="id")
+    with pytest.raises(ChangeError, match="no value in the key"):
+        monitor.insert({"id": None, "zip": 10115, "city": 1, "town": 1})
+    assert monitor.insert(ZIP).added_count == 2
+
+
 def test_deletes_need_only_the_key() -> None:
     monitor = hf.Monitor("zip -> city", key="id")
     monitor.insert(ZIP)
@@ -194,8 +201,8 @@ def test_a_monitor_explains_how_it_finds_partners(monkeypatch: pytest.MonkeyPatc
     rules = ["zip -> city", "not(t.a < s.a and t.b > s.b and t.c > s.c)", "not(t.a > 5)"]
     monitor = hf.Monitor(rules, key="id")
     rng = np.random.default_rng(1)
-    monkeypatch.setattr(monitor_module, "LEAST_FOR_SETS", 1_000)
-    monkeypatch.setattr(monitor_module, "SECONDS_PER_CANDIDATE", 1.0)
+    monkeypatch.setattr(partners, "LEAST_FOR_SETS", 1_000)
+    monkeypatch.setattr(partners, "SECONDS_PER_CANDIDATE", 1.0)
     numbers = {name: rng.integers(0, 50, 2_000) for name in ("zip", "city", "a", "b", "c")}
     monitor.insert(pa.table({"id": np.arange(2_000), **numbers}))
     told = monitor.explain()
