@@ -9,7 +9,7 @@ import datetime as dt
 import math
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from typing import Any, Protocol
@@ -221,6 +221,7 @@ class LabelCoder:
         self._ordered, self._numbers = ordered, numbers
         self._codes: dict[Any, int] = {}
         self._next = 0
+        self._kind: type | None = None
         self._values: list[Any] = []
         self._labels: list[int] = []
         self._moved: tuple[list[int], list[int]] | None = None
@@ -241,6 +242,9 @@ class LabelCoder:
         if kind is str or kind is bytes:
             if self._numbers:
                 raise TypeMismatchError(f"{value!r} is no number")
+            if self._kind not in (None, kind):
+                raise TypeMismatchError(f"{value!r} is {'text' if kind is str else 'binary'}")
+            self._kind = kind
             return value
         if not self._numbers or isinstance(value, bool):
             raise TypeMismatchError(f"{value!r} is no {'number' if self._numbers else 'text'}")
@@ -296,23 +300,25 @@ class LabelCoder:
         return None if moved is None else (np.array(moved[0], np.int64), np.array(moved[1], np.int64))
 
     def many(self, values: pa.Array) -> Codes:
-        encoded = values.dictionary_encode() if not pa.types.is_dictionary(values.type) else values
-        distinct = encoded.dictionary.to_pylist()
-        self._learn(distinct)
-        for value in distinct:
-            if value is not None:
-                self.one(value)
-        # Asked again: a new value may have moved the codes of those before it.
-        codes = np.array([0 if value is None else self.one(value) for value in distinct], np.int64)
+        if pa.types.is_dictionary(values.type) and values.dictionary.null_count:
+            values = values.cast(values.type.value_type)
+        encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        distinct = [value for value in encoded.dictionary.to_pylist() if value is not None]
+        # Values of one Arrow type are of one kind, so one of them tells whether they may come.
+        keys = [self._key(distinct[0]), *distinct[1:]] if distinct and not self._numbers else map(self._key, distinct)
+        codes = self._codes_of(list(keys))
         places = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
         return codes[places] if len(codes) else np.zeros(len(values), np.int64)
 
-    def _learn(self, values: Sequence[Any]) -> None:
-        """Gives codes to the first values of an ordered family all at once."""
-        if self._ordered and not self._codes and values:
-            keys = {self._key(value) for value in values if value is not None}
-            self._values = sorted(keys)
+    def _codes_of(self, keys: list[Any]) -> Codes:
+        if self._ordered and not self._codes and keys:
+            self._values = sorted(set(keys))
             self._number_evenly()
+        for key in keys:
+            if key not in self._codes:
+                self._new_code(key)
+        # Looked up in the end: a new value may have moved the codes of those before it.
+        return np.array([self._codes[key] for key in keys], np.int64)
 
     def constant(self, value: Any) -> BoundCode:
         return BoundCode(self.one(value))

@@ -82,12 +82,26 @@ def test_values_can_be_forgotten() -> None:
     [
         ("bigint", "1"), ("bigint", 1.5), ("bigint", 2**63), ("bigint", True), ("double", "x"), ("double", 2**53 + 1),
         ("string", 1), ("boolean", 1), ("date", dt.datetime(2024, 1, 1)), ("timestamp_ntz", "2024-01-01"),
-        ("decimal(20,2)", "1.0"),
+        ("decimal(20,2)", "1.0"), ("binary", 1),
     ],
 )  # fmt: skip
 def test_values_of_another_kind_are_refused(kind: str, wrong: Any) -> None:
     with pytest.raises(TypeMismatchError):
         coder_of(kind).one(wrong)
+
+
+def test_text_and_bytes_do_not_mix() -> None:
+    coder = coder_of("string", ordered=False)
+    coder.one("a")
+    with pytest.raises(TypeMismatchError):
+        coder.one(b"a")
+
+
+def test_dictionaries_are_read_with_their_nulls() -> None:
+    coder = coder_of("string")
+    values = pa.DictionaryArray.from_arrays(pa.array([2, 0, None, 1]), pa.array([None, "b", "a"]))
+    codes = coder.many(values)
+    assert codes[0] < codes[3]
 
 
 def test_numbers_that_are_equal_are_taken() -> None:
