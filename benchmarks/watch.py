@@ -4,6 +4,7 @@
     python benchmarks/watch.py --sizes             one rule set, batches of 1 to 100,000 rows
     python benchmarks/watch.py --paths             sorted runs against less-than trees, two to four inequalities
     python benchmarks/watch.py --tipping           how many inserts fit in the time of one fresh check
+    python benchmarks/watch.py --discovered        the 20 best rules that discover finds on the table without errors
 
 Milliseconds of 1,000 inserts in one batch (the median and the mean of twenty), of 1,000 deletes, and microseconds of a
 row that comes alone; all violations listed. Tables are generated as for `check`, with 1 % errors: counts are those of
@@ -186,12 +187,44 @@ def tipping(rows: int, seed: int) -> None:
     print(f"a check of {rows:,} rows: {fresh:.2f} s, as long as {fresh / each:,.0f} inserts of {each * 1e6:.1f} µs")
 
 
+def discovered(rows: int, seed: int) -> None:
+    """The 20 best rules of 20,000 clean rows, watched on a table with errors."""
+    import tempfile
+    from pathlib import Path
+
+    import pyarrow.parquet as pq
+
+    import holdfast as hf
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tax.parquet"
+        pq.write_table(MAKERS["tax"](20_000, np.random.default_rng(seed), 0.0).drop(["id"]), path)
+        found = hf.discover(path, cross_columns="off", max_predicates=4, top=20)
+        rules = [str(rule) for rule in found.rules]
+    data = needed(table("tax", rows + EXTRA, seed), rules)
+    load, monitor = loaded(data, rules, rows)
+    monitor.limit = 1_000
+    spent = [timed(lambda i=i: monitor.insert(data.slice(rows + 1_000 * i, 1_000)))[0] for i in range(10)]
+    alone = data.slice(rows + 30_000, 200).to_pylist()
+    seconds, _ = timed(lambda: [monitor.insert(row) for row in alone])
+    print(monitor.explain())
+    print(
+        f"{len(rules)} rules on {rows:,} rows: load {load:.1f} s, 1,000 inserts {np.median(spent) * 1e3:.1f} ms, "
+        f"a row alone {seconds / len(alone) * 1e6:.0f} µs"
+    )
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, nargs="+", default=[0, 100_000, 500_000, 1_000_000])
     options.add_argument("--rules", nargs="+", default=list(RULES), choices=list(RULES), metavar="RULE")
     options.add_argument("--seed", type=int, default=1)
-    ways: dict[str, Callable[[int, int], None]] = {"sizes": batch_sizes, "paths": paths, "tipping": tipping}
+    ways: dict[str, Callable[[int, int], None]] = {
+        "sizes": batch_sizes,
+        "paths": paths,
+        "tipping": tipping,
+        "discovered": discovered,
+    }
     for way in ways:
         options.add_argument(f"--{way}", action="store_true")
     chosen = options.parse_args()

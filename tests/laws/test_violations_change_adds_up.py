@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ def histories(draw: st.DrawFn) -> list[ViolationsChange]:
     """What is there changes from step to step; each step tells the difference."""
     steps = draw(st.lists(st.fixed_dictionaries({r: st.sets(st.sampled_from(VIOLATIONS)) for r in RULES}), min_size=4))
     changes = []
-    for before, now in zip(steps, steps[1:], strict=False):
+    for before, now in pairwise(steps):
         rules = {}
         for rule in RULES:
             added, removed = sorted(now[rule] - before[rule], key=str), sorted(before[rule] - now[rule], key=str)
