@@ -293,6 +293,8 @@ Examples:
 
   holdfast discover stock.csv --one-row --max-predicates 3
 
+  holdfast discover tax.csv --error 0.001 -o rules.yaml
+
   holdfast discover orders.parquet --exclude note --time-limit 60 --format json
 
 Then holdfast check tax.csv rules.yaml holds today's table, and tomorrow's, to what was found.
@@ -324,6 +326,9 @@ def discover(
     one_row: Annotated[bool, typer.Option("--one-row", help="Compare such columns within one row, too.")] = False,
     order_text: Annotated[bool, typer.Option("--order-text", help="Text has an order, by its UTF-8 bytes.")] = False,
     nulls: Annotated[NullsMode, typer.Option(help="How nulls compare.")] = NullsMode.sql,
+    error: Annotated[
+        str, typer.Option(metavar="SHARE", help="Rules that at most this share of all ordered pairs of rows breaks.")
+    ] = "0",
     max_predicates: Annotated[
         int | None, typer.Option(metavar="N", help="Rules of up to N predicates only. Default: no limit.")
     ] = None,
@@ -361,6 +366,7 @@ def discover(
             one_row=one_row,
             order_text=order_text,
             nulls=nulls.value,
+            error=error,
             max_predicates=max_predicates,
             time_limit=time_limit,
             strategy=strategy.value,

@@ -409,23 +409,31 @@ def discover(
     cross_columns: float | None = 0.3,
     one_row: bool = False,
     order_text: bool = False,
+    error: Decimal = Decimal(0),
 ) -> frozenset[DenialConstraint]:
     """The most general valid, non-trivial constraints; of a constraint and its mirror one. Tries every constraint.
 
-    A table of fewer than two rows has none. With `max_predicates`, those of them that have at most so many.
+    A constraint is valid when at most the share `error` of all ordered pairs of rows violates it. A table of fewer than
+    two rows has none. With `max_predicates`, those of them that have at most so many.
     """
     if len(rows) < 2:
         return frozenset()
     space = operand_pairs(rows, kinds, cross_columns=cross_columns, one_row=one_row, order_text=order_text)
-    shown = {
+    shown = Counter(
         tuple(_shown(operands, relations, t, s, nulls) for operands, relations in space.items())
         for i, t in enumerate(rows)
         for j, s in enumerate(rows)
         if i != j
-    }
+    )
+    tolerated = error * len(rows) * (len(rows) - 1)
 
     def valid(allowed: Sequence[int]) -> bool:
-        return not any(all(e & ~a == 0 for e, a in zip(evidence, allowed, strict=True)) for evidence in shown)
+        broken = (
+            pairs
+            for evidence, pairs in shown.items()
+            if all(e & ~a == 0 for e, a in zip(evidence, allowed, strict=True))
+        )
+        return sum(broken) <= tolerated
 
     found: dict[DenialConstraint, None] = {}
     for allowed in product(*(_sets_of(relations) for relations in space.values())):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 
+from holdfast.discover import sampled
 from holdfast.discover.clock import Clock
 from holdfast.discover.coded_rows import CodedRows, coded_rows
 from holdfast.discover.hybrid import complete_by_sample
@@ -29,7 +32,8 @@ class Found:
     `evidence` is of all pairs of rows when `exact`, else of those looked at, with estimated counts. `complete` is false
     when the search ended early; `why` then says why. Every constraint is valid on the whole table in any case.
     `support` has, per constraint, how many ordered pairs put its least tested predicate to the test: they meet all the
-    others.
+    others. `violating` has how many violate it, of those that `evidence` counts; `error` is the share that may. Where
+    `sampled`, that is of so many pairs of rows drawn at random, and only then may a constraint be violated by more.
     """
 
     space: PredicateSpace
@@ -41,8 +45,11 @@ class Found:
     strategy: str
     exact: bool
     complete: bool
+    violating: Ints
     why: str | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
+    error: Decimal = Decimal(0)
+    sampled: int | None = None
 
 
 def find(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, *, threads: int = 1) -> Found:
@@ -58,7 +65,11 @@ def find_in(
 ) -> Found:
     """As `find`, on rows that are coded."""
     if (strategy or chosen_strategy(rows, options, cores=threads)) == "hybrid":
-        return _hybrid(rows, options, clock, threads)
+        if not options.error:
+            return _hybrid(rows, options, clock, threads)
+        # What some pairs may break cannot be settled by pairs that break it: there the sample itself is counted.
+        if rows.rows * (rows.rows - 1) > 2 * sampled.SAMPLED_PAIRS:
+            return _sampled(rows, options, clock, threads)
     with clock.phase("evidence"):
         evidence = rows.evidence(all_pairs(rows.codes, rows.weights, rows.layout, threads=threads))
     return found_from(rows, evidence, options, clock, threads=threads)
@@ -74,27 +85,56 @@ def chosen_strategy(rows: CodedRows, options: DiscoverOptions, *, cores: int) ->
 def found_from(rows: CodedRows, evidence: Evidence, options: DiscoverOptions, clock: Clock, *, threads: int) -> Found:
     """What the evidence of all pairs of the rows says."""
     found = most_general(rows.space, evidence, options, clock, threads=threads)
-    return _weighed(
-        rows, found.masks, evidence, clock, threads,
-        strategy="all-pairs", exact=True, complete=found.complete, why=found.why,
-    )  # fmt: skip
+    how = _How("all-pairs", exact=True, complete=found.complete, why=found.why)
+    return _weighed(rows, found.masks, found.violating, evidence, options, clock, threads, how)
 
 
 def _hybrid(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> Found:
     found = complete_by_sample(rows, options, clock, threads=threads)
-    return _weighed(
-        rows, found.masks, found.evidence, clock, threads,
-        strategy="hybrid", exact=False, complete=found.complete, why=found.why,
-    )  # fmt: skip
+    how = _How("hybrid", exact=False, complete=found.complete, why=found.why)
+    none = np.zeros(len(found.masks), np.int64)
+    return _weighed(rows, found.masks, none, found.evidence, options, clock, threads, how)
+
+
+def _sampled(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> Found:
+    with clock.phase("sample"):
+        evidence, drawn = sampled.sampled_evidence(rows, seed=options.seed, threads=threads)
+    found = most_general(rows.space, evidence, options, clock, threads=threads)
+    why = f"evidence was sampled: {drawn:,} of {rows.rows * (rows.rows - 1) // 2:,} pairs of rows"
+    how = _How("sample", exact=False, complete=False, why=f"{why}; {found.why}" if found.why else why, sampled=drawn)
+    return _weighed(rows, found.masks, found.violating, evidence, options, clock, threads, how)
+
+
+@dataclass(frozen=True)
+class _How:
+    """How a search went."""
+
+    strategy: str
+    exact: bool
+    complete: bool
+    why: str | None
+    sampled: int | None = None
 
 
 def _weighed(
-    rows: CodedRows, masks: Words, evidence: Evidence, clock: Clock, threads: int,
-    *, strategy: str, exact: bool, complete: bool, why: str | None,
+    rows: CodedRows, masks: Words, violating: Ints, evidence: Evidence, options: DiscoverOptions, clock: Clock,
+    threads: int, how: _How,
 ) -> Found:  # fmt: skip
     with clock.phase("weigh"):
         support = least_support(masks, rows.space.pair_of_bit, evidence.words, evidence.counts, threads=threads)
-    size = len(rows.weights)
     return Found(
-        rows.space, masks, support, evidence, rows.rows, size, strategy, exact, complete, why, dict(clock.phases)
+        space=rows.space,
+        masks=masks,
+        support=support + violating,
+        evidence=evidence,
+        rows=rows.rows,
+        distinct_rows=len(rows.weights),
+        strategy=how.strategy,
+        exact=how.exact,
+        complete=how.complete,
+        violating=violating,
+        why=how.why,
+        phases=dict(clock.phases),
+        error=options.error,
+        sampled=how.sampled,
     )

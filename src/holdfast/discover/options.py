@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 from holdfast.errors import OptionError
@@ -12,6 +13,7 @@ from holdfast.rules.rule import Nulls
 
 Strategy = Literal["auto", "all-pairs", "hybrid"]
 STRATEGIES: tuple[Strategy, ...] = ("auto", "all-pairs", "hybrid")
+Share = Decimal | float | str
 DEFAULT_OVERLAP = 0.3
 DEFAULT_TOP = 50
 DEFAULT_TIME_LIMIT = 300.0
@@ -25,6 +27,8 @@ class DiscoverOptions:
     when they share at least `cross_columns` of the smaller one's values (None: never), within one row too with
     `one_row`. Text has an order with `order_text`. Rules have at most `max_predicates`; the search ends after
     `time_limit` seconds, and says so. `seed` is of the samples that the hybrid strategy draws.
+
+    A rule may be violated by the share `error` of all ordered pairs of rows.
     """
 
     columns: tuple[str, ...] = ()
@@ -37,8 +41,13 @@ class DiscoverOptions:
     time_limit: float | None = None
     strategy: Strategy = "auto"
     seed: int = 1
+    error: Decimal = Decimal(0)
 
     def __post_init__(self) -> None:
+        if not 0 <= self.error < 1:
+            raise OptionError(
+                f"error is {self.error}, which is no share of pairs.", hint="a number from 0 to below 1, such as 0.001."
+            )
         if self.cross_columns is not None and not 0 <= self.cross_columns <= 1:
             raise OptionError(
                 f"cross-columns is {self.cross_columns}, which is no share.", hint="a number from 0 to 1, or off."
@@ -61,15 +70,17 @@ def discover_options(
     exclude: str | Sequence[str] = (),
     cross_columns: float | str | None = DEFAULT_OVERLAP,
     time_limit: float | str | None = DEFAULT_TIME_LIMIT,
+    error: Share = 0,
     **others: Any,
 ) -> DiscoverOptions:
     """The options as a person gives them: columns as a text or a list of names, `off` for no cross columns, `none`
-    for no time limit."""
+    for no time limit, shares as a number or as `0.1%`."""
     return DiscoverOptions(
         columns=parse_names(columns) if isinstance(columns, str) else tuple(columns),
         exclude=parse_names(exclude) if isinstance(exclude, str) else tuple(exclude),
         cross_columns=overlap(cross_columns),
         time_limit=seconds(time_limit),
+        error=share(error, "error"),
         **others,
     )
 
@@ -84,6 +95,18 @@ def overlap(given: float | str | None) -> float | None:
         raise OptionError(
             f"cross-columns is {given!r}, which is no share.", hint="a number from 0 to 1, or off."
         ) from None
+
+
+def share(given: Share, option: str) -> Decimal:
+    """The share as it is written, exactly: `0.001` or `0.1%`."""
+    text = str(given).strip()
+    try:
+        value = Decimal(text.removesuffix("%").strip())
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite():
+        raise OptionError(f"{option} is {given!r}, which is no share.", hint="a number such as 0.001, or 0.1%.")
+    return value / 100 if text.endswith("%") else value
 
 
 def how_many(top: int | str | None) -> int | None:

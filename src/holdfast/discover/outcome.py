@@ -19,6 +19,10 @@ class FoundRule:
     `support` is how many ordered pairs meet all its predicates but the one that is least often put to the test, and
     `coverage` their share of all; `score`, from 0 to 1, is what rules are ranked by. The rule's description says it in
     plain words.
+
+    `violating_pairs` is how many pairs break it, as `check` counts them: None where single rows do. How many rows are
+    suspect is known of rules that are shown, unless their pairs are too many to list. Where pairs were sampled,
+    `interval` holds the share of all ordered pairs that break it, 95 times in 100.
     """
 
     rule: Rule
@@ -26,7 +30,9 @@ class FoundRule:
     score: float
     coverage: float
     support: int = 0
-    violating_pairs: int = 0
+    violating_pairs: int | None = 0
+    suspect_rows: int | None = 0
+    interval: tuple[float, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -45,11 +51,15 @@ class RankedRules(Sequence[FoundRule]):
     A name is unique among the rules before it, so asking for one makes those before it, too.
     """
 
-    def __init__(self, make: Callable[[int], FoundRule], kinds: Sequence[str]) -> None:
+    def __init__(self, make: Callable[[int], FoundRule], kinds: Sequence[str], first: Sequence[FoundRule] = ()) -> None:
         self.kinds = tuple(kinds)
         self._make = make
-        self._made: list[FoundRule] = []
-        self._names = Names()
+        self._made = list(first)
+        self._names = Names(one.rule.name for one in first)
+
+    def beginning(self, first: Sequence[FoundRule]) -> RankedRules:
+        """The same rules, the first of them as they are given: more is known of those."""
+        return RankedRules(self._make, self.kinds, first)
 
     def __len__(self) -> int:
         return len(self.kinds)

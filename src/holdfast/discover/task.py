@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,8 @@ def found_in(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
         space=space,
         masks=masks,
         support=np.frombuffer(parts["support"], np.int64),
+        violating=np.frombuffer(parts["violating"], np.int64),
+        error=Decimal(about["error"]),
         evidence=Evidence(words, np.frombuffer(parts["counts"], np.int64)),
         **{name: about[name] for name in _TOLD},
     )
@@ -148,7 +151,7 @@ def found_in(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
 
 # Values to bytes and back ------------------------------------------------------------------------------------------
 
-_TOLD = ("rows", "distinct_rows", "strategy", "exact", "complete", "why", "phases")
+_TOLD = ("rows", "distinct_rows", "strategy", "exact", "complete", "why", "phases", "sampled")
 
 
 def arrived(batches: Batches, names: Iterable[str] | None = None) -> pa.Table | None:
@@ -180,11 +183,13 @@ def _parts_in(table: pa.Table) -> dict[str, bytes]:
 
 
 def _found_parts(found: Found) -> Parts:
-    about = {"pairs": found.space.to_lists(), **{name: getattr(found, name) for name in _TOLD}}
+    told = {name: getattr(found, name) for name in _TOLD}
+    about = {"pairs": found.space.to_lists(), "error": str(found.error), **told}
     return {
         "about": json.dumps(about).encode(),
         "masks": found.masks.tobytes(),
         "support": found.support.tobytes(),
+        "violating": found.violating.tobytes(),
         "words": found.evidence.words.tobytes(),
         "counts": found.evidence.counts.tobytes(),
     }

@@ -10,6 +10,7 @@ from holdfast.kernels.cover import greedy_cover
 from holdfast.kernels.dual_tree import satisfying_pairs
 from holdfast.kernels.evidence import ORDER, Layout, all_pairs, listed_pairs
 from holdfast.kernels.hitting_sets import hitting_sets
+from holdfast.kernels.nearly_hitting_sets import nearly_hitting_sets
 from holdfast.kernels.order import ranks
 from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
@@ -42,6 +43,7 @@ def _compile_discovery(weights: NDArray[np.int64]) -> None:
         family = np.repeat(np.array([[1], [2]], np.uint64), words, axis=1)
         slots = np.repeat(np.arange(33), 2)[: 64 * words]
         hitting_sets(family, slots, seconds=60.0, threads=2)
+        nearly_hitting_sets(family, weights[:2], slots, budget=1, seconds=60.0, threads=2)
         least_support(family, slots, family, weights)
     unordered = np.array([6], np.int64)
     ids = np.arange(2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from holdfast.discover.explain import ExplainedSpace, ExplainTask, explained_space
 from holdfast.discover.find import Found
 from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.outcome import DiscoverOutcome
+from holdfast.discover.outcome import DiscoverOutcome, FoundRule
 from holdfast.discover.rank import ranked
 from holdfast.discover.space import PredicateSpace
 from holdfast.discover.task import EncodeTask, EvidenceTask, FindTask, SolveTask, found_in, worth_sharing
@@ -26,6 +26,7 @@ from holdfast.report.words import number
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import RuleSet
 from holdfast.spark.check import told_plainly
+from holdfast.spark.counted_rules import verified, with_suspects
 from holdfast.spark.rows import schema_of
 from holdfast.spark.table import Table
 
@@ -114,6 +115,7 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
         found = _search(table, types, options) if types else None
         rows = found.rows if found is not None else table.frame.count()
     space = found.space if found is not None else PredicateSpace(())
+    shown, more = _shown(table, found, options, top, started) if found is not None else ((), ())
     return DiscoverResult(
         DiscoverOutcome(
             table=table.name,
@@ -122,16 +124,34 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
             predicates=space.predicates,
             evidence=len(found.evidence) if found is not None else 0,
             complete=found is None or found.complete,
-            found=ranked(found) if found is not None else (),
+            found=shown,
             options=options,
             top=top,
             strategy=found.strategy if found is not None else "all-pairs",
             why=found.why if found is not None else None,
             phases=found.phases if found is not None else {},
-            notes=(*table.notes, *notes, *_why_nothing(rows, types)),
+            notes=(*table.notes, *notes, *more, *_why_nothing(rows, types)),
             seconds=time.monotonic() - started,
         )
     )
+
+
+def _shown(
+    table: Table, found: Found, options: DiscoverOptions, top: int | None, started: float
+) -> tuple[Sequence[FoundRule], tuple[str, ...]]:
+    """The rules, best first, with what the whole table says of those that are shown; and a note on it."""
+    rules = ranked(found)
+    if not options.error:
+        return rules, ()
+    if not found.sampled:
+        return rules.beginning(with_suspects(table, rules[:top], nulls=options.nulls)), ()
+    until = None if options.time_limit is None else started + options.time_limit
+    known = verified(table, rules, most=top, nulls=options.nulls, until=until)
+    note = (
+        f"rules come from a sample of {number(found.sampled, 'pair')} of rows, which has {len(rules):,}; the best "
+        f"{known.tried:,} were counted on the whole table, and {known.broken:,} of them left out: more pairs break them"
+    )
+    return known.rules, (note,)
 
 
 def _search(table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Found | None:
