@@ -1,0 +1,125 @@
+"""`holdfast discover` on tables with errors, as a user types it: what is tolerated, counted, written and checked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+import holdfast as hf
+from holdfast.cli import app
+
+RULE_KEYS = ["rule", "dc", "kind", "score", "coverage", "violating_pairs"]
+
+
+def table_text(rows: int = 300) -> str:
+    """zip gives city, but for three rows; first is at most last, but for two."""
+    lines = ["id,zip,city,first,last"]
+    for i in range(rows):
+        city = "x" if i in (7, 77, 177) else f"c{i % 10 % 5}"
+        first = (i * 7) % 13
+        last = first + i % 5 if i not in (3, 33) else -1
+        lines.append(f"p{i},{10 + i % 10},{city},{first},{last}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dirty")
+    (folder / "dirty.csv").write_text(table_text(), encoding="utf-8")
+    return folder
+
+
+def holdfast(*arguments: str | Path) -> Any:
+    """The command in this process, on the session of the tests."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_rules_that_hold_but_for_a_few_pairs_are_found_and_accepted(spark: SparkSession, place: Path) -> None:
+    options = ("--error", "0.01", "--one-row", "--max-predicates", "2", "--format", "json")
+    done = holdfast("discover", place / "dirty.csv", *options, "-o", place / "rules.yaml")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["complete"] is True
+    assert all(list(rule) == RULE_KEYS for rule in told["rules"])
+    by_rule = {rule["rule"]: rule for rule in told["rules"]}
+    # Each of three wrong cities stands beside the 29 right ones of its zip code; two of them share one.
+    assert by_rule["zip -> city"]["violating_pairs"] == 27 * 3
+    assert "not(t.first > t.last)" in by_rule
+    rules = {str(rule): rule for rule in hf.read_rules(place / "rules.yaml")}
+    assert str(rules["zip -> city"].allow_pairs) == "1%"
+    assert str(rules["not(t.first > t.last)"].allow) == "1%"
+    assert rules["unique(id)"].allow_pairs is None
+    checked = holdfast("check", place / "dirty.csv", place / "rules.yaml", "--format", "json")
+    assert checked.exit_code == 0, checked.output
+    counts = {rule["rule"]: rule["violating_pairs"] for rule in json.loads(checked.stdout)["rules"]}
+    assert counts == {text: rule["violating_pairs"] for text, rule in by_rule.items()}
+
+
+def test_text_names_what_breaks_a_rule(spark: SparkSession, place: Path) -> None:
+    done = holdfast("discover", place / "dirty.csv", "--error", "1%", "--one-row", "--max-predicates", "2")
+    assert done.exit_code == 0, done.output
+    plain = " ".join(done.stdout.split())
+    assert "broken by 81 pairs, 3 suspects" in plain
+    assert "every row's first is at most its last" in plain
+    assert "broken by 2 rows" in plain
+    assert "There are no others of up to 2 predicates that at most 1% of the pairs break." in plain
+
+
+def test_the_library_carries_pairs_and_suspects(spark: SparkSession, place: Path) -> None:
+    found = hf.discover(place / "dirty.csv", error=0.01, max_predicates=2)
+    by_rule = {str(one.rule): one for one in found.outcome.shown}
+    assert (by_rule["zip -> city"].violating_pairs, by_rule["zip -> city"].suspect_rows) == (81, 3)
+    assert "broken by 81 pairs, 3 suspects" in found._repr_html_()
+    assert hf.check(place / "dirty.csv", found).holds
+
+
+def test_no_error_is_the_exact_search(spark: SparkSession, place: Path) -> None:
+    exact, none = (hf.discover(place / "dirty.csv", top="all", **more) for more in ({}, {"error": 0}))
+    assert exact.to_dict()["rules"] == none.to_dict()["rules"]
+
+
+def test_many_rows_are_sampled_and_the_rules_shown_are_counted_on_all(spark: SparkSession, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    zips = rng.integers(0, 20, 6_000)
+    city = np.where(rng.random(6_000) < 0.01, 99, zips % 7)
+    lines = [f"{i},{z},{c},{s}" for i, (z, c, s) in enumerate(zip(zips, city, rng.integers(0, 9, 6_000), strict=True))]
+    (tmp_path / "large.csv").write_text("id,zip,city,size\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    options = ("--error", "0.002", "--strategy", "hybrid", "--top", "10")
+    done = holdfast("discover", tmp_path / "large.csv", *options, "-o", tmp_path / "rules.yaml")
+    assert done.exit_code == 0, done.output
+    plain = " ".join(done.stdout.split())
+    assert "note: rules come from a sample of 5,000,000 pairs of rows" in plain
+    assert "in the sample 0." in plain
+    assert "Not all there are: evidence was sampled" in plain
+    found = hf.discover(tmp_path / "large.csv", error=0.002, strategy="hybrid", top=10)
+    assert not found.complete
+    with hf.check(tmp_path / "large.csv", tmp_path / "rules.yaml") as checked:
+        assert checked.holds
+        exact = {rule["rule"]: rule["violating_pairs"] for rule in checked.to_dict()["rules"]}
+    shown = {rule["rule"]: rule["violating_pairs"] for rule in found.to_dict()["rules"]}
+    assert shown == exact
+    assert shown["zip -> city"] > 0
+
+
+BAD = {
+    "error is no number": (["--error", "some"], ["OptionError", "error is 'some'", "0.1%"]),
+    "error beyond 1": (["--error", "1"], ["OptionError", "error is 1,", "below 1"]),
+    "error below 0": (["--error", "-0.1"], ["OptionError", "error is -0.1"]),
+    "error is not finite": (["--error", "nan"], ["OptionError", "'nan'"]),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), BAD.values(), ids=BAD)
+def test_bad_input_ends_with_2_and_is_explained(place: Path, arguments: list[str], words: list[str]) -> None:
+    done = holdfast("discover", place / "dirty.csv", *arguments)
+    assert done.exit_code == 2, done.output
+    assert done.stdout == ""
+    for word in words:
+        assert word in done.stderr
+    assert "Traceback" not in done.output
