@@ -295,6 +295,8 @@ Examples:
 
   holdfast discover tax.csv --error 0.001 -o rules.yaml
 
+  holdfast discover tax.csv --error-rows 0.01
+
   holdfast discover orders.parquet --exclude note --time-limit 60 --format json
 
 Then holdfast check tax.csv rules.yaml holds today's table, and tomorrow's, to what was found.
@@ -329,6 +331,10 @@ def discover(
     error: Annotated[
         str, typer.Option(metavar="SHARE", help="Rules that at most this share of all ordered pairs of rows breaks.")
     ] = "0",
+    error_rows: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Keys and dependencies for which at most this share of rows has to go."),
+    ] = None,
     max_predicates: Annotated[
         int | None, typer.Option(metavar="N", help="Rules of up to N predicates only. Default: no limit.")
     ] = None,
@@ -367,6 +373,7 @@ def discover(
             order_text=order_text,
             nulls=nulls.value,
             error=error,
+            error_rows=error_rows,
             max_predicates=max_predicates,
             time_limit=time_limit,
             strategy=strategy.value,

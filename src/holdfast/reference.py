@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cmp_to_key
-from itertools import product
+from itertools import combinations, product
 from typing import Any, TypeAlias
 
 from holdfast.errors import TrivialRuleError
@@ -449,6 +449,35 @@ def discover(
         if few and constraint.mirrored() not in found:
             found[constraint] = None
     return frozenset(found)
+
+
+def dependencies(
+    rows: Sequence[TableRow],
+    columns: Sequence[str],
+    *,
+    error_rows: Decimal,
+    nulls: Nulls = "sql",
+    max_predicates: int | None = None,
+) -> frozenset[Key | FD]:
+    """The keys and dependencies of one right-hand column for which at most the share `error_rows` of the rows would
+    have to go (`suspects` of a check), and that none of the others implies. Fewer than two rows have none."""
+    if len(rows) < 2:
+        return frozenset()
+    sets = [some for size in range(len(columns) + 1) for some in combinations(columns, size)]
+    tried: list[Key | FD] = [Key(some) for some in sets if some]
+    tried += [FD(some, (name,)) for some in sets for name in columns if name not in some]
+    named = RuleSet(tuple(Rule(str(i), body) for i, body in enumerate(tried)), nulls=nulls)
+    valid = [
+        body
+        for body, found in zip(tried, check(rows, named), strict=True)
+        if len(found.suspects) <= error_rows * len(rows)
+    ]
+    return frozenset(
+        one
+        for one in valid
+        if not any(other is not one and other.denials[0].implies(one.denials[0]) for other in valid)
+        and (max_predicates is None or len(one.denials[0].predicates) <= max_predicates)
+    )
 
 
 def _sets_of(relations: tuple[int, ...]) -> list[int]:

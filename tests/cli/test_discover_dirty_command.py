@@ -107,7 +107,28 @@ def test_many_rows_are_sampled_and_the_rules_shown_are_counted_on_all(spark: Spa
     assert shown["zip -> city"] > 0
 
 
+def test_keys_and_dependencies_by_rows(spark: SparkSession, place: Path) -> None:
+    options = ("--error-rows", "1%", "--top", "all", "-o", place / "by_rows.yaml")
+    done = holdfast("discover", place / "dirty.csv", *options, "--format", "json")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert {rule["kind"] for rule in told["rules"]} <= {"key", "fd"}
+    assert (told["evidence"], told["predicates"]) == (0, 10)
+    rules = {str(rule): rule for rule in hf.read_rules(place / "by_rows.yaml")}
+    assert str(rules["zip -> city"].allow) == "1%"
+    assert rules["zip -> city"].allow_pairs is None
+    assert holdfast("check", place / "dirty.csv", place / "by_rows.yaml").exit_code == 0
+    strict = hf.discover(place / "dirty.csv", error_rows="0.5%", top="all")
+    assert "zip -> city" not in [str(rule) for rule in strict.rules]
+    text = " ".join(holdfast("discover", place / "dirty.csv", "--error-rows", "0.01").stdout.split())
+    assert "zip -> city tested by 8,700 pairs (9.7%), broken by 81 pairs, 3 suspects" in text
+    assert "no others among keys and dependencies for which at most 1% of the rows have to go." in text
+
+
 BAD = {
+    "rows and pairs": (["--error", "0.1", "--error-rows", "0.1"], ["OptionError", "both", "by pairs or by rows"]),
+    "rows beyond 1": (["--error-rows", "100%"], ["OptionError", "error-rows is 1,"]),
+    "rows are no number": (["--error-rows", "few"], ["OptionError", "error-rows is 'few'"]),
     "error is no number": (["--error", "some"], ["OptionError", "error is 'some'", "0.1%"]),
     "error beyond 1": (["--error", "1"], ["OptionError", "error is 1,", "below 1"]),
     "error below 0": (["--error", "-0.1"], ["OptionError", "error is -0.1"]),

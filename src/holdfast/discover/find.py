@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from holdfast.discover import sampled
+from holdfast.discover.by_rows import column_codes, row_dependencies
 from holdfast.discover.clock import Clock
 from holdfast.discover.coded_rows import CodedRows, coded_rows
 from holdfast.discover.hybrid import complete_by_sample
 from holdfast.discover.invert import most_general
 from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.space import PredicateSpace, Words
+from holdfast.discover.space import PredicateSpace, Words, as_words
 from holdfast.encode.column_type import ColumnType
 from holdfast.kernels.evidence import all_pairs
+from holdfast.kernels.partitions import broken_dependency, broken_key, refined, whole
 from holdfast.kernels.support import least_support
 from holdfast.states.evidence import Evidence, Ints
 
+Floats = NDArray[np.float64]
+
+_WHY_ROWS = "the time limit was reached; all rules of up to {} predicates are there"
 # Up to so many distinct rows, on one core, all pairs cost less than a sample that has to be completed.
 ALL_PAIRS_ROWS = 40_000
+
+
+@dataclass(frozen=True)
+class ByRows:
+    """What is known of keys and dependencies by rows: per constraint how many are suspect, and `kept`, from 0 to 1, how
+    much fewer these are than if its left side told nothing; per column the share of pairs that agree, and that differ.
+    """
+
+    suspects: Ints
+    kept: Floats
+    agree: Floats
+    differ: Floats
 
 
 @dataclass(frozen=True)
@@ -50,6 +68,7 @@ class Found:
     phases: Mapping[str, float] = field(default_factory=dict)
     error: Decimal = Decimal(0)
     sampled: int | None = None
+    by_rows: ByRows | None = None
 
 
 def find(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, *, threads: int = 1) -> Found:
@@ -64,6 +83,8 @@ def find_in(
     rows: CodedRows, options: DiscoverOptions, clock: Clock, *, threads: int, strategy: str | None = None
 ) -> Found:
     """As `find`, on rows that are coded."""
+    if options.error_rows is not None:
+        return _by_rows(rows, options, clock)
     if (strategy or chosen_strategy(rows, options, cores=threads)) == "hybrid":
         if not options.error:
             return _hybrid(rows, options, clock, threads)
@@ -76,7 +97,10 @@ def find_in(
 
 
 def chosen_strategy(rows: CodedRows, options: DiscoverOptions, *, cores: int) -> str:
-    """All pairs where they are few enough for the cores; the option decides when it does not leave it open."""
+    """All pairs where they are few enough for the cores; the option decides when it does not leave it open. No pairs
+    where rows are counted."""
+    if options.error_rows is not None:
+        return "by-rows"
     if options.strategy != "auto":
         return options.strategy
     return "all-pairs" if rows.codes.shape[1] <= ALL_PAIRS_ROWS * max(cores, 1) ** 0.5 else "hybrid"
@@ -103,6 +127,49 @@ def _sampled(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: i
     why = f"evidence was sampled: {drawn:,} of {rows.rows * (rows.rows - 1) // 2:,} pairs of rows"
     how = _How("sample", exact=False, complete=False, why=f"{why}; {found.why}" if found.why else why, sampled=drawn)
     return _weighed(rows, found.masks, found.violating, evidence, options, clock, threads, how)
+
+
+def _by_rows(rows: CodedRows, options: DiscoverOptions, clock: Clock) -> Found:
+    assert options.error_rows is not None, "the share is given"
+    columns = column_codes(rows, options)
+    with clock.phase("partitions"):
+        told = row_dependencies(columns, rows.weights, options, clock)
+    # Only whether values are equal matters here, so no column has an order.
+    same = [pair for pair in rows.space.pairs if pair.same_column]
+    space = PredicateSpace(tuple(replace(pair, ordered=False) for pair in same))
+    everything = (1 << space.bits) - 1
+    masks = [
+        everything - sum(0b10 << 2 * i for i in one.left) - (0 if one.right is None else 0b01 << 2 * one.right)
+        for one in told.found
+    ]
+    n = rows.rows
+    pairs = max(n * (n - 1) // 2, 1)
+    alone = [refined(whole(rows.weights), codes, rows.weights) for codes in columns]
+    apart = [broken_dependency(whole(rows.weights), codes, rows.weights) for codes in columns]
+    # Without a left side all rows but those with the most frequent value would have to go.
+    most = np.array([max(n if one.right is None else apart[one.right].suspects, 1) for one in told.found], np.float64)
+    suspects = np.array([one.broken.suspects for one in told.found], np.int64)
+    return Found(
+        space=space,
+        masks=as_words(masks, space.words),
+        support=2 * np.array([one.broken.tested for one in told.found], np.int64),
+        evidence=Evidence(np.zeros((0, space.words), np.uint64), np.zeros(0, np.int64)),
+        rows=n,
+        distinct_rows=len(rows.weights),
+        strategy="by-rows",
+        exact=True,
+        complete=told.complete,
+        violating=2 * np.array([one.broken.pairs for one in told.found], np.int64),
+        why=None if told.complete else _WHY_ROWS.format(told.within),
+        phases=dict(clock.phases),
+        error=options.error_rows,
+        by_rows=ByRows(
+            suspects,
+            np.where([one.right is None or bool(one.left) for one in told.found], 1 - suspects / most, 1.0),
+            np.array([broken_key(one, rows.weights).pairs / pairs for one in alone]),
+            np.array([one.pairs / pairs for one in apart]),
+        ),
+    )
 
 
 @dataclass(frozen=True)

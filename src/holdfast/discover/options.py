@@ -28,7 +28,8 @@ class DiscoverOptions:
     `one_row`. Text has an order with `order_text`. Rules have at most `max_predicates`; the search ends after
     `time_limit` seconds, and says so. `seed` is of the samples that the hybrid strategy draws.
 
-    A rule may be violated by the share `error` of all ordered pairs of rows.
+    A rule may be violated by the share `error` of all ordered pairs of rows. With `error_rows`, what is looked for are
+    keys and dependencies, of which that share of the rows would have to go; no two columns are compared then.
     """
 
     columns: tuple[str, ...] = ()
@@ -42,8 +43,18 @@ class DiscoverOptions:
     strategy: Strategy = "auto"
     seed: int = 1
     error: Decimal = Decimal(0)
+    error_rows: Decimal | None = None
 
     def __post_init__(self) -> None:
+        if self.error_rows is not None and not 0 <= self.error_rows < 1:
+            raise OptionError(
+                f"error-rows is {self.error_rows}, which is no share of rows.",
+                hint="a number from 0 to below 1, such as 0.01.",
+            )
+        if self.error and self.error_rows is not None:
+            raise OptionError(
+                "error and error-rows are both given.", hint="count errors by pairs or by rows, not both."
+            )
         if not 0 <= self.error < 1:
             raise OptionError(
                 f"error is {self.error}, which is no share of pairs.", hint="a number from 0 to below 1, such as 0.001."
@@ -71,6 +82,7 @@ def discover_options(
     cross_columns: float | str | None = DEFAULT_OVERLAP,
     time_limit: float | str | None = DEFAULT_TIME_LIMIT,
     error: Share = 0,
+    error_rows: Share | None = None,
     **others: Any,
 ) -> DiscoverOptions:
     """The options as a person gives them: columns as a text or a list of names, `off` for no cross columns, `none`
@@ -81,6 +93,7 @@ def discover_options(
         cross_columns=overlap(cross_columns),
         time_limit=seconds(time_limit),
         error=share(error, "error"),
+        error_rows=None if error_rows is None else share(error_rows, "error-rows"),
         **others,
     )
 

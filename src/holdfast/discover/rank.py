@@ -6,7 +6,6 @@ All constraints are scored at once, on arrays; rules as objects are made when th
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,6 @@ from holdfast.rules.predicate import Comparison, comparison
 from holdfast.rules.relation import ANY, EQ, GE, GT, LE, LT, NE
 from holdfast.rules.rule import Allowance, Rule, readable_name
 from holdfast.rules.sentence import sentence
-from holdfast.states.evidence import Evidence
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -67,11 +65,11 @@ def ranked(found: Found) -> RankedRules:
         support, broken = int(found.support[which] * scale), int(found.violating[which])
         named = Rule(readable_name(body), body, description=sentence(constraint, kind=kind))
         if broken or found.sampled:
-            named = _tolerant(named, kind, found.error)
+            named = _tolerant(named, found, kind)
         return FoundRule(
             named, constraint, float(score[which]), min(support / (pairs * scale), 1.0), support,
             violating_pairs=_as_listed(round(broken * scale), constraint, kind),
-            suspect_rows=_suspects(broken, kind, found),
+            suspect_rows=_suspects(which, kind, found),
             interval=interval(broken / pairs, found.sampled) if found.sampled else None,
         )  # fmt: skip
 
@@ -140,9 +138,10 @@ def scores(found: Found, shapes: _Shapes, pairs: int) -> Floats:
 
     Where some pairs may violate a rule, what is left of its score is how much rarer they are than expected: a rule that
     is broken as often as chance would break it says nothing. Of a key nothing is expected, but it speaks of rows: its
-    violations are held against their number.
+    violations are held against their number. Where errors are counted by rows, suspects are held against those that
+    there would be without a left side.
     """
-    held, known = _shares(shapes.space, found.evidence)
+    held, known = _shares(shapes.space, found)
     most = np.zeros(len(shapes.kinds))
     least_known = np.ones(len(shapes.kinds))
     for i in range(len(shapes.space.pairs)):
@@ -163,6 +162,8 @@ def scores(found: Found, shapes: _Shapes, pairs: int) -> Floats:
 
 def _kept(found: Found, shapes: _Shapes, pairs: int, expected: Floats) -> Floats:
     """The share of its score that a constraint keeps beside the pairs that violate it: all of it where none does."""
+    if found.by_rows is not None:
+        return np.asarray(found.by_rows.kept**_STRICT)
     if not found.error:
         return np.ones(len(expected))
     broken = found.violating / np.maximum(expected, 1.0)
@@ -172,10 +173,14 @@ def _kept(found: Found, shapes: _Shapes, pairs: int, expected: Floats) -> Floats
     return np.asarray(np.clip(1.0 - broken, 0.0, 1.0) ** _STRICT)
 
 
-def _shares(space: PredicateSpace, evidence: Evidence) -> tuple[Floats, Floats]:
+def _shares(space: PredicateSpace, found: Found) -> tuple[Floats, Floats]:
     """Per operand pair and set of relations the share of pairs of rows that are in them; and the share that is in one
     relation at all, not beside a null."""
     held, known = np.zeros((len(space.pairs), ANY + 1)), np.zeros(len(space.pairs))
+    if found.by_rows is not None:
+        held[:, EQ], held[:, NE] = found.by_rows.agree, found.by_rows.differ
+        return held, found.by_rows.agree + found.by_rows.differ
+    evidence = found.evidence
     counts = evidence.counts.astype(np.float64)
     total = max(counts.sum(), 1.0)
     shown = allowed_relations(space, evidence.words)
@@ -296,10 +301,10 @@ def _groups(lines: Sets | Flags) -> list[Ints]:
 # What breaks a rule --------------------------------------------------------------------------------------------------
 
 
-def _tolerant(rule: Rule, kind: str, error: Decimal) -> Rule:
+def _tolerant(rule: Rule, found: Found, kind: str) -> Rule:
     """The rule with what it tolerates; one on single rows so large a share of the rows, as each is in as many pairs."""
-    tolerated = Allowance(None, error * 100)
-    return replace(rule, allow=tolerated) if kind == "row" else replace(rule, allow_pairs=tolerated)
+    tolerated, rows = Allowance(None, found.error * 100), kind == "row" or found.by_rows is not None
+    return replace(rule, allow=tolerated) if rows else replace(rule, allow_pairs=tolerated)
 
 
 def _as_listed(ordered: int, constraint: DenialConstraint, kind: str) -> int | None:
@@ -309,7 +314,10 @@ def _as_listed(ordered: int, constraint: DenialConstraint, kind: str) -> int | N
     return ordered // 2 if constraint.symmetric else ordered
 
 
-def _suspects(broken: int, kind: str, found: Found) -> int | None:
+def _suspects(which: int, kind: str, found: Found) -> int | None:
+    broken = int(found.violating[which])
+    if found.by_rows is not None:
+        return int(found.by_rows.suspects[which])
     if found.sampled:
         return None
     if kind == "row":

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from holdfast.discover.clock import Clock
 from holdfast.discover.coded_rows import CodedRows, coded_rows
-from holdfast.discover.find import Found, chosen_strategy, find, find_in, found_from
+from holdfast.discover.find import ByRows, Found, chosen_strategy, find, find_in, found_from
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.space import PredicateSpace
 from holdfast.encode.column_type import ColumnType
@@ -144,6 +144,7 @@ def found_in(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
         support=np.frombuffer(parts["support"], np.int64),
         violating=np.frombuffer(parts["violating"], np.int64),
         error=Decimal(about["error"]),
+        by_rows=_by_rows(parts),
         evidence=Evidence(words, np.frombuffer(parts["counts"], np.int64)),
         **{name: about[name] for name in _TOLD},
     )
@@ -182,7 +183,15 @@ def _parts_in(table: pa.Table) -> dict[str, bytes]:
     return _parts(zip(*(table.column(name).to_pylist() for name in LINE.names), strict=True))
 
 
+def _by_rows(parts: Parts) -> ByRows | None:
+    if "by-rows-suspects" not in parts:
+        return None
+    floats = (np.frombuffer(parts[f"by-rows-{name}"], np.float64) for name in ("kept", "agree", "differ"))
+    return ByRows(np.frombuffer(parts["by-rows-suspects"], np.int64), *floats)
+
+
 def _found_parts(found: Found) -> Parts:
+    rows = {} if found.by_rows is None else {f"by-rows-{name}": v.tobytes() for name, v in vars(found.by_rows).items()}
     told = {name: getattr(found, name) for name in _TOLD}
     about = {"pairs": found.space.to_lists(), "error": str(found.error), **told}
     return {
@@ -192,6 +201,7 @@ def _found_parts(found: Found) -> Parts:
         "violating": found.violating.tobytes(),
         "words": found.evidence.words.tobytes(),
         "counts": found.evidence.counts.tobytes(),
+        **rows,
     }
 
 

@@ -114,7 +114,10 @@ def tally(outcome: DiscoverOutcome) -> str:
         return f"{text} Not all there are: {outcome.why}."
     most, error = outcome.options.max_predicates, outcome.options.error
     short = "" if most is None else f" of up to {number(most, 'predicate')}"
+    rows = outcome.options.error_rows
     within = f" that at most {Allowance(None, error * 100)} of the pairs break" if error else ""
+    if rows is not None:
+        within = f" among keys and dependencies for which at most {Allowance(None, rows * 100)} of the rows have to go"
     return f"{text} There are no others{short}{within}."
 
 
