@@ -297,6 +297,8 @@ Examples:
 
   holdfast discover tax.csv --error-rows 0.01
 
+  holdfast discover tax.csv --conditional --min-support 0.02 --min-confidence 0.98 --max-predicates 3
+
   holdfast discover orders.parquet --exclude note --time-limit 60 --format json
 
 Then holdfast check tax.csv rules.yaml holds today's table, and tomorrow's, to what was found.
@@ -334,6 +336,18 @@ def discover(
     error_rows: Annotated[
         str | None,
         typer.Option(metavar="SHARE", help="Keys and dependencies for which at most this share of rows has to go."),
+    ] = None,
+    conditional: Annotated[
+        bool, typer.Option("--conditional", help="Dependencies that hold on rows with given values (CFDs).")
+    ] = False,
+    min_support: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE|N", help="Rows that support a value or pattern: a share of all, or a number. Default: 0.05."
+        ),
+    ] = None,
+    min_confidence: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Of these, the share that holds it. Default: 1.")
     ] = None,
     max_predicates: Annotated[
         int | None, typer.Option(metavar="N", help="Rules of up to N predicates only. Default: no limit.")
@@ -374,6 +388,9 @@ def discover(
             nulls=nulls.value,
             error=error,
             error_rows=error_rows,
+            conditional=conditional,
+            min_support=min_support,
+            min_confidence=min_confidence,
             max_predicates=max_predicates,
             time_limit=time_limit,
             strategy=strategy.value,

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from holdfast.errors import TrivialRuleError
 from holdfast.rules.constraint import DenialConstraint, denial
-from holdfast.rules.dependency import CFD, FD, Key, as_dependency, is_symmetric
+from holdfast.rules.dependency import CFD, FD, Key, Pattern, as_dependency, is_symmetric
 from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE
 from holdfast.rules.rule import Nulls, Rule, RuleSet
@@ -478,6 +478,107 @@ def dependencies(
         if not any(other is not one and other.denials[0].implies(one.denials[0]) for other in valid)
         and (max_predicates is None or len(one.denials[0].predicates) <= max_predicates)
     )
+
+
+def conditional(
+    rows: Sequence[TableRow],
+    columns: Sequence[str],
+    *,
+    min_support: Decimal,
+    min_confidence: Decimal,
+    nulls: Nulls = "sql",
+    max_predicates: int | None = None,
+) -> frozenset[CFD]:
+    """The conditional dependencies of one right-hand column that enough rows support and few enough break, and that no
+    more general one implies. With `max_predicates`, those of at most so many columns.
+
+    With a value on the right, every left column has one; support are the rows that have all of them, and confidence is
+    the share of those with the left values that do not break it. With a free right side, some left column is free, and
+    some is not; support are the rows with the left values that agree on the free columns with another such row (under
+    `sql`, nulls on neither side), and confidence is the share of them that does not have to go. A dependency without
+    values is none of these, but it may imply some. `min_support` is a number of rows, or below 1 a share; two rows at
+    least.
+    """
+    if len(rows) < 2:
+        return frozenset()
+    least = max(min_support if min_support >= 1 else min_support * len(rows), Decimal(2))
+
+    def met(side: Mapping[str, Any], row: TableRow) -> bool:
+        return all(row[name] is not None and relation(row[name], v) == EQ for name, v in side.items())
+
+    def agreeing(constants: Mapping[str, Any], free: Sequence[str], right: str) -> list[TableRow]:
+        def known(row: TableRow) -> bool:
+            return nulls == "equal" or not any(row[name] is None for name in (*free, right))
+
+        some = [row for row in rows if met(constants, row) and known(row)]
+        return [
+            row
+            for i, row in enumerate(some)
+            if any(i != j and all(_same(row[name], other[name]) for name in free) for j, other in enumerate(some))
+        ]
+
+    def suspects(body: CFD | FD) -> int:
+        return len(check(rows, RuleSet((Rule("one", body),), nulls=nulls))[0].suspects)
+
+    def holds(body: CFD | FD, support: int, among: int) -> bool:
+        return support >= least and among - suspects(body) >= min_confidence * among
+
+    known = {name: _distinct([row[name] for row in rows if row[name] is not None]) for name in columns}
+    sayable = {name: [value for value in some if _says(value)] for name, some in known.items()}
+    valid: list[CFD | FD] = []
+    for size in range(1, len(columns)):
+        for left in combinations(columns, size):
+            for given in product(*([None, *sayable[name]] for name in left)):
+                constants = {name: v for name, v in zip(left, given, strict=True) if v is not None}
+                free = [name for name in left if name not in constants]
+                for right in columns:
+                    if right in left:
+                        continue
+                    line = tuple(None if v is None else _constant(v) for v in given)
+                    if free:
+                        some = len(agreeing(constants, free, right))
+                        body: CFD | FD = CFD(left, (right,), (Pattern(line, (None,)),), inline=True)
+                        body = body if constants else FD(left, (right,))
+                        valid += [body] if holds(body, some, some) else []
+                        continue
+                    among = [row for row in rows if met(constants, row)]
+                    for value in sayable[right]:
+                        body = CFD(left, (right,), (Pattern(line, (_constant(value),)),), inline=True)
+                        both = sum(met({right: value}, row) for row in among)
+                        valid += [body] if holds(body, both, len(among)) else []
+    return frozenset(
+        one
+        for one in valid
+        if isinstance(one, CFD)
+        and not any(other is not one and _more_general(other, one) for other in valid)
+        and (max_predicates is None or len(one.columns) <= max_predicates)
+    )
+
+
+def _more_general(one: CFD | FD, other: CFD | FD) -> bool:
+    """Whether it speaks of the same right column, of more rows, and says as much: the same value, or one where the
+    other has none."""
+    (left, value), (narrow, wanted) = _line(one), _line(other)
+    if one.right != other.right or any(name not in narrow for name in left):
+        return False
+    inside = all(v is None or v == narrow[name] for name, v in left.items())
+    return inside and (value == wanted or wanted is None)
+
+
+def _line(body: CFD | FD) -> tuple[dict[str, Constant | None], Constant | None]:
+    if isinstance(body, FD):
+        return dict.fromkeys(body.left), None
+    (pattern,) = body.patterns
+    return dict(zip(body.left, pattern.left, strict=True)), pattern.right[0]
+
+
+def _says(value: Any) -> bool:
+    """Whether rule text has a constant for the value."""
+    return not isinstance(value, bytes) and not (isinstance(value, float) and not math.isfinite(value))
+
+
+def _constant(value: Any) -> Constant:
+    return Constant(Decimal(repr(value + 0.0)) if isinstance(value, float) else value)
 
 
 def _sets_of(relations: tuple[int, ...]) -> list[int]:

@@ -125,7 +125,39 @@ def test_keys_and_dependencies_by_rows(spark: SparkSession, place: Path) -> None
     assert "no others among keys and dependencies for which at most 1% of the rows have to go." in text
 
 
+def test_conditional_dependencies(spark: SparkSession, place: Path) -> None:
+    lines = ["country,zip,street,vat"]
+    for i in range(120):
+        uk = i % 2 == 0
+        street = f"s{i % 12}" if uk and i != 8 else f"x{i}"
+        lines.append(f"{'UK' if uk else 'US'},{i % 12 // 2},{street},{20 if uk and i != 40 else i % 7}")
+    (place / "streets.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options = ("--conditional", "--min-support", "0.2", "--min-confidence", "0.95", "--max-predicates", "3")
+    done = holdfast("discover", place / "streets.csv", *options, "--format", "json", "-o", place / "cfds.yaml")
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    by_rule = {rule["rule"]: rule for rule in told["rules"]}
+    assert {rule["kind"] for rule in told["rules"]} == {"cfd"}
+    # One of the ten streets of a zip code is wrong.
+    assert by_rule["country = 'UK', zip -> street"]["violating_pairs"] == 9
+    assert by_rule["country = 'UK' -> vat = 20"]["dc"] == "not(t.country = 'UK' and t.vat != 20)"
+    assert not [text for text in by_rule if "country = 'UK', zip" in text and "vat" in text]
+    rules = {str(rule): rule for rule in hf.read_rules(place / "cfds.yaml")}
+    assert rules["country = 'UK' -> vat = 20"].description == "where country = 'UK', vat is 20"
+    assert rules["country = 'UK' -> vat = 20"].allow.count == 3
+    assert holdfast("check", place / "streets.csv", place / "cfds.yaml").exit_code == 0
+    text = " ".join(holdfast("discover", place / "streets.csv", *options).stdout.split())
+    assert "where country = 'UK', rows with the same zip have the same street" in text
+    assert "tested by 60 rows (50%), broken by 1 row" in text
+    assert "with a support of 20% of the rows and a confidence of 95%" in text
+
+
 BAD = {
+    "conditional by pairs": (["--conditional", "--error", "0.1"], ["OptionError", "min-confidence"]),
+    "support without conditional": (["--min-support", "0.1"], ["OptionError", "min-support", "without conditional"]),
+    "no support": (["--conditional", "--min-support", "0"], ["OptionError", "min-support is 0"]),
+    "half a row": (["--conditional", "--min-support", "2.5"], ["OptionError", "min-support is 2.5"]),
+    "confidence beyond 1": (["--conditional", "--min-confidence", "2"], ["OptionError", "min-confidence is 2"]),
     "rows and pairs": (["--error", "0.1", "--error-rows", "0.1"], ["OptionError", "both", "by pairs or by rows"]),
     "rows beyond 1": (["--error-rows", "100%"], ["OptionError", "error-rows is 1,"]),
     "rows are no number": (["--error-rows", "few"], ["OptionError", "error-rows is 'few'"]),

@@ -82,7 +82,7 @@ class CodedRows:
 
 def coded_rows(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> CodedRows:
     """The table's columns as codes with the predicate space over them; `types` has the columns that are compared."""
-    if options.error_rows is not None:
+    if options.single_columns:
         options = replace(options, cross_columns=None)
     # Columns of one family share a numbering when they may be compared with each other.
     together = families(types) if options.cross_columns is not None else [[name] for name in types]

@@ -17,6 +17,7 @@ Share = Decimal | float | str
 DEFAULT_OVERLAP = 0.3
 DEFAULT_TOP = 50
 DEFAULT_TIME_LIMIT = 300.0
+DEFAULT_SUPPORT = Decimal("0.05")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +30,9 @@ class DiscoverOptions:
     `time_limit` seconds, and says so. `seed` is of the samples that the hybrid strategy draws.
 
     A rule may be violated by the share `error` of all ordered pairs of rows. With `error_rows`, what is looked for are
-    keys and dependencies, of which that share of the rows would have to go; no two columns are compared then.
+    keys and dependencies, of which that share of the rows would have to go; with `conditional`, dependencies on rows
+    with given values, of which `min_support` (a number of rows, or below 1 a share) support each, and `min_confidence`
+    of these hold it. No two columns are compared with each other then.
     """
 
     columns: tuple[str, ...] = ()
@@ -44,8 +47,27 @@ class DiscoverOptions:
     seed: int = 1
     error: Decimal = Decimal(0)
     error_rows: Decimal | None = None
+    conditional: bool = False
+    min_support: Decimal = DEFAULT_SUPPORT
+    min_confidence: Decimal = Decimal(1)
+
+    @property
+    def single_columns(self) -> bool:
+        """Whether columns are compared with themselves only, and only for being equal."""
+        return self.error_rows is not None or self.conditional
 
     def __post_init__(self) -> None:
+        if self.conditional and (self.error or self.error_rows is not None):
+            raise OptionError(
+                "conditional is given with a share of errors of another kind.",
+                hint="min-confidence says how many rows may break a conditional dependency.",
+            )
+        if self.min_support <= 0 or (self.min_support >= 1 and self.min_support % 1):
+            raise OptionError(
+                f"min-support is {self.min_support}.", hint="a share of the rows such as 0.05, or a number of rows."
+            )
+        if not 0 < self.min_confidence <= 1:
+            raise OptionError(f"min-confidence is {self.min_confidence}.", hint="a number above 0 and up to 1.")
         if self.error_rows is not None and not 0 <= self.error_rows < 1:
             raise OptionError(
                 f"error-rows is {self.error_rows}, which is no share of rows.",
@@ -83,10 +105,16 @@ def discover_options(
     time_limit: float | str | None = DEFAULT_TIME_LIMIT,
     error: Share = 0,
     error_rows: Share | None = None,
+    conditional: bool = False,
+    min_support: Share | None = None,
+    min_confidence: Share | None = None,
     **others: Any,
 ) -> DiscoverOptions:
     """The options as a person gives them: columns as a text or a list of names, `off` for no cross columns, `none`
     for no time limit, shares as a number or as `0.1%`."""
+    for option, given in (("min-support", min_support), ("min-confidence", min_confidence)):
+        if given is not None and not conditional:
+            raise OptionError(f"{option} is given without conditional.", hint="it is about conditional dependencies.")
     return DiscoverOptions(
         columns=parse_names(columns) if isinstance(columns, str) else tuple(columns),
         exclude=parse_names(exclude) if isinstance(exclude, str) else tuple(exclude),
@@ -94,6 +122,9 @@ def discover_options(
         time_limit=seconds(time_limit),
         error=share(error, "error"),
         error_rows=None if error_rows is None else share(error_rows, "error-rows"),
+        conditional=conditional,
+        min_support=DEFAULT_SUPPORT if min_support is None else share(min_support, "min-support"),
+        min_confidence=Decimal(1) if min_confidence is None else share(min_confidence, "min-confidence"),
         **others,
     )
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from holdfast.discover.clock import Clock
 from holdfast.discover.coded_rows import CodedRows, coded_rows
+from holdfast.discover.conditional_rules import ConditionalRules, conditional_rules
 from holdfast.discover.find import ByRows, Found, chosen_strategy, find, find_in, found_from
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.space import PredicateSpace
@@ -44,6 +45,20 @@ class FindTask:
         table = arrived(batches, self.types)
         if table is not None:
             yield from _lines(_found_parts(find(table, self.types, self.options, threads=own_cores())))
+
+
+@dataclass(frozen=True)
+class ConditionalTask:
+    """Finds the conditional dependencies of the rows that arrive, which are all; columns come in the types' order."""
+
+    types: Mapping[str, ColumnType]
+    options: DiscoverOptions
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches, self.types)
+        if table is not None:
+            found = conditional_rules(table, self.types, self.options)
+            yield from _lines({"conditional": json.dumps(vars(found)).encode()})
 
 
 @dataclass(frozen=True)
@@ -148,6 +163,15 @@ def found_in(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
         evidence=Evidence(words, np.frombuffer(parts["counts"], np.int64)),
         **{name: about[name] for name in _TOLD},
     )
+
+
+def conditional_in(lines: Iterable[tuple[str, int, bytes]]) -> ConditionalRules | None:
+    """What a ConditionalTask found, from its lines; None when there are none."""
+    parts = _parts(lines)
+    if not parts:
+        return None
+    told = json.loads(parts["conditional"])
+    return ConditionalRules(**{**told, "rules": tuple(told["rules"])})
 
 
 # Values to bytes and back ------------------------------------------------------------------------------------------

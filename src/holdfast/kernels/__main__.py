@@ -14,7 +14,7 @@ from holdfast.kernels.nearly_hitting_sets import nearly_hitting_sets
 from holdfast.kernels.order import ranks
 from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
-from holdfast.kernels.partitions import broken_dependency, refined, whole
+from holdfast.kernels.partitions import broken_dependency, broken_within, frequent_codes, refined, whole
 from holdfast.kernels.support import least_support
 
 
@@ -48,6 +48,8 @@ def _compile_discovery(weights: NDArray[np.int64]) -> None:
         least_support(family, slots, family, weights)
     partition = refined(whole(weights), codes[0] // 40_000, weights)
     broken_dependency(partition, codes[0] // 40_000, weights)
+    broken_within(partition, np.zeros(2, np.int64), 1, codes[0] // 40_000, weights)
+    frequent_codes(partition, codes[0] // 40_000, weights, 1)
     unordered = np.array([6], np.int64)
     ids = np.arange(2)
     satisfying_pairs(codes, codes, unordered, ids, ids, weights == 1, limit=1, seed=1, flag=weights - 1)

@@ -127,3 +127,94 @@ def _broken(rows, starts, codes, weights, size):  # type: ignore[no-untyped-def]
         pairs += (total * total - alike) // 2
         tested += total * (total - 1) // 2
     return suspects, pairs, tested
+
+
+# Per outer group --------------------------------------------------------------------------------------------------
+
+
+def group_numbers(partition: Partition, size: int) -> Ints:
+    """Per row, of so many, the number of its group; -1 for rows in none."""
+    numbers = np.full(size, -1, np.int64)
+    numbers[partition.rows] = np.repeat(np.arange(partition.groups), np.diff(partition.starts))
+    return numbers
+
+
+@dataclass(frozen=True)
+class BrokenWithin:
+    """As `Broken`, per outer group; and how many rows agree with another one that has a code, too."""
+
+    support: Ints
+    suspects: Ints
+    pairs: Ints
+    tested: Ints
+
+
+def broken_within(inner: Partition, outer: Ints, groups: int, codes: Codes, weights: Ints) -> BrokenWithin:
+    """What breaks the dependency of the codes within each of so many outer groups; `outer` numbers the rows by them,
+    and `inner` divides them further."""
+    size = int(codes.max(initial=-1)) + 1
+    return BrokenWithin(*_broken_within(inner.rows, inner.starts, outer, groups, codes, weights, size))
+
+
+def frequent_codes(partition: Partition, codes: Codes, weights: Ints, least: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Every group and code that so many rows have together at least: the group, the code, how many have them, and how
+    many rows of the group have another code."""
+    size = int(codes.max(initial=-1)) + 1
+    found = _frequent_codes(partition.rows, partition.starts, codes, weights, size, least)
+    return found[0], found[1], found[2], found[3]
+
+
+@njit(cache=True, nogil=True)
+def _broken_within(rows, starts, outer, groups, codes, weights, size):  # type: ignore[no-untyped-def]
+    support, suspects = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+    pairs, tested = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
+    heavy, seen = np.zeros(size, np.int64), np.empty(size, np.int64)
+    for g in range(len(starts) - 1):
+        n, total = 0, np.int64(0)
+        for at in range(starts[g], starts[g + 1]):
+            code = codes[rows[at]]
+            if code >= 0:
+                if heavy[code] == 0:
+                    seen[n] = code
+                    n += 1
+                heavy[code] += weights[rows[at]]
+                total += weights[rows[at]]
+        most, alike = np.int64(0), np.int64(0)
+        for j in range(n):
+            here = heavy[seen[j]]
+            most = max(most, here)
+            alike += here * here
+            heavy[seen[j]] = 0
+        if total > 1:
+            to = outer[rows[starts[g]]]
+            support[to] += total
+            suspects[to] += total - most
+            pairs[to] += (total * total - alike) // 2
+            tested[to] += total * (total - 1) // 2
+    return support, suspects, pairs, tested
+
+
+@njit(cache=True, nogil=True)
+def _frequent_codes(rows, starts, codes, weights, size, least):  # type: ignore[no-untyped-def]
+    groups, found = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
+    counts, others = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
+    heavy, seen = np.zeros(size, np.int64), np.empty(size, np.int64)
+    for g in range(len(starts) - 1):
+        n, total = 0, np.int64(0)
+        for at in range(starts[g], starts[g + 1]):
+            code = codes[rows[at]]
+            if code >= 0:
+                if heavy[code] == 0:
+                    seen[n] = code
+                    n += 1
+                heavy[code] += weights[rows[at]]
+                total += weights[rows[at]]
+        for j in range(n):
+            here = heavy[seen[j]]
+            if here >= least:
+                groups.append(np.int64(g))
+                found.append(np.int64(seen[j]))
+                counts.append(here)
+                others.append(total - here)
+            heavy[seen[j]] = 0
+    return np.array(groups), np.array(found), np.array(counts), np.array(others)

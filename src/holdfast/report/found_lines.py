@@ -13,6 +13,7 @@ from holdfast.rules.sentence import dependency_sentence
 _KIND_NAMES = {
     "key": ("key", "keys"),
     "fd": ("FD", "FDs"),
+    "cfd": ("conditional dependency", "conditional dependencies"),
     "order": ("order rule", "order rules"),
     "dc": ("other denial constraint", "other denial constraints"),
     "row": ("rule on single rows", "rules on single rows"),
@@ -64,6 +65,8 @@ def _tested(one: FoundRule, rows: int) -> str:
     share = one.coverage * 100
     told = "100%" if share > 99.995 else f"{share:.2g}%" if share >= 0.0001 or share == 0 else "below 0.0001%"
     count = number(one.support // max(rows - 1, 1), "row") if one.rule.kind == "row" else number(one.support, "pair")
+    if not one.constraint.two_rows and one.rule.kind == "cfd":
+        count = number(one.support, "row")
     return f"{count} ({told})"
 
 
@@ -114,10 +117,14 @@ def tally(outcome: DiscoverOutcome) -> str:
         return f"{text} Not all there are: {outcome.why}."
     most, error = outcome.options.max_predicates, outcome.options.error
     short = "" if most is None else f" of up to {number(most, 'predicate')}"
-    rows = outcome.options.error_rows
+    rows, options = outcome.options.error_rows, outcome.options
     within = f" that at most {Allowance(None, error * 100)} of the pairs break" if error else ""
     if rows is not None:
         within = f" among keys and dependencies for which at most {Allowance(None, rows * 100)} of the rows have to go"
+    if options.conditional:
+        support, whole = options.min_support, options.min_support >= 1
+        least = number(int(support), "row") if whole else f"{Allowance(None, support * 100)} of the rows"
+        within = f" with a support of {least} and a confidence of {Allowance(None, options.min_confidence * 100)}"
     return f"{text} There are no others{short}{within}."
 
 

@@ -17,7 +17,16 @@ from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.outcome import DiscoverOutcome, FoundRule
 from holdfast.discover.rank import ranked
 from holdfast.discover.space import PredicateSpace
-from holdfast.discover.task import EncodeTask, EvidenceTask, FindTask, SolveTask, found_in, worth_sharing
+from holdfast.discover.task import (
+    ConditionalTask,
+    EncodeTask,
+    EvidenceTask,
+    FindTask,
+    SolveTask,
+    conditional_in,
+    found_in,
+    worth_sharing,
+)
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
 from holdfast.report.found_html import found_html
@@ -111,6 +120,8 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
     """The most general rules that the table holds, best first, of which `top` are shown (None: all)."""
     started = time.monotonic()
     types, notes = compared_columns(table, options)
+    if options.conditional:
+        return _run_conditional(table, types, options, top, notes, started)
     with told_plainly(table, "discovering the rules of"):
         found = _search(table, types, options) if types else None
         rows = found.rows if found is not None else table.frame.count()
@@ -131,6 +142,40 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
             why=found.why if found is not None else None,
             phases=found.phases if found is not None else {},
             notes=(*table.notes, *notes, *more, *_why_nothing(rows, types)),
+            seconds=time.monotonic() - started,
+        )
+    )
+
+
+def _run_conditional(
+    table: Table,
+    types: Mapping[str, ColumnType],
+    options: DiscoverOptions,
+    top: int | None,
+    notes: tuple[str, ...],
+    started: float,
+) -> DiscoverResult:
+    with told_plainly(table, "discovering the rules of"):
+        told = None
+        if types:
+            lines = _rows(table, types).coalesce(1).mapInArrow(ConditionalTask(types, options), _LINE).collect()
+            told = conditional_in((row["part"], row["piece"], row["bytes"]) for row in lines)
+        rows = told.rows if told is not None else table.frame.count()
+    return DiscoverResult(
+        DiscoverOutcome(
+            table=table.name,
+            rows=rows,
+            distinct_rows=told.distinct_rows if told is not None else rows,
+            predicates=2 * len(types),
+            evidence=0,
+            complete=told is None or told.complete,
+            found=told.ranked() if told is not None else (),
+            options=options,
+            top=top,
+            strategy="item-sets",
+            why=told.why if told is not None else None,
+            phases=told.phases if told is not None else {},
+            notes=(*table.notes, *notes, *_why_nothing(rows, types)),
             seconds=time.monotonic() - started,
         )
     )
