@@ -340,6 +340,9 @@ def discover(
     conditional: Annotated[
         bool, typer.Option("--conditional", help="Dependencies that hold on rows with given values (CFDs).")
     ] = False,
+    constants: Annotated[
+        bool, typer.Option("--constants", help="Also rules that speak of rows with a frequent value only.")
+    ] = False,
     min_support: Annotated[
         str | None,
         typer.Option(
@@ -389,6 +392,7 @@ def discover(
             error=error,
             error_rows=error_rows,
             conditional=conditional,
+            constants=constants,
             min_support=min_support,
             min_confidence=min_confidence,
             max_predicates=max_predicates,

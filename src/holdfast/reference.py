@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cmp_to_key
+from functools import cache, cmp_to_key
 from itertools import combinations, product
 from typing import Any, TypeAlias
 
 from holdfast.errors import TrivialRuleError
 from holdfast.rules.constraint import DenialConstraint, denial
 from holdfast.rules.dependency import CFD, FD, Key, Pattern, as_dependency, is_symmetric
-from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate
+from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate, equals
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 
@@ -410,45 +410,100 @@ def discover(
     one_row: bool = False,
     order_text: bool = False,
     error: Decimal = Decimal(0),
+    constants: Decimal | None = None,
 ) -> frozenset[DenialConstraint]:
     """The most general valid, non-trivial constraints; of a constraint and its mirror one. Tries every constraint.
 
     A constraint is valid when at most the share `error` of all ordered pairs of rows violates it. A table of fewer than
-    two rows has none. With `max_predicates`, those of them that have at most so many.
+    two rows has none. With `max_predicates`, those of them that have at most so many. With `constants`, a constraint
+    may also ask for values, `t.A = c and s.A = c`, that together so many rows have (a number, or below 1 a share; two
+    at least); a value counts as one predicate. Values alone are no rule, though they may imply others;
+    and `t.A = s.A` implies each `t.A = c and s.A = c`.
     """
     if len(rows) < 2:
         return frozenset()
     space = operand_pairs(rows, kinds, cross_columns=cross_columns, one_row=one_row, order_text=order_text)
-    shown = Counter(
-        tuple(_shown(operands, relations, t, s, nulls) for operands, relations in space.items())
-        for i, t in enumerate(rows)
-        for j, s in enumerate(rows)
-        if i != j
-    )
     tolerated = error * len(rows) * (len(rows) - 1)
+    least = Decimal(2) if constants is None else _least_rows(constants, len(rows))
+    sayable = {} if constants is None else _sayable(rows, list(kinds))
+    relations = list(space.values())
 
-    def valid(allowed: Sequence[int]) -> bool:
+    def valid(given: Values, allowed: Sequence[int]) -> bool:
         broken = (
             pairs
-            for evidence, pairs in shown.items()
+            for evidence, pairs in shown(given).items()
             if all(e & ~a == 0 for e, a in zip(evidence, allowed, strict=True))
         )
         return sum(broken) <= tolerated
 
+    def own(name: str, operands: Operands) -> bool:
+        return operands == (Column("t", name), Column("s", name))
+
+    @cache
+    def shown(given: Values) -> Counter[tuple[int, ...]]:
+        some = [row for row in rows if _met(given, row)]
+        return Counter(
+            tuple(_shown(operands, relations, t, s, nulls) for operands, relations in space.items())
+            for i, t in enumerate(some)
+            for j, s in enumerate(some)
+            if i != j
+        )
+
     found: dict[DenialConstraint, None] = {}
-    for allowed in product(*(_sets_of(relations) for relations in space.values())):
-        # What allows less than a valid constraint is valid too: so none more general is valid if no next one is.
-        if not valid(allowed) or any(map(valid, _next_more_general(allowed, list(space.values())))):
+    for given in _value_sets(sayable):
+        if given and sum(_met(given, row) for row in rows) < least:
             continue
-        predicates = [Comparison(left, a, right) for (left, right), a in zip(space, allowed, strict=True) if a != ANY]
-        try:
-            constraint = denial(predicates)
-        except TrivialRuleError:
-            continue
-        few = max_predicates is None or len(predicates) <= max_predicates
-        if few and constraint.mirrored() not in found:
-            found[constraint] = None
+        for allowed in product(*map(_sets_of, relations)):
+            # What allows less than a valid constraint is valid too: so none more general is valid if no next one is.
+            if not valid(given, allowed) or any(valid(given, more) for more in _next_more_general(allowed, relations)):
+                continue
+            # Nor may it hold for every value, on which two rows agree, and not just for this one.
+            if any(
+                valid(given[:i] + given[i + 1 :], [a & EQ if own(name, operands) else a for operands, a in by_operands])
+                for i, (name, _) in enumerate(given)
+                for by_operands in [list(zip(space, allowed, strict=True))]
+            ):
+                continue
+            compared = [Comparison(left, a, right) for (left, right), a in zip(space, allowed, strict=True) if a != ANY]
+            mentioned = {column.row for predicate in compared for column in predicate.columns()}
+            # Of a rule on single rows that nothing breaks it is enough to ask for the values of that row.
+            holds = not any(all(e & ~a == 0 for e, a in zip(one, allowed, strict=True)) for one in shown(given))
+            asked = mentioned if len(mentioned) == 1 and holds else {"t", "s"}
+            values = [
+                equals(Column(row, name), _constant(v)) for name, v in given for row in ("t", "s") if row in asked
+            ]
+            try:
+                constraint = denial([*values, *compared])
+            except TrivialRuleError:
+                continue
+            few = max_predicates is None or len(given) + len(compared) <= max_predicates
+            if few and compared and constraint.mirrored() not in found:
+                found[constraint] = None
     return frozenset(found)
+
+
+Values: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+def _value_sets(sayable: Mapping[str, Sequence[Any]]) -> list[Values]:
+    """Every choice of a value, or none, per column."""
+    choices = product(*([None, *values] for values in sayable.values()))
+    return [tuple((n, v) for n, v in zip(sayable, some, strict=True) if v is not None) for some in choices]
+
+
+def _met(given: Values, row: TableRow) -> bool:
+    return all(row[name] is not None and relation(row[name], value) == EQ for name, value in given)
+
+
+def _least_rows(support: Decimal, rows: int) -> Decimal:
+    """How many rows support what is supported enough: a number of rows, or below 1 a share; two at least."""
+    return max(support if support >= 1 else support * rows, Decimal(2))
+
+
+def _sayable(rows: Sequence[TableRow], columns: Sequence[str]) -> dict[str, list[Any]]:
+    """Per column its values, one of each, that rule text has a constant for."""
+    known = {name: _distinct([row[name] for row in rows if row[name] is not None]) for name in columns}
+    return {name: [value for value in some if _says(value)] for name, some in known.items()}
 
 
 def dependencies(
@@ -501,16 +556,13 @@ def conditional(
     """
     if len(rows) < 2:
         return frozenset()
-    least = max(min_support if min_support >= 1 else min_support * len(rows), Decimal(2))
-
-    def met(side: Mapping[str, Any], row: TableRow) -> bool:
-        return all(row[name] is not None and relation(row[name], v) == EQ for name, v in side.items())
+    least = _least_rows(min_support, len(rows))
 
     def agreeing(constants: Mapping[str, Any], free: Sequence[str], right: str) -> list[TableRow]:
         def known(row: TableRow) -> bool:
             return nulls == "equal" or not any(row[name] is None for name in (*free, right))
 
-        some = [row for row in rows if met(constants, row) and known(row)]
+        some = [row for row in rows if _met(tuple(constants.items()), row) and known(row)]
         return [
             row
             for i, row in enumerate(some)
@@ -523,8 +575,7 @@ def conditional(
     def holds(body: CFD | FD, support: int, among: int) -> bool:
         return support >= least and among - suspects(body) >= min_confidence * among
 
-    known = {name: _distinct([row[name] for row in rows if row[name] is not None]) for name in columns}
-    sayable = {name: [value for value in some if _says(value)] for name, some in known.items()}
+    sayable = _sayable(rows, columns)
     valid: list[CFD | FD] = []
     for size in range(1, len(columns)):
         for left in combinations(columns, size):
@@ -541,10 +592,10 @@ def conditional(
                         body = body if constants else FD(left, (right,))
                         valid += [body] if holds(body, some, some) else []
                         continue
-                    among = [row for row in rows if met(constants, row)]
+                    among = [row for row in rows if _met(tuple(constants.items()), row)]
                     for value in sayable[right]:
                         body = CFD(left, (right,), (Pattern(line, (_constant(value),)),), inline=True)
-                        both = sum(met({right: value}, row) for row in among)
+                        both = sum(_met(((right, value),), row) for row in among)
                         valid += [body] if holds(body, both, len(among)) else []
     return frozenset(
         one

@@ -152,9 +152,36 @@ def test_conditional_dependencies(spark: SparkSession, place: Path) -> None:
     assert "with a support of 20% of the rows and a confidence of 95%" in text
 
 
+def test_rules_among_rows_with_a_value(spark: SparkSession, place: Path) -> None:
+    lines = ["country,salary,rate,gross,net"]
+    for i in range(80):
+        uk, salary = i % 2 == 0, (i * 37) % 31
+        lines.append(f"{'UK' if uk else 'US'},{salary},{salary // 4 if uk else (i * 11) % 9},{100 + i},{99 + (i % 3)}")
+        lines[-1] = lines[-1] if uk else lines[-1].rsplit(",", 1)[0] + f",{100 + (i * 13) % 90}"
+    (place / "rates.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    options = ("--constants", "--min-support", "20", "--cross-columns", "0", "--one-row", "--max-predicates", "3")
+    columns = ("--columns", "country,salary,rate,gross,net", "--top", "all", "--format", "json")
+    done = holdfast("discover", place / "rates.csv", *options, *columns, "-o", place / "values.yaml")
+    assert done.exit_code == 0, done.output
+    told = {rule["rule"]: rule for rule in json.loads(done.stdout)["rules"]}
+    order = "not(t.country = 'UK' and s.country = 'UK' and t.salary <= s.salary and t.rate > s.rate)"
+    assert told[order]["kind"] == "dc"
+    row = "not(t.country = 'UK' and t.gross <= t.net)"
+    assert told[row]["kind"] == "row"
+    assert not [text for text in told if "country = 'US'" in text and "t.gross <= t.net" in text]
+    rules = {str(rule): rule for rule in hf.read_rules(place / "values.yaml")}
+    assert rules[row].description == "where country = 'UK', every row's gross is above its net"
+    some = hf.check(place / "rates.csv", [rules[order], rules[row]])
+    assert some.holds
+    plain = hf.discover(place / "rates.csv", cross_columns=0, one_row=True, max_predicates=3, top="all")
+    assert {str(rule) for rule in plain.rules} <= set(told)
+
+
 BAD = {
+    "constants by rows": (["--constants", "--error-rows", "0.1"], ["OptionError", "constants"]),
+    "constants and conditional": (["--constants", "--conditional"], ["OptionError", "constants"]),
     "conditional by pairs": (["--conditional", "--error", "0.1"], ["OptionError", "min-confidence"]),
-    "support without conditional": (["--min-support", "0.1"], ["OptionError", "min-support", "without conditional"]),
+    "support without conditional": (["--min-support", "0.1"], ["OptionError", "min-support", "without conditional or"]),
     "no support": (["--conditional", "--min-support", "0"], ["OptionError", "min-support is 0"]),
     "half a row": (["--conditional", "--min-support", "2.5"], ["OptionError", "min-support is 2.5"]),
     "confidence beyond 1": (["--conditional", "--min-confidence", "2"], ["OptionError", "min-confidence is 2"]),

@@ -44,7 +44,8 @@ class ConditionalRules:
     phases: Mapping[str, float] = field(default_factory=dict)
 
     def ranked(self) -> RankedRules:
-        return RankedRules(lambda i: _found_rule(self.rules[i]), ["cfd"] * len(self.rules))
+        scores = np.array([one["score"] for one in self.rules], np.float64)
+        return RankedRules(lambda i: _found_rule(self.rules[i]), ["cfd"] * len(self.rules), scores=scores)
 
 
 def conditional_rules(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> ConditionalRules:

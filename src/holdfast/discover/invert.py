@@ -53,14 +53,16 @@ class MostGeneral:
 
 
 def most_general(
-    space: PredicateSpace, evidence: Evidence, options: DiscoverOptions, clock: Clock, *, threads: int
-) -> MostGeneral:
+    space: PredicateSpace, evidence: Evidence, options: DiscoverOptions, clock: Clock, *, threads: int,
+    budget: int | None = None, most: int | None = None,
+) -> MostGeneral:  # fmt: skip
     """All masks that at most the share `error` of the counted pairs violates; with a time limit the short ones in any
-    case, as far as it goes."""
+    case, as far as it goes. `budget`, so many pairs, and `most`, so many predicates, override what the options say."""
     if len(evidence) == 0:
         return MostGeneral(np.zeros((0, space.words), np.uint64), np.zeros(0, np.int64), True)
-    most = min(options.max_predicates or len(space.pairs), len(space.pairs))
-    budget = int(options.error * evidence.pairs)
+    most = min(most or options.max_predicates or len(space.pairs), len(space.pairs))
+    if budget is None:
+        budget = int(options.error * evidence.pairs)
 
     def search(predicates: int, seconds: float | None) -> NearlyHittingSets:
         limits: _Limits = {"most_slots": predicates, "threads": threads, "seconds": seconds}

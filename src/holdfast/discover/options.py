@@ -32,7 +32,8 @@ class DiscoverOptions:
     A rule may be violated by the share `error` of all ordered pairs of rows. With `error_rows`, what is looked for are
     keys and dependencies, of which that share of the rows would have to go; with `conditional`, dependencies on rows
     with given values, of which `min_support` (a number of rows, or below 1 a share) support each, and `min_confidence`
-    of these hold it. No two columns are compared with each other then.
+    of these hold it. No two columns are compared with each other then. With `constants`, rules may also speak of the
+    rows with given values only, which `min_support` of the rows have.
     """
 
     columns: tuple[str, ...] = ()
@@ -48,6 +49,7 @@ class DiscoverOptions:
     error: Decimal = Decimal(0)
     error_rows: Decimal | None = None
     conditional: bool = False
+    constants: bool = False
     min_support: Decimal = DEFAULT_SUPPORT
     min_confidence: Decimal = Decimal(1)
 
@@ -61,6 +63,11 @@ class DiscoverOptions:
             raise OptionError(
                 "conditional is given with a share of errors of another kind.",
                 hint="min-confidence says how many rows may break a conditional dependency.",
+            )
+        if self.constants and self.single_columns:
+            raise OptionError(
+                "constants is given with error-rows or conditional, which look for keys and dependencies.",
+                hint="leave one of them out; conditional dependencies have values anyway.",
             )
         if self.min_support <= 0 or (self.min_support >= 1 and self.min_support % 1):
             raise OptionError(
@@ -106,15 +113,19 @@ def discover_options(
     error: Share = 0,
     error_rows: Share | None = None,
     conditional: bool = False,
+    constants: bool = False,
     min_support: Share | None = None,
     min_confidence: Share | None = None,
     **others: Any,
 ) -> DiscoverOptions:
     """The options as a person gives them: columns as a text or a list of names, `off` for no cross columns, `none`
     for no time limit, shares as a number or as `0.1%`."""
-    for option, given in (("min-support", min_support), ("min-confidence", min_confidence)):
-        if given is not None and not conditional:
-            raise OptionError(f"{option} is given without conditional.", hint="it is about conditional dependencies.")
+    if min_confidence is not None and not conditional:
+        raise OptionError("min-confidence is given without conditional.", hint="it is about conditional dependencies.")
+    if min_support is not None and not (conditional or constants):
+        raise OptionError(
+            "min-support is given without conditional or constants.", hint="it is about rules that name values."
+        )
     return DiscoverOptions(
         columns=parse_names(columns) if isinstance(columns, str) else tuple(columns),
         exclude=parse_names(exclude) if isinstance(exclude, str) else tuple(exclude),
@@ -123,6 +134,7 @@ def discover_options(
         error=share(error, "error"),
         error_rows=None if error_rows is None else share(error_rows, "error-rows"),
         conditional=conditional,
+        constants=constants,
         min_support=DEFAULT_SUPPORT if min_support is None else share(min_support, "min-support"),
         min_confidence=Decimal(1) if min_confidence is None else share(min_confidence, "min-confidence"),
         **others,

@@ -7,9 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
 from holdfast.discover.options import DiscoverOptions
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import Names, Rule, RuleSet
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -46,20 +52,31 @@ class FoundRule:
 
 
 class RankedRules(Sequence[FoundRule]):
-    """Rules, best first, each made when it is first asked for; `kinds` are known of all.
+    """Rules, best first, each made when it is first asked for; kinds and scores are known of all, and `which` of the
+    constraints they were made from each is.
 
     A name is unique among the rules before it, so asking for one makes those before it, too.
     """
 
-    def __init__(self, make: Callable[[int], FoundRule], kinds: Sequence[str], first: Sequence[FoundRule] = ()) -> None:
+    def __init__(
+        self,
+        make: Callable[[int], FoundRule],
+        kinds: Sequence[str],
+        *,
+        scores: Floats,
+        which: Ints | None = None,
+        first: Sequence[FoundRule] = (),
+    ) -> None:
         self.kinds = tuple(kinds)
-        self._make = make
+        self.make = make
+        self.scores = scores
+        self.which = np.arange(len(self.kinds)) if which is None else which
         self._made = list(first)
         self._names = Names(one.rule.name for one in first)
 
     def beginning(self, first: Sequence[FoundRule]) -> RankedRules:
         """The same rules, the first of them as they are given: more is known of those."""
-        return RankedRules(self._make, self.kinds, first)
+        return RankedRules(self.make, self.kinds, scores=self.scores, which=self.which, first=first)
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -77,7 +94,7 @@ class RankedRules(Sequence[FoundRule]):
 
     def _make_until(self, end: int) -> None:
         for i in range(len(self._made), end):
-            one = self._make(i)
+            one = self.make(i)
             name = self._names.give(one.rule.name)
             self._made.append(one if name == one.rule.name else replace(one, rule=replace(one.rule, name=name)))
 

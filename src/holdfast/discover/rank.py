@@ -73,7 +73,8 @@ def ranked(found: Found) -> RankedRules:
             interval=interval(broken / pairs, found.sampled) if found.sampled else None,
         )  # fmt: skip
 
-    return RankedRules(rule, [KINDS[kind] for kind in shapes.kinds[order].tolist()])
+    kinds = [KINDS[kind] for kind in shapes.kinds[order].tolist()]
+    return RankedRules(rule, kinds, scores=score[order], which=order)
 
 
 # Shapes ----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from holdfast.kernels.order import ranks
 from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
 from holdfast.kernels.partitions import broken_dependency, broken_within, frequent_codes, refined, whole
-from holdfast.kernels.support import least_support
+from holdfast.kernels.support import least_support, violating_pairs
 
 
 def compile_kernels() -> None:
@@ -46,6 +46,7 @@ def _compile_discovery(weights: NDArray[np.int64]) -> None:
         hitting_sets(family, slots, seconds=60.0, threads=2)
         nearly_hitting_sets(family, weights[:2], slots, budget=1, seconds=60.0, threads=2)
         least_support(family, slots, family, weights)
+        violating_pairs(family, family, weights)
     partition = refined(whole(weights), codes[0] // 40_000, weights)
     broken_dependency(partition, codes[0] // 40_000, weights)
     broken_within(partition, np.zeros(2, np.int64), 1, codes[0] // 40_000, weights)

@@ -19,14 +19,17 @@ from holdfast.discover.rank import ranked
 from holdfast.discover.space import PredicateSpace
 from holdfast.discover.task import (
     ConditionalTask,
+    ConstantsTask,
     EncodeTask,
     EvidenceTask,
     FindTask,
     SolveTask,
     conditional_in,
     found_in,
+    within_in,
     worth_sharing,
 )
+from holdfast.discover.with_constants import FoundWithin, ranked_with_constants
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
 from holdfast.report.found_html import found_html
@@ -123,10 +126,11 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
     if options.conditional:
         return _run_conditional(table, types, options, top, notes, started)
     with told_plainly(table, "discovering the rules of"):
-        found = _search(table, types, options) if types else None
+        found, within = _search_all(table, types, options) if types else (None, None)
         rows = found.rows if found is not None else table.frame.count()
     space = found.space if found is not None else PredicateSpace(())
-    shown, more = _shown(table, found, options, top, started) if found is not None else ((), ())
+    shown, more = _shown(table, found, within, options, top, started) if found is not None else ((), ())
+    unfinished = [one for one in (found, within) if one is not None and not one.complete]
     return DiscoverResult(
         DiscoverOutcome(
             table=table.name,
@@ -134,12 +138,12 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
             distinct_rows=found.distinct_rows if found is not None else rows,
             predicates=space.predicates,
             evidence=len(found.evidence) if found is not None else 0,
-            complete=found is None or found.complete,
+            complete=not unfinished,
             found=shown,
             options=options,
             top=top,
             strategy=found.strategy if found is not None else "all-pairs",
-            why=found.why if found is not None else None,
+            why=unfinished[0].why if unfinished else None,
             phases=found.phases if found is not None else {},
             notes=(*table.notes, *notes, *more, *_why_nothing(rows, types)),
             seconds=time.monotonic() - started,
@@ -182,10 +186,10 @@ def _run_conditional(
 
 
 def _shown(
-    table: Table, found: Found, options: DiscoverOptions, top: int | None, started: float
+    table: Table, found: Found, within: FoundWithin | None, options: DiscoverOptions, top: int | None, started: float
 ) -> tuple[Sequence[FoundRule], tuple[str, ...]]:
     """The rules, best first, with what the whole table says of those that are shown; and a note on it."""
-    rules = ranked(found)
+    rules = ranked(found) if within is None else ranked_with_constants(found, within.parts)
     if not options.error:
         return rules, ()
     if not found.sampled:
@@ -197,6 +201,17 @@ def _shown(
         f"{known.tried:,} were counted on the whole table, and {known.broken:,} of them left out: more pairs break them"
     )
     return known.rules, (note,)
+
+
+def _search_all(
+    table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions
+) -> tuple[Found | None, FoundWithin | None]:
+    """What the search finds, and with `constants` what it finds among the rows with given values."""
+    if not options.constants:
+        return _search(table, types, options), None
+    told = _rows(table, types).coalesce(1).mapInArrow(ConstantsTask(types, options), _LINE).collect()
+    lines = [(row["part"], row["piece"], row["bytes"]) for row in told]
+    return found_in(lines), within_in(lines)
 
 
 def _search(table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Found | None:
