@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import strategies as st
 
 from holdfast import reference
@@ -72,6 +73,21 @@ DISCOVERED: Mapping[str, tuple[Any, ...]] = {
     "int": (0, 1, 2, -1),
     "float": (0.0, -0.0, 0.5, 1.0, float(np.float32(0.1)), float("nan")),
     "void": (None,),
+}
+# What Spark hands to Python for a column of the type.
+ARROW = {
+    "bigint": pa.int64(),
+    "int": pa.int32(),
+    "double": pa.float64(),
+    "float": pa.float32(),
+    "decimal(20,2)": pa.decimal128(20, 2),
+    "decimal(38,20)": pa.decimal128(38, 20),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp_ntz": pa.timestamp("us"),
+    "binary": pa.binary(),
+    "void": pa.null(),
 }
 
 
@@ -254,6 +270,7 @@ def rule_texts() -> st.SearchStrategy[str]:
 
 
 __all__ = [
+    "ARROW",
     "Discovery",
     "RandomRules",
     "RandomTable",

@@ -293,6 +293,12 @@ Examples:
 
   holdfast discover stock.csv --one-row --max-predicates 3
 
+  holdfast discover tax.csv --error 0.001 -o rules.yaml
+
+  holdfast discover tax.csv --error-rows 0.01
+
+  holdfast discover tax.csv --conditional --min-support 0.02 --min-confidence 0.98 --max-predicates 3
+
   holdfast discover orders.parquet --exclude note --time-limit 60 --format json
 
 Then holdfast check tax.csv rules.yaml holds today's table, and tomorrow's, to what was found.
@@ -324,6 +330,28 @@ def discover(
     one_row: Annotated[bool, typer.Option("--one-row", help="Compare such columns within one row, too.")] = False,
     order_text: Annotated[bool, typer.Option("--order-text", help="Text has an order, by its UTF-8 bytes.")] = False,
     nulls: Annotated[NullsMode, typer.Option(help="How nulls compare.")] = NullsMode.sql,
+    error: Annotated[
+        str, typer.Option(metavar="SHARE", help="Rules that at most this share of all ordered pairs of rows breaks.")
+    ] = "0",
+    error_rows: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Keys and dependencies for which at most this share of rows has to go."),
+    ] = None,
+    conditional: Annotated[
+        bool, typer.Option("--conditional", help="Dependencies that hold on rows with given values (CFDs).")
+    ] = False,
+    constants: Annotated[
+        bool, typer.Option("--constants", help="Also rules that speak of rows with a frequent value only.")
+    ] = False,
+    min_support: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE|N", help="Rows that support a value or pattern: a share of all, or a number. Default: 0.05."
+        ),
+    ] = None,
+    min_confidence: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Of these, the share that holds it. Default: 1.")
+    ] = None,
     max_predicates: Annotated[
         int | None, typer.Option(metavar="N", help="Rules of up to N predicates only. Default: no limit.")
     ] = None,
@@ -361,6 +389,12 @@ def discover(
             one_row=one_row,
             order_text=order_text,
             nulls=nulls.value,
+            error=error,
+            error_rows=error_rows,
+            conditional=conditional,
+            constants=constants,
+            min_support=min_support,
+            min_confidence=min_confidence,
             max_predicates=max_predicates,
             time_limit=time_limit,
             strategy=strategy.value,

@@ -12,6 +12,7 @@ from holdfast.discover.options import (
     DEFAULT_OVERLAP,
     DEFAULT_TIME_LIMIT,
     DEFAULT_TOP,
+    Share,
     Strategy,
     discover_options,
     how_many,
@@ -88,6 +89,12 @@ def discover(
     one_row: bool = False,
     order_text: bool = False,
     nulls: Nulls = "sql",
+    error: Share = 0,
+    error_rows: Share | None = None,
+    conditional: bool = False,
+    constants: bool = False,
+    min_support: Share | None = None,
+    min_confidence: Share | None = None,
     max_predicates: int | None = None,
     time_limit: float | str | None = DEFAULT_TIME_LIMIT,
     strategy: Strategy = "auto",
@@ -100,9 +107,14 @@ def discover(
 
     `data` is a Spark DataFrame or whatever `holdfast discover` takes. Two columns of one type are compared with each
     other when they share at least `cross_columns` of the smaller one's values ("off" or None: never), also within one
-    row with `one_row`. `top` is how many rules are shown ("all" or None: all of them). After `time_limit` seconds the
-    search ends with what it has, and says so ("none" or None: it goes on to the end). `reading` goes to the reader, as
-    in `check`. Runs on the caller's session, and starts one only when there is none.
+    row with `one_row`. With `error`, a rule may be broken by that share of all ordered pairs of rows: 0.001, or "0.1%";
+    it is written with what it tolerates, so that `check` accepts it. With `error_rows`, keys and dependencies for which
+    at most that share of the rows would have to go. With `conditional`, dependencies on rows with given values that
+    `min_support` of the rows support (a share, or a number) and `min_confidence` of these hold; with `constants`, also
+    rules that speak of the rows with values that so many rows have. `top` is how many rules
+    are shown ("all" or None: all of them). After `time_limit` seconds the search ends with what it has, and says so
+    ("none" or None: it goes on to the end). `reading` goes to the reader, as in `check`. Runs on the caller's session,
+    and starts one only when there is none.
     """
     options = discover_options(
         columns=columns,
@@ -111,6 +123,12 @@ def discover(
         one_row=one_row,
         order_text=order_text,
         nulls=nulls,
+        error=error,
+        error_rows=error_rows,
+        conditional=conditional,
+        constants=constants,
+        min_support=min_support,
+        min_confidence=min_confidence,
         max_predicates=max_predicates,
         time_limit=time_limit,
         strategy=strategy,

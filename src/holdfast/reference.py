@@ -14,14 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cmp_to_key
-from itertools import product
+from functools import cache, cmp_to_key
+from itertools import combinations, product
 from typing import Any, TypeAlias
 
 from holdfast.errors import TrivialRuleError
 from holdfast.rules.constraint import DenialConstraint, denial
-from holdfast.rules.dependency import CFD, FD, Key, as_dependency, is_symmetric
-from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate
+from holdfast.rules.dependency import CFD, FD, Key, Pattern, as_dependency, is_symmetric
+from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate, equals
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 
@@ -409,38 +409,227 @@ def discover(
     cross_columns: float | None = 0.3,
     one_row: bool = False,
     order_text: bool = False,
+    error: Decimal = Decimal(0),
+    constants: Decimal | None = None,
 ) -> frozenset[DenialConstraint]:
     """The most general valid, non-trivial constraints; of a constraint and its mirror one. Tries every constraint.
 
-    A table of fewer than two rows has none. With `max_predicates`, those of them that have at most so many.
+    A constraint is valid when at most the share `error` of all ordered pairs of rows violates it. A table of fewer than
+    two rows has none. With `max_predicates`, those of them that have at most so many. With `constants`, a constraint
+    may also ask for values, `t.A = c and s.A = c`, that together so many rows have (a number, or below 1 a share; two
+    at least); a value counts as one predicate. Values alone are no rule, though they may imply others;
+    and `t.A = s.A` implies each `t.A = c and s.A = c`.
     """
     if len(rows) < 2:
         return frozenset()
     space = operand_pairs(rows, kinds, cross_columns=cross_columns, one_row=one_row, order_text=order_text)
-    shown = {
-        tuple(_shown(operands, relations, t, s, nulls) for operands, relations in space.items())
-        for i, t in enumerate(rows)
-        for j, s in enumerate(rows)
-        if i != j
-    }
+    tolerated = error * len(rows) * (len(rows) - 1)
+    least = Decimal(2) if constants is None else _least_rows(constants, len(rows))
+    sayable = {} if constants is None else _sayable(rows, list(kinds))
+    relations = list(space.values())
 
-    def valid(allowed: Sequence[int]) -> bool:
-        return not any(all(e & ~a == 0 for e, a in zip(evidence, allowed, strict=True)) for evidence in shown)
+    def valid(given: Values, allowed: Sequence[int]) -> bool:
+        broken = (
+            pairs
+            for evidence, pairs in shown(given).items()
+            if all(e & ~a == 0 for e, a in zip(evidence, allowed, strict=True))
+        )
+        return sum(broken) <= tolerated
+
+    def own(name: str, operands: Operands) -> bool:
+        return operands == (Column("t", name), Column("s", name))
+
+    @cache
+    def shown(given: Values) -> Counter[tuple[int, ...]]:
+        some = [row for row in rows if _met(given, row)]
+        return Counter(
+            tuple(_shown(operands, relations, t, s, nulls) for operands, relations in space.items())
+            for i, t in enumerate(some)
+            for j, s in enumerate(some)
+            if i != j
+        )
 
     found: dict[DenialConstraint, None] = {}
-    for allowed in product(*(_sets_of(relations) for relations in space.values())):
-        # What allows less than a valid constraint is valid too: so none more general is valid if no next one is.
-        if not valid(allowed) or any(map(valid, _next_more_general(allowed, list(space.values())))):
+    for given in _value_sets(sayable):
+        if given and sum(_met(given, row) for row in rows) < least:
             continue
-        predicates = [Comparison(left, a, right) for (left, right), a in zip(space, allowed, strict=True) if a != ANY]
-        try:
-            constraint = denial(predicates)
-        except TrivialRuleError:
-            continue
-        few = max_predicates is None or len(predicates) <= max_predicates
-        if few and constraint.mirrored() not in found:
-            found[constraint] = None
+        for allowed in product(*map(_sets_of, relations)):
+            # What allows less than a valid constraint is valid too: so none more general is valid if no next one is.
+            if not valid(given, allowed) or any(valid(given, more) for more in _next_more_general(allowed, relations)):
+                continue
+            # Nor may it hold for every value, on which two rows agree, and not just for this one.
+            if any(
+                valid(given[:i] + given[i + 1 :], [a & EQ if own(name, operands) else a for operands, a in by_operands])
+                for i, (name, _) in enumerate(given)
+                for by_operands in [list(zip(space, allowed, strict=True))]
+            ):
+                continue
+            compared = [Comparison(left, a, right) for (left, right), a in zip(space, allowed, strict=True) if a != ANY]
+            mentioned = {column.row for predicate in compared for column in predicate.columns()}
+            # Of a rule on single rows that nothing breaks it is enough to ask for the values of that row.
+            holds = not any(all(e & ~a == 0 for e, a in zip(one, allowed, strict=True)) for one in shown(given))
+            asked = mentioned if len(mentioned) == 1 and holds else {"t", "s"}
+            values = [
+                equals(Column(row, name), _constant(v)) for name, v in given for row in ("t", "s") if row in asked
+            ]
+            try:
+                constraint = denial([*values, *compared])
+            except TrivialRuleError:
+                continue
+            few = max_predicates is None or len(given) + len(compared) <= max_predicates
+            if few and compared and constraint.mirrored() not in found:
+                found[constraint] = None
     return frozenset(found)
+
+
+Values: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+def _value_sets(sayable: Mapping[str, Sequence[Any]]) -> list[Values]:
+    """Every choice of a value, or none, per column."""
+    choices = product(*([None, *values] for values in sayable.values()))
+    return [tuple((n, v) for n, v in zip(sayable, some, strict=True) if v is not None) for some in choices]
+
+
+def _met(given: Values, row: TableRow) -> bool:
+    return all(row[name] is not None and relation(row[name], value) == EQ for name, value in given)
+
+
+def _least_rows(support: Decimal, rows: int) -> Decimal:
+    """How many rows support what is supported enough: a number of rows, or below 1 a share; two at least."""
+    return max(support if support >= 1 else support * rows, Decimal(2))
+
+
+def _sayable(rows: Sequence[TableRow], columns: Sequence[str]) -> dict[str, list[Any]]:
+    """Per column its values, one of each, that rule text has a constant for."""
+    known = {name: _distinct([row[name] for row in rows if row[name] is not None]) for name in columns}
+    return {name: [value for value in some if _says(value)] for name, some in known.items()}
+
+
+def dependencies(
+    rows: Sequence[TableRow],
+    columns: Sequence[str],
+    *,
+    error_rows: Decimal,
+    nulls: Nulls = "sql",
+    max_predicates: int | None = None,
+) -> frozenset[Key | FD]:
+    """The keys and dependencies of one right-hand column for which at most the share `error_rows` of the rows would
+    have to go (`suspects` of a check), and that none of the others implies. Fewer than two rows have none."""
+    if len(rows) < 2:
+        return frozenset()
+    sets = [some for size in range(len(columns) + 1) for some in combinations(columns, size)]
+    tried: list[Key | FD] = [Key(some) for some in sets if some]
+    tried += [FD(some, (name,)) for some in sets for name in columns if name not in some]
+    named = RuleSet(tuple(Rule(str(i), body) for i, body in enumerate(tried)), nulls=nulls)
+    valid = [
+        body
+        for body, found in zip(tried, check(rows, named), strict=True)
+        if len(found.suspects) <= error_rows * len(rows)
+    ]
+    return frozenset(
+        one
+        for one in valid
+        if not any(other is not one and other.denials[0].implies(one.denials[0]) for other in valid)
+        and (max_predicates is None or len(one.denials[0].predicates) <= max_predicates)
+    )
+
+
+def conditional(
+    rows: Sequence[TableRow],
+    columns: Sequence[str],
+    *,
+    min_support: Decimal,
+    min_confidence: Decimal,
+    nulls: Nulls = "sql",
+    max_predicates: int | None = None,
+) -> frozenset[CFD]:
+    """The conditional dependencies of one right-hand column that enough rows support and few enough break, and that no
+    more general one implies. With `max_predicates`, those of at most so many columns.
+
+    With a value on the right, every left column has one; support are the rows that have all of them, and confidence is
+    the share of those with the left values that do not break it. With a free right side, some left column is free, and
+    some is not; support are the rows with the left values that agree on the free columns with another such row (under
+    `sql`, nulls on neither side), and confidence is the share of them that does not have to go. A dependency without
+    values is none of these, but it may imply some. `min_support` is a number of rows, or below 1 a share; two rows at
+    least.
+    """
+    if len(rows) < 2:
+        return frozenset()
+    least = _least_rows(min_support, len(rows))
+
+    def agreeing(constants: Mapping[str, Any], free: Sequence[str], right: str) -> list[TableRow]:
+        def known(row: TableRow) -> bool:
+            return nulls == "equal" or not any(row[name] is None for name in (*free, right))
+
+        some = [row for row in rows if _met(tuple(constants.items()), row) and known(row)]
+        return [
+            row
+            for i, row in enumerate(some)
+            if any(i != j and all(_same(row[name], other[name]) for name in free) for j, other in enumerate(some))
+        ]
+
+    def suspects(body: CFD | FD) -> int:
+        return len(check(rows, RuleSet((Rule("one", body),), nulls=nulls))[0].suspects)
+
+    def holds(body: CFD | FD, support: int, among: int) -> bool:
+        return support >= least and among - suspects(body) >= min_confidence * among
+
+    sayable = _sayable(rows, columns)
+    valid: list[CFD | FD] = []
+    for size in range(1, len(columns)):
+        for left in combinations(columns, size):
+            for given in product(*([None, *sayable[name]] for name in left)):
+                constants = {name: v for name, v in zip(left, given, strict=True) if v is not None}
+                free = [name for name in left if name not in constants]
+                for right in columns:
+                    if right in left:
+                        continue
+                    line = tuple(None if v is None else _constant(v) for v in given)
+                    if free:
+                        some = len(agreeing(constants, free, right))
+                        body: CFD | FD = CFD(left, (right,), (Pattern(line, (None,)),), inline=True)
+                        body = body if constants else FD(left, (right,))
+                        valid += [body] if holds(body, some, some) else []
+                        continue
+                    among = [row for row in rows if _met(tuple(constants.items()), row)]
+                    for value in sayable[right]:
+                        body = CFD(left, (right,), (Pattern(line, (_constant(value),)),), inline=True)
+                        both = sum(_met(((right, value),), row) for row in among)
+                        valid += [body] if holds(body, both, len(among)) else []
+    return frozenset(
+        one
+        for one in valid
+        if isinstance(one, CFD)
+        and not any(other is not one and _more_general(other, one) for other in valid)
+        and (max_predicates is None or len(one.columns) <= max_predicates)
+    )
+
+
+def _more_general(one: CFD | FD, other: CFD | FD) -> bool:
+    """Whether it speaks of the same right column, of more rows, and says as much: the same value, or one where the
+    other has none."""
+    (left, value), (narrow, wanted) = _line(one), _line(other)
+    if one.right != other.right or any(name not in narrow for name in left):
+        return False
+    inside = all(v is None or v == narrow[name] for name, v in left.items())
+    return inside and (value == wanted or wanted is None)
+
+
+def _line(body: CFD | FD) -> tuple[dict[str, Constant | None], Constant | None]:
+    if isinstance(body, FD):
+        return dict.fromkeys(body.left), None
+    (pattern,) = body.patterns
+    return dict(zip(body.left, pattern.left, strict=True)), pattern.right[0]
+
+
+def _says(value: Any) -> bool:
+    """Whether rule text has a constant for the value."""
+    return not isinstance(value, bytes) and not (isinstance(value, float) and not math.isfinite(value))
+
+
+def _constant(value: Any) -> Constant:
+    return Constant(Decimal(repr(value + 0.0)) if isinstance(value, float) else value)
 
 
 def _sets_of(relations: tuple[int, ...]) -> list[int]:

@@ -19,23 +19,9 @@ from holdfast.discover.options import DiscoverOptions, Strategy
 from holdfast.discover.space import as_masks
 from holdfast.encode.column_type import column_type
 from holdfast.rules.constraint import DenialConstraint
-from strategies import Discovery, RandomTable, discoveries
+from strategies import ARROW, Discovery, RandomTable, discoveries
 
 STRATEGIES: tuple[Strategy, ...] = ("all-pairs", "hybrid")
-ARROW = {
-    "bigint": pa.int64(),
-    "int": pa.int32(),
-    "double": pa.float64(),
-    "float": pa.float32(),
-    "decimal(20,2)": pa.decimal128(20, 2),
-    "decimal(38,20)": pa.decimal128(38, 20),
-    "string": pa.string(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp_ntz": pa.timestamp("us"),
-    "binary": pa.binary(),
-    "void": pa.null(),
-}
 
 in_every_strategy = pytest.mark.parametrize("strategy", STRATEGIES)
 slowly = settings(

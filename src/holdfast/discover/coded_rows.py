@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -82,6 +82,8 @@ class CodedRows:
 
 def coded_rows(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> CodedRows:
     """The table's columns as codes with the predicate space over them; `types` has the columns that are compared."""
+    if options.single_columns:
+        options = replace(options, cross_columns=None)
     # Columns of one family share a numbering when they may be compared with each other.
     together = families(types) if options.cross_columns is not None else [[name] for name in types]
     coded = family_codes(table, together)

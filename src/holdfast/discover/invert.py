@@ -1,8 +1,10 @@
-"""Evidence to the most general constraints that none of it violates: complements of minimal hitting sets."""
+"""Evidence to the most general constraints that none of it violates, or little of it: complements of minimal hitting
+sets, or of minimal sets that hit all but a small share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,21 +13,30 @@ from holdfast.discover.clock import Clock
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.space import PredicateSpace, Words, permuted
 from holdfast.kernels.contradiction import contradictory
-from holdfast.kernels.hitting_sets import HittingSets, hitting_sets
-from holdfast.states.evidence import Evidence, distinct
+from holdfast.kernels.hitting_sets import hitting_sets
+from holdfast.kernels.nearly_hitting_sets import NearlyHittingSets, nearly_hitting_sets
+from holdfast.states.evidence import Evidence, Ints, distinct
 
 # The share of the time left that the whole search gets before short constraints are looked for on their own.
 _FIRST_TRY = 0.6
 
 
+class _Limits(TypedDict):
+    most_slots: int
+    threads: int
+    seconds: float | None
+
+
 @dataclass(frozen=True)
 class MostGeneral:
-    """Masks of the most general non-trivial constraints that no evidence violates, one of each mirror pair.
+    """Masks of the most general non-trivial constraints that the evidence leaves, one of each mirror pair, and how many
+    of the counted pairs violate each.
 
     When the search ended before all were found, `complete` is false, and all with up to `within` predicates are there.
     """
 
     masks: Words
+    violating: Ints
     complete: bool
     within: int | None = None
     too_many: bool = False
@@ -42,31 +53,42 @@ class MostGeneral:
 
 
 def most_general(
-    space: PredicateSpace, evidence: Evidence, options: DiscoverOptions, clock: Clock, *, threads: int
-) -> MostGeneral:
-    """All masks that the evidence leaves; with a time limit the short ones in any case, as far as it goes."""
+    space: PredicateSpace, evidence: Evidence, options: DiscoverOptions, clock: Clock, *, threads: int,
+    budget: int | None = None, most: int | None = None,
+) -> MostGeneral:  # fmt: skip
+    """All masks that at most the share `error` of the counted pairs violates; with a time limit the short ones in any
+    case, as far as it goes. `budget`, so many pairs, and `most`, so many predicates, override what the options say."""
     if len(evidence) == 0:
-        return MostGeneral(np.zeros((0, space.words), np.uint64), True)
-    most = min(options.max_predicates or len(space.pairs), len(space.pairs))
+        return MostGeneral(np.zeros((0, space.words), np.uint64), np.zeros(0, np.int64), True)
+    most = min(most or options.max_predicates or len(space.pairs), len(space.pairs))
+    if budget is None:
+        budget = int(options.error * evidence.pairs)
 
-    def search(predicates: int, seconds: float | None) -> HittingSets:
-        slots = space.pair_of_bit
-        return hitting_sets(evidence.words, slots, most_slots=predicates, threads=threads, seconds=seconds)
+    def search(predicates: int, seconds: float | None) -> NearlyHittingSets:
+        limits: _Limits = {"most_slots": predicates, "threads": threads, "seconds": seconds}
+        if budget:
+            return nearly_hitting_sets(evidence.words, evidence.counts, space.pair_of_bit, budget=budget, **limits)
+        found = hitting_sets(evidence.words, space.pair_of_bit, **limits)
+        missed = np.zeros(len(found.sets), np.int64)
+        return NearlyHittingSets(found.sets, missed, found.complete, found.nodes, found.too_many)
 
     with clock.phase("invert"):
         found = search(most, None if clock.left is None else _FIRST_TRY * clock.left)
-        sets, within = [found.sets], None
+        parts, within = [found], None
         for few in range(1, most):
             if found.complete or clock.over:
                 break
-            short = search(few, clock.left)
-            sets.append(short.sets)
-            if not short.complete:
+            parts.append(search(few, clock.left))
+            if not parts[-1].complete:
                 break
             within = few
-        masks = ~distinct(np.concatenate(sets))[0] & full_mask(space)
-        masks = one_of_each(space, masks)
-        return MostGeneral(masks[~_trivial(space, masks)], found.complete, within, found.too_many)
+        sets, missed = np.concatenate([p.sets for p in parts]), np.concatenate([p.missed for p in parts])
+        masks, which = distinct(_turned(space, ~sets & full_mask(space)))
+        # A mask and its mirror are violated by as many ordered pairs.
+        violating = np.zeros(len(masks), np.int64)
+        violating[which] = missed
+        some = ~_trivial(space, masks)
+        return MostGeneral(masks[some], violating[some], found.complete, within, found.too_many)
 
 
 def full_mask(space: PredicateSpace) -> Words:
@@ -75,8 +97,8 @@ def full_mask(space: PredicateSpace) -> Words:
     return np.array([mask >> (64 * w) & (2**64 - 1) for w in range(space.words)], np.uint64)
 
 
-def one_of_each(space: PredicateSpace, masks: Words) -> Words:
-    """Of each mask and its mirror image one: the one that allows `<` where they first differ."""
+def _turned(space: PredicateSpace, masks: Words) -> Words:
+    """Per mask, it or its mirror image: the one that allows `<` where they first differ."""
     mirrored = permuted(masks, space.mirror)
     chosen, decided = masks.copy(), np.zeros(len(masks), np.bool_)
     for w in range(masks.shape[1]):
@@ -85,7 +107,7 @@ def one_of_each(space: PredicateSpace, masks: Words) -> Words:
         turn = ~decided & (differ != 0) & ((masks[:, w] & lowest) == 0)
         chosen[turn] = mirrored[turn]
         decided |= differ != 0
-    return distinct(chosen)[0]
+    return chosen
 
 
 def allowed_relations(space: PredicateSpace, masks: Words) -> NDArray[np.uint8]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 from holdfast.errors import OptionError
@@ -12,9 +13,11 @@ from holdfast.rules.rule import Nulls
 
 Strategy = Literal["auto", "all-pairs", "hybrid"]
 STRATEGIES: tuple[Strategy, ...] = ("auto", "all-pairs", "hybrid")
+Share = Decimal | float | str
 DEFAULT_OVERLAP = 0.3
 DEFAULT_TOP = 50
 DEFAULT_TIME_LIMIT = 300.0
+DEFAULT_SUPPORT = Decimal("0.05")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +28,12 @@ class DiscoverOptions:
     when they share at least `cross_columns` of the smaller one's values (None: never), within one row too with
     `one_row`. Text has an order with `order_text`. Rules have at most `max_predicates`; the search ends after
     `time_limit` seconds, and says so. `seed` is of the samples that the hybrid strategy draws.
+
+    A rule may be violated by the share `error` of all ordered pairs of rows. With `error_rows`, what is looked for are
+    keys and dependencies, of which that share of the rows would have to go; with `conditional`, dependencies on rows
+    with given values, of which `min_support` (a number of rows, or below 1 a share) support each, and `min_confidence`
+    of these hold it. No two columns are compared with each other then. With `constants`, rules may also speak of the
+    rows with given values only, which `min_support` of the rows have.
     """
 
     columns: tuple[str, ...] = ()
@@ -37,8 +46,48 @@ class DiscoverOptions:
     time_limit: float | None = None
     strategy: Strategy = "auto"
     seed: int = 1
+    error: Decimal = Decimal(0)
+    error_rows: Decimal | None = None
+    conditional: bool = False
+    constants: bool = False
+    min_support: Decimal = DEFAULT_SUPPORT
+    min_confidence: Decimal = Decimal(1)
+
+    @property
+    def single_columns(self) -> bool:
+        """Whether columns are compared with themselves only, and only for being equal."""
+        return self.error_rows is not None or self.conditional
 
     def __post_init__(self) -> None:
+        if self.conditional and (self.error or self.error_rows is not None):
+            raise OptionError(
+                "conditional is given with a share of errors of another kind.",
+                hint="min-confidence says how many rows may break a conditional dependency.",
+            )
+        if self.constants and self.single_columns:
+            raise OptionError(
+                "constants is given with error-rows or conditional, which look for keys and dependencies.",
+                hint="leave one of them out; conditional dependencies have values anyway.",
+            )
+        if self.min_support <= 0 or (self.min_support >= 1 and self.min_support % 1):
+            raise OptionError(
+                f"min-support is {self.min_support}.", hint="a share of the rows such as 0.05, or a number of rows."
+            )
+        if not 0 < self.min_confidence <= 1:
+            raise OptionError(f"min-confidence is {self.min_confidence}.", hint="a number above 0 and up to 1.")
+        if self.error_rows is not None and not 0 <= self.error_rows < 1:
+            raise OptionError(
+                f"error-rows is {self.error_rows}, which is no share of rows.",
+                hint="a number from 0 to below 1, such as 0.01.",
+            )
+        if self.error and self.error_rows is not None:
+            raise OptionError(
+                "error and error-rows are both given.", hint="count errors by pairs or by rows, not both."
+            )
+        if not 0 <= self.error < 1:
+            raise OptionError(
+                f"error is {self.error}, which is no share of pairs.", hint="a number from 0 to below 1, such as 0.001."
+            )
         if self.cross_columns is not None and not 0 <= self.cross_columns <= 1:
             raise OptionError(
                 f"cross-columns is {self.cross_columns}, which is no share.", hint="a number from 0 to 1, or off."
@@ -61,15 +110,33 @@ def discover_options(
     exclude: str | Sequence[str] = (),
     cross_columns: float | str | None = DEFAULT_OVERLAP,
     time_limit: float | str | None = DEFAULT_TIME_LIMIT,
+    error: Share = 0,
+    error_rows: Share | None = None,
+    conditional: bool = False,
+    constants: bool = False,
+    min_support: Share | None = None,
+    min_confidence: Share | None = None,
     **others: Any,
 ) -> DiscoverOptions:
     """The options as a person gives them: columns as a text or a list of names, `off` for no cross columns, `none`
-    for no time limit."""
+    for no time limit, shares as a number or as `0.1%`."""
+    if min_confidence is not None and not conditional:
+        raise OptionError("min-confidence is given without conditional.", hint="it is about conditional dependencies.")
+    if min_support is not None and not (conditional or constants):
+        raise OptionError(
+            "min-support is given without conditional or constants.", hint="it is about rules that name values."
+        )
     return DiscoverOptions(
         columns=parse_names(columns) if isinstance(columns, str) else tuple(columns),
         exclude=parse_names(exclude) if isinstance(exclude, str) else tuple(exclude),
         cross_columns=overlap(cross_columns),
         time_limit=seconds(time_limit),
+        error=share(error, "error"),
+        error_rows=None if error_rows is None else share(error_rows, "error-rows"),
+        conditional=conditional,
+        constants=constants,
+        min_support=DEFAULT_SUPPORT if min_support is None else share(min_support, "min-support"),
+        min_confidence=Decimal(1) if min_confidence is None else share(min_confidence, "min-confidence"),
         **others,
     )
 
@@ -84,6 +151,18 @@ def overlap(given: float | str | None) -> float | None:
         raise OptionError(
             f"cross-columns is {given!r}, which is no share.", hint="a number from 0 to 1, or off."
         ) from None
+
+
+def share(given: Share, option: str) -> Decimal:
+    """The share as it is written, exactly: `0.001` or `0.1%`."""
+    text = str(given).strip()
+    try:
+        value = Decimal(text.removesuffix("%").strip())
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite():
+        raise OptionError(f"{option} is {given!r}, which is no share.", hint="a number such as 0.001, or 0.1%.")
+    return value / 100 if text.endswith("%") else value
 
 
 def how_many(top: int | str | None) -> int | None:

@@ -7,9 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
+import numpy as np
+from numpy.typing import NDArray
+
 from holdfast.discover.options import DiscoverOptions
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import Names, Rule, RuleSet
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -19,6 +25,10 @@ class FoundRule:
     `support` is how many ordered pairs meet all its predicates but the one that is least often put to the test, and
     `coverage` their share of all; `score`, from 0 to 1, is what rules are ranked by. The rule's description says it in
     plain words.
+
+    `violating_pairs` is how many pairs break it, as `check` counts them: None where single rows do. How many rows are
+    suspect is known of rules that are shown, unless their pairs are too many to list. Where pairs were sampled,
+    `interval` holds the share of all ordered pairs that break it, 95 times in 100.
     """
 
     rule: Rule
@@ -26,7 +36,9 @@ class FoundRule:
     score: float
     coverage: float
     support: int = 0
-    violating_pairs: int = 0
+    violating_pairs: int | None = 0
+    suspect_rows: int | None = 0
+    interval: tuple[float, float] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -40,16 +52,31 @@ class FoundRule:
 
 
 class RankedRules(Sequence[FoundRule]):
-    """Rules, best first, each made when it is first asked for; `kinds` are known of all.
+    """Rules, best first, each made when it is first asked for; kinds and scores are known of all, and `which` of the
+    constraints they were made from each is.
 
     A name is unique among the rules before it, so asking for one makes those before it, too.
     """
 
-    def __init__(self, make: Callable[[int], FoundRule], kinds: Sequence[str]) -> None:
+    def __init__(
+        self,
+        make: Callable[[int], FoundRule],
+        kinds: Sequence[str],
+        *,
+        scores: Floats,
+        which: Ints | None = None,
+        first: Sequence[FoundRule] = (),
+    ) -> None:
         self.kinds = tuple(kinds)
-        self._make = make
-        self._made: list[FoundRule] = []
-        self._names = Names()
+        self.make = make
+        self.scores = scores
+        self.which = np.arange(len(self.kinds)) if which is None else which
+        self._made = list(first)
+        self._names = Names(one.rule.name for one in first)
+
+    def beginning(self, first: Sequence[FoundRule]) -> RankedRules:
+        """The same rules, the first of them as they are given: more is known of those."""
+        return RankedRules(self.make, self.kinds, scores=self.scores, which=self.which, first=first)
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -67,7 +94,7 @@ class RankedRules(Sequence[FoundRule]):
 
     def _make_until(self, end: int) -> None:
         for i in range(len(self._made), end):
-            one = self._make(i)
+            one = self.make(i)
             name = self._names.give(one.rule.name)
             self._made.append(one if name == one.rule.name else replace(one, rule=replace(one.rule, name=name)))
 

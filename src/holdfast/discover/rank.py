@@ -5,7 +5,7 @@ All constraints are scored at once, on arrays; rules as objects are made when th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from holdfast.discover.find import Found
 from holdfast.discover.invert import allowed_relations
 from holdfast.discover.outcome import FoundRule, RankedRules
+from holdfast.discover.sampled import interval
 from holdfast.discover.space import OperandPair, PredicateSpace, Words
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import FD, Body, Denial, Implication, Key
 from holdfast.rules.predicate import Comparison, comparison
 from holdfast.rules.relation import ANY, EQ, GE, GT, LE, LT, NE
-from holdfast.rules.rule import Rule, readable_name
+from holdfast.rules.rule import Allowance, Rule, readable_name
 from holdfast.rules.sentence import sentence
-from holdfast.states.evidence import Evidence
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -32,6 +32,8 @@ KINDS = ("key", "fd", "order", "dc", "row")
 _WORTH = {"key": 1.0, "fd": 1.0, "order": 1.0, "dc": 0.8, "row": 0.8}
 # By chance alone some constraint holds that is expected to be violated a few times per predicate: there are many.
 _CHANCE = 4.0
+# How much more it weighs that violations come than that they could have come.
+_STRICT = 4
 # What is left of a rule's score when it follows from better ones, or says of the same columns what a better one says.
 _FOLLOWS, _REPEATS = 0.5, 0.5
 # A dependency that follows from others of the same left side still belongs beside them.
@@ -42,7 +44,10 @@ _LOOKED_AT, _DEPENDENCIES, _PER_CONCLUSION = 10_000, 300, 50
 
 def ranked(found: Found) -> RankedRules:
     """Every constraint found, best first; see `scores`. Ties go to columns further left in the table."""
-    pairs = max(found.rows * (found.rows - 1), 1) if found.exact else max(found.evidence.pairs, 1)
+    possible = max(found.rows * (found.rows - 1), 1)
+    pairs = possible if found.exact else max(found.evidence.pairs, 1)
+    # What pairs drawn at random show stands for all.
+    scale = possible / pairs if found.sampled else 1
     shapes = _shapes(found.space, found.masks)
     score = scores(found, shapes, pairs)
     order = _order(score, shapes, found.masks)
@@ -57,11 +62,19 @@ def ranked(found: Found) -> RankedRules:
         constraint = DenialConstraint(tuple(tables[j][allowed[j]] for j in np.flatnonzero(allowed != ANY)))
         constraint = _of_t(constraint) if kind == "row" else constraint
         body = body_of(constraint, kind)
+        support, broken = int(found.support[which] * scale), int(found.violating[which])
         named = Rule(readable_name(body), body, description=sentence(constraint, kind=kind))
-        support = int(found.support[which])
-        return FoundRule(named, constraint, float(score[which]), min(support / pairs, 1.0), support)
+        if broken or found.sampled:
+            named = _tolerant(named, found, kind)
+        return FoundRule(
+            named, constraint, float(score[which]), min(support / (pairs * scale), 1.0), support,
+            violating_pairs=_as_listed(round(broken * scale), constraint, kind),
+            suspect_rows=_suspects(which, kind, found),
+            interval=interval(broken / pairs, found.sampled) if found.sampled else None,
+        )  # fmt: skip
 
-    return RankedRules(rule, [KINDS[kind] for kind in shapes.kinds[order].tolist()])
+    kinds = [KINDS[kind] for kind in shapes.kinds[order].tolist()]
+    return RankedRules(rule, kinds, scores=score[order], which=order)
 
 
 # Shapes ----------------------------------------------------------------------------------------------------------
@@ -123,8 +136,13 @@ def scores(found: Found, shapes: _Shapes, pairs: int) -> Floats:
     violations are *expected*, and none is there. Thousands that do not come are a law; three are an accident. Nothing
     can be expected of a constraint of one predicate (a key that no two rows share): all pairs without nulls speak for
     it. Denials that are neither key, dependency nor order rule count a little less.
+
+    Where some pairs may violate a rule, what is left of its score is how much rarer they are than expected: a rule that
+    is broken as often as chance would break it says nothing. Of a key nothing is expected, but it speaks of rows: its
+    violations are held against their number. Where errors are counted by rows, suspects are held against those that
+    there would be without a left side.
     """
-    held, known = _shares(shapes.space, found.evidence)
+    held, known = _shares(shapes.space, found)
     most = np.zeros(len(shapes.kinds))
     least_known = np.ones(len(shapes.kinds))
     for i in range(len(shapes.space.pairs)):
@@ -140,13 +158,30 @@ def scores(found: Found, shapes: _Shapes, pairs: int) -> Floats:
     lawful = expected / (expected + _CHANCE * shapes.predicates)
     worth = np.array([_WORTH[kind] for kind in KINDS])[shapes.kinds]
     worth = np.where(ordered_row, 1.0, worth)
-    return np.asarray(np.round(worth * lawful * (short + tested) / 2, 9))
+    return np.asarray(np.round(worth * lawful * (short + tested) / 2 * _kept(found, shapes, pairs, expected), 9))
 
 
-def _shares(space: PredicateSpace, evidence: Evidence) -> tuple[Floats, Floats]:
+def _kept(found: Found, shapes: _Shapes, pairs: int, expected: Floats) -> Floats:
+    """The share of its score that a constraint keeps beside the pairs that violate it: all of it where none does."""
+    if found.by_rows is not None:
+        return np.asarray(found.by_rows.kept**_STRICT)
+    if not found.error:
+        return np.ones(len(expected))
+    broken = found.violating / np.maximum(expected, 1.0)
+    # A duplicate is an unordered pair; in a sample there are fewer rows to have them.
+    rows = max(found.rows * (pairs / max(found.rows * (found.rows - 1), 1)), 1.0)
+    broken = np.where(shapes.kinds == KINDS.index("key"), np.maximum(broken, found.violating / (2 * rows)), broken)
+    return np.asarray(np.clip(1.0 - broken, 0.0, 1.0) ** _STRICT)
+
+
+def _shares(space: PredicateSpace, found: Found) -> tuple[Floats, Floats]:
     """Per operand pair and set of relations the share of pairs of rows that are in them; and the share that is in one
     relation at all, not beside a null."""
     held, known = np.zeros((len(space.pairs), ANY + 1)), np.zeros(len(space.pairs))
+    if found.by_rows is not None:
+        held[:, EQ], held[:, NE] = found.by_rows.agree, found.by_rows.differ
+        return held, found.by_rows.agree + found.by_rows.differ
+    evidence = found.evidence
     counts = evidence.counts.astype(np.float64)
     total = max(counts.sum(), 1.0)
     shown = allowed_relations(space, evidence.words)
@@ -262,6 +297,33 @@ def _groups(lines: Sets | Flags) -> list[Ints]:
     _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
     order = np.argsort(which, kind="stable")
     return [group for group in np.split(order, np.cumsum(counts)[:-1]) if len(group) > 1]
+
+
+# What breaks a rule --------------------------------------------------------------------------------------------------
+
+
+def _tolerant(rule: Rule, found: Found, kind: str) -> Rule:
+    """The rule with what it tolerates; one on single rows so large a share of the rows, as each is in as many pairs."""
+    tolerated, rows = Allowance(None, found.error * 100), kind == "row" or found.by_rows is not None
+    return replace(rule, allow=tolerated) if rows else replace(rule, allow_pairs=tolerated)
+
+
+def _as_listed(ordered: int, constraint: DenialConstraint, kind: str) -> int | None:
+    """Ordered pairs as `check` lists them: those of a symmetric rule once, of a rule on single rows none."""
+    if kind == "row" and ordered:
+        return None
+    return ordered // 2 if constraint.symmetric else ordered
+
+
+def _suspects(which: int, kind: str, found: Found) -> int | None:
+    broken = int(found.violating[which])
+    if found.by_rows is not None:
+        return int(found.by_rows.suspects[which])
+    if found.sampled:
+        return None
+    if kind == "row":
+        return broken // max(found.rows - 1, 1)
+    return None if broken else 0
 
 
 # Rules as people write them --------------------------------------------------------------------------------------

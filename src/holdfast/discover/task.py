@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,15 @@ import pyarrow as pa
 
 from holdfast.discover.clock import Clock
 from holdfast.discover.coded_rows import CodedRows, coded_rows
-from holdfast.discover.find import Found, chosen_strategy, find, find_in, found_from
+from holdfast.discover.conditional_rules import ConditionalRules, conditional_rules
+from holdfast.discover.find import ByRows, Found, chosen_strategy, find, find_in, found_from
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.space import PredicateSpace
+from holdfast.discover.with_constants import FoundWithin, Given, Within, find_with_constants
 from holdfast.encode.column_type import ColumnType
 from holdfast.kernels.evidence import Counted, Layout, all_pairs, merged
+from holdfast.rules.parse import parse_constraint
+from holdfast.rules.predicate import Comparison, Constant
 from holdfast.states.evidence import Evidence
 
 # Arrow batches stay well below the 2 GB that a value of bytes may have.
@@ -43,6 +48,34 @@ class FindTask:
         table = arrived(batches, self.types)
         if table is not None:
             yield from _lines(_found_parts(find(table, self.types, self.options, threads=own_cores())))
+
+
+@dataclass(frozen=True)
+class ConstantsTask:
+    """As a FindTask, with rules among the rows with given values, too."""
+
+    types: Mapping[str, ColumnType]
+    options: DiscoverOptions
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches, self.types)
+        if table is not None:
+            found, within = find_with_constants(table, self.types, self.options, threads=own_cores())
+            yield from _lines({**_found_parts(found), **_within_parts(within)})
+
+
+@dataclass(frozen=True)
+class ConditionalTask:
+    """Finds the conditional dependencies of the rows that arrive, which are all; columns come in the types' order."""
+
+    types: Mapping[str, ColumnType]
+    options: DiscoverOptions
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches, self.types)
+        if table is not None:
+            found = conditional_rules(table, self.types, self.options)
+            yield from _lines({"conditional": json.dumps(vars(found)).encode()})
 
 
 @dataclass(frozen=True)
@@ -141,14 +174,46 @@ def found_in(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
         space=space,
         masks=masks,
         support=np.frombuffer(parts["support"], np.int64),
+        violating=np.frombuffer(parts["violating"], np.int64),
+        error=Decimal(about["error"]),
+        by_rows=_by_rows(parts),
         evidence=Evidence(words, np.frombuffer(parts["counts"], np.int64)),
         **{name: about[name] for name in _TOLD},
     )
 
 
+def within_in(lines: Iterable[tuple[str, int, bytes]]) -> FoundWithin | None:
+    """What a ConstantsTask found among rows with given values, from its lines; None when there are none."""
+    parts = _parts(lines)
+    if not parts:
+        return None
+    told = json.loads(parts["within"])
+    ends = np.cumsum([0, *told["counts"]])
+    arrays: dict[str, Any] = {name: np.frombuffer(parts[f"within-{name}"], kind) for name, kind in _WITHIN.items()}
+    if told["given"]:
+        arrays["masks"] = arrays["masks"].reshape(len(arrays["scores"]), -1)
+    return FoundWithin(
+        tuple(
+            Within(_given_of(given), rows, **{name: array[ends[i] : ends[i + 1]] for name, array in arrays.items()})
+            for i, (given, rows) in enumerate(zip(told["given"], told["rows"], strict=True))
+        ),
+        told["complete"],
+        told["why"],
+    )
+
+
+def conditional_in(lines: Iterable[tuple[str, int, bytes]]) -> ConditionalRules | None:
+    """What a ConditionalTask found, from its lines; None when there are none."""
+    parts = _parts(lines)
+    if not parts:
+        return None
+    told = json.loads(parts["conditional"])
+    return ConditionalRules(**{**told, "rules": tuple(told["rules"])})
+
+
 # Values to bytes and back ------------------------------------------------------------------------------------------
 
-_TOLD = ("rows", "distinct_rows", "strategy", "exact", "complete", "why", "phases")
+_TOLD = ("rows", "distinct_rows", "strategy", "exact", "complete", "why", "phases", "sampled")
 
 
 def arrived(batches: Batches, names: Iterable[str] | None = None) -> pa.Table | None:
@@ -179,15 +244,55 @@ def _parts_in(table: pa.Table) -> dict[str, bytes]:
     return _parts(zip(*(table.column(name).to_pylist() for name in LINE.names), strict=True))
 
 
+def _by_rows(parts: Parts) -> ByRows | None:
+    if "by-rows-suspects" not in parts:
+        return None
+    floats = (np.frombuffer(parts[f"by-rows-{name}"], np.float64) for name in ("kept", "agree", "differ"))
+    return ByRows(np.frombuffer(parts["by-rows-suspects"], np.int64), *floats)
+
+
 def _found_parts(found: Found) -> Parts:
-    about = {"pairs": found.space.to_lists(), **{name: getattr(found, name) for name in _TOLD}}
+    rows = {} if found.by_rows is None else {f"by-rows-{name}": v.tobytes() for name, v in vars(found.by_rows).items()}
+    told = {name: getattr(found, name) for name in _TOLD}
+    about = {"pairs": found.space.to_lists(), "error": str(found.error), **told}
     return {
         "about": json.dumps(about).encode(),
         "masks": found.masks.tobytes(),
         "support": found.support.tobytes(),
+        "violating": found.violating.tobytes(),
         "words": found.evidence.words.tobytes(),
         "counts": found.evidence.counts.tobytes(),
+        **rows,
     }
+
+
+_WITHIN = {"masks": np.uint64, "support": np.int64, "violating": np.int64, "scores": np.float64}
+
+
+def _within_parts(found: FoundWithin) -> Parts:
+    told = {
+        "given": [[[name, str(value)] for name, value in part.given] for part in found.parts],
+        "rows": [part.rows for part in found.parts],
+        "counts": [len(part.masks) for part in found.parts],
+        "complete": found.complete,
+        "why": found.why,
+    }
+    arrays = {
+        f"within-{name}": b"".join(np.ascontiguousarray(getattr(part, name), kind).tobytes() for part in found.parts)
+        for name, kind in _WITHIN.items()
+    }
+    return {"within": json.dumps(told).encode(), **arrays}
+
+
+def _given_of(told: Iterable[tuple[str, str]]) -> Given:
+    """Names and values; a value is told as rule text, which says what kind it is."""
+    given = []
+    for name, text in told:
+        (predicate,) = parse_constraint(f"not(t.x = {text})").predicates
+        assert isinstance(predicate, Comparison), "a value is compared"
+        assert isinstance(predicate.right, Constant), "with a constant"
+        given.append((name, predicate.right))
+    return tuple(given)
 
 
 def _rows_parts(rows: CodedRows, told: Mapping[str, Any]) -> Parts:

@@ -11,11 +11,13 @@ from holdfast.kernels.dual_tree import satisfying_pairs
 from holdfast.kernels.evidence import ORDER, Layout, all_pairs, listed_pairs
 from holdfast.kernels.hitting_sets import hitting_sets
 from holdfast.kernels.key_table import FREE, add_keys, find_keys, remove_keys
+from holdfast.kernels.nearly_hitting_sets import nearly_hitting_sets
 from holdfast.kernels.order import ranks
 from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
+from holdfast.kernels.partitions import broken_dependency, broken_within, frequent_codes, refined, whole
 from holdfast.kernels.runs import Arena, Asked, Probe, Rows, alone_together, collides, hash_rows, probed
-from holdfast.kernels.support import least_support
+from holdfast.kernels.support import least_support, violating_pairs
 
 
 def compile_kernels() -> None:
@@ -45,7 +47,13 @@ def _compile_discovery(weights: NDArray[np.int64]) -> None:
         family = np.repeat(np.array([[1], [2]], np.uint64), words, axis=1)
         slots = np.repeat(np.arange(33), 2)[: 64 * words]
         hitting_sets(family, slots, seconds=60.0, threads=2)
+        nearly_hitting_sets(family, weights[:2], slots, budget=1, seconds=60.0, threads=2)
         least_support(family, slots, family, weights)
+        violating_pairs(family, family, weights)
+    partition = refined(whole(weights), codes[0] // 40_000, weights)
+    broken_dependency(partition, codes[0] // 40_000, weights)
+    broken_within(partition, np.zeros(2, np.int64), 1, codes[0] // 40_000, weights)
+    frequent_codes(partition, codes[0] // 40_000, weights, 1)
     unordered = np.array([6], np.int64)
     ids = np.arange(2)
     satisfying_pairs(codes, codes, unordered, ids, ids, weights == 1, limit=1, seed=1, flag=weights - 1)

@@ -42,6 +42,29 @@ def least_support(masks: Words, slots: Ints, evidence: Words, counts: Ints, *, t
         return np.concatenate(list(pool.map(of, parts)))
 
 
+def violating_pairs(masks: Words, evidence: Words, counts: Ints, *, threads: int = 1) -> Ints:
+    """Per mask how many pairs show nothing outside it. Cost: masks times evidences."""
+    evidence, counts = np.ascontiguousarray(evidence), np.ascontiguousarray(counts)
+    parts = np.array_split(np.ascontiguousarray(masks), max(1, min(threads * 4, len(masks))))
+    with ThreadPoolExecutor(threads) as pool:
+        return np.concatenate(list(pool.map(lambda part: np.asarray(_inside(part, evidence, counts)), parts)))
+
+
+@njit(cache=True, nogil=True)
+def _inside(masks, evidence, counts):  # type: ignore[no-untyped-def]
+    found = np.zeros(len(masks), np.int64)
+    for i in range(len(masks)):
+        for e in range(len(evidence)):
+            inside = True
+            for w in range(masks.shape[1]):
+                if evidence[e, w] & ~masks[i, w]:
+                    inside = False
+                    break
+            if inside:
+                found[i] += counts[e]
+    return found
+
+
 @njit(cache=True, nogil=True)
 def _of_one_word(masks, slots, count, evidence, counts):  # type: ignore[no-untyped-def]
     slot_masks = np.zeros(count, np.uint64)

@@ -24,7 +24,7 @@ def _line(line: FoundLine) -> str:
     cells = [
         escape(line.kind),
         f"{escape(line.words)}<br><code>{escape(line.text)}</code>",
-        escape(line.tested),
+        escape(line.tested + (f"; broken by {line.broken}" if line.broken else "")),
         f"{line.score:.2f}",
     ]
     return "<tr>" + "".join(f'<td style="text-align:left;vertical-align:top">{cell}</td>' for cell in cells) + "</tr>"

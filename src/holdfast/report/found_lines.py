@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from holdfast.discover.outcome import DiscoverOutcome, FoundRule
 from holdfast.report.words import number
 from holdfast.rules.dependency import FD
+from holdfast.rules.rule import Allowance
 from holdfast.rules.sentence import dependency_sentence
 
 _KIND_NAMES = {
     "key": ("key", "keys"),
     "fd": ("FD", "FDs"),
+    "cfd": ("conditional dependency", "conditional dependencies"),
     "order": ("order rule", "order rules"),
     "dc": ("other denial constraint", "other denial constraints"),
     "row": ("rule on single rows", "rules on single rows"),
@@ -22,13 +24,15 @@ WEAK_SCORE = 0.25
 
 @dataclass(frozen=True)
 class FoundLine:
-    """One line: what it says, how a rule file says it, and what speaks for it; of several rules the least that does."""
+    """One line: what it says, how a rule file says it, what speaks for it (of several rules the least that does), and
+    what breaks it."""
 
     kind: str
     words: str
     text: str
     score: float
     tested: str
+    broken: str | None = None
 
     @property
     def weak(self) -> bool:
@@ -36,11 +40,12 @@ class FoundLine:
 
 
 def found_lines(outcome: DiscoverOutcome) -> list[FoundLine]:
-    """The shown rules, best first; a dependency stands with the first one that has its left side."""
+    """The shown rules, best first; a dependency that nothing breaks stands with the first that has its left side."""
     together: dict[object, list[FoundRule]] = {}
     for place, one in enumerate(outcome.shown):
         body = one.rule.body
-        key = ("fd", body.left) if isinstance(body, FD) and body.left else place
+        alike = isinstance(body, FD) and body.left and _broken(one) is None
+        key = ("fd", body.left) if isinstance(body, FD) and alike else place
         together.setdefault(key, []).append(one)
     return [_line(rules, outcome.rows) for rules in together.values()]
 
@@ -52,7 +57,7 @@ def _line(rules: list[FoundRule], rows: int) -> FoundLine:
         left, right = _sides(rules)
         words, text = dependency_sentence(left, right), str(FD(left, right))
     least = min(rules, key=lambda one: one.support)
-    return FoundLine(first.rule.kind, words, text, first.score, _tested(least, rows))
+    return FoundLine(first.rule.kind, words, text, first.score, _tested(least, rows), _broken(first))
 
 
 def _tested(one: FoundRule, rows: int) -> str:
@@ -60,7 +65,23 @@ def _tested(one: FoundRule, rows: int) -> str:
     share = one.coverage * 100
     told = "100%" if share > 99.995 else f"{share:.2g}%" if share >= 0.0001 or share == 0 else "below 0.0001%"
     count = number(one.support // max(rows - 1, 1), "row") if one.rule.kind == "row" else number(one.support, "pair")
+    if not one.constraint.two_rows and one.rule.kind == "cfd":
+        count = number(one.support, "row")
     return f"{count} ({told})"
+
+
+def _broken(one: FoundRule) -> str | None:
+    """How many pairs and suspect rows break the rule, and of which share a sample speaks; None for none."""
+    told = []
+    if one.violating_pairs:
+        told.append(number(one.violating_pairs, "pair"))
+    if one.violating_pairs or one.suspect_rows:
+        word = "suspect" if one.violating_pairs else "row"
+        told.append("suspects unknown" if one.suspect_rows is None else number(one.suspect_rows, word))
+    if one.interval is not None:
+        low, high = (f"{share * 100:.3g}%" for share in one.interval)
+        told.append(f"in the sample {low} to {high} of the pairs")
+    return ", ".join(told) or None
 
 
 def _sides(rules: list[FoundRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -94,8 +115,17 @@ def tally(outcome: DiscoverOutcome) -> str:
     text = f"{number(found, 'rule')}: {', '.join(counts)}."
     if not outcome.complete:
         return f"{text} Not all there are: {outcome.why}."
-    most = outcome.options.max_predicates
-    return f"{text} There are no others{'' if most is None else ' of up to ' + number(most, 'predicate')}."
+    most, error = outcome.options.max_predicates, outcome.options.error
+    short = "" if most is None else f" of up to {number(most, 'predicate')}"
+    rows, options = outcome.options.error_rows, outcome.options
+    within = f" that at most {Allowance(None, error * 100)} of the pairs break" if error else ""
+    if rows is not None:
+        within = f" among keys and dependencies for which at most {Allowance(None, rows * 100)} of the rows have to go"
+    if options.conditional:
+        support, whole = options.min_support, options.min_support >= 1
+        least = number(int(support), "row") if whole else f"{Allowance(None, support * 100)} of the rows"
+        within = f" with a support of {least} and a confidence of {Allowance(None, options.min_confidence * 100)}"
+    return f"{text} There are no others{short}{within}."
 
 
 def closing(outcome: DiscoverOutcome) -> str | None:

@@ -50,7 +50,8 @@ def found_view(outcome: DiscoverOutcome) -> RenderableType:
         for i in range(first, last):
             line = lines[i]
             table.add_row(f"{i + 1}.", line.kind, Text(line.words, style="bold"))
-            told = Text.assemble(line.text, (f"   tested by {line.tested}, score {line.score:.2f}", "dim"))
+            broken = f", broken by {line.broken}" if line.broken else ""
+            told = Text.assemble(line.text, (f"   tested by {line.tested}{broken}, score {line.score:.2f}", "dim"))
             table.add_row("", "", told)
         parts.append(table)
     if (rest := closing(outcome)) is not None:

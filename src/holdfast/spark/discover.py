@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -14,10 +14,22 @@ from pyspark.sql import functions as F
 from holdfast.discover.explain import ExplainedSpace, ExplainTask, explained_space
 from holdfast.discover.find import Found
 from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.outcome import DiscoverOutcome
+from holdfast.discover.outcome import DiscoverOutcome, FoundRule
 from holdfast.discover.rank import ranked
 from holdfast.discover.space import PredicateSpace
-from holdfast.discover.task import EncodeTask, EvidenceTask, FindTask, SolveTask, found_in, worth_sharing
+from holdfast.discover.task import (
+    ConditionalTask,
+    ConstantsTask,
+    EncodeTask,
+    EvidenceTask,
+    FindTask,
+    SolveTask,
+    conditional_in,
+    found_in,
+    within_in,
+    worth_sharing,
+)
+from holdfast.discover.with_constants import FoundWithin, ranked_with_constants
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
 from holdfast.report.found_html import found_html
@@ -26,6 +38,7 @@ from holdfast.report.words import number
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import RuleSet
 from holdfast.spark.check import told_plainly
+from holdfast.spark.counted_rules import verified, with_suspects
 from holdfast.spark.rows import schema_of
 from holdfast.spark.table import Table
 
@@ -110,10 +123,14 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
     """The most general rules that the table holds, best first, of which `top` are shown (None: all)."""
     started = time.monotonic()
     types, notes = compared_columns(table, options)
+    if options.conditional:
+        return _run_conditional(table, types, options, top, notes, started)
     with told_plainly(table, "discovering the rules of"):
-        found = _search(table, types, options) if types else None
+        found, within = _search_all(table, types, options) if types else (None, None)
         rows = found.rows if found is not None else table.frame.count()
     space = found.space if found is not None else PredicateSpace(())
+    shown, more = _shown(table, found, within, options, top, started) if found is not None else ((), ())
+    unfinished = [one for one in (found, within) if one is not None and not one.complete]
     return DiscoverResult(
         DiscoverOutcome(
             table=table.name,
@@ -121,17 +138,80 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
             distinct_rows=found.distinct_rows if found is not None else rows,
             predicates=space.predicates,
             evidence=len(found.evidence) if found is not None else 0,
-            complete=found is None or found.complete,
-            found=ranked(found) if found is not None else (),
+            complete=not unfinished,
+            found=shown,
             options=options,
             top=top,
             strategy=found.strategy if found is not None else "all-pairs",
-            why=found.why if found is not None else None,
+            why=unfinished[0].why if unfinished else None,
             phases=found.phases if found is not None else {},
+            notes=(*table.notes, *notes, *more, *_why_nothing(rows, types)),
+            seconds=time.monotonic() - started,
+        )
+    )
+
+
+def _run_conditional(
+    table: Table,
+    types: Mapping[str, ColumnType],
+    options: DiscoverOptions,
+    top: int | None,
+    notes: tuple[str, ...],
+    started: float,
+) -> DiscoverResult:
+    with told_plainly(table, "discovering the rules of"):
+        told = None
+        if types:
+            lines = _rows(table, types).coalesce(1).mapInArrow(ConditionalTask(types, options), _LINE).collect()
+            told = conditional_in((row["part"], row["piece"], row["bytes"]) for row in lines)
+        rows = told.rows if told is not None else table.frame.count()
+    return DiscoverResult(
+        DiscoverOutcome(
+            table=table.name,
+            rows=rows,
+            distinct_rows=told.distinct_rows if told is not None else rows,
+            predicates=2 * len(types),
+            evidence=0,
+            complete=told is None or told.complete,
+            found=told.ranked() if told is not None else (),
+            options=options,
+            top=top,
+            strategy="item-sets",
+            why=told.why if told is not None else None,
+            phases=told.phases if told is not None else {},
             notes=(*table.notes, *notes, *_why_nothing(rows, types)),
             seconds=time.monotonic() - started,
         )
     )
+
+
+def _shown(
+    table: Table, found: Found, within: FoundWithin | None, options: DiscoverOptions, top: int | None, started: float
+) -> tuple[Sequence[FoundRule], tuple[str, ...]]:
+    """The rules, best first, with what the whole table says of those that are shown; and a note on it."""
+    rules = ranked(found) if within is None else ranked_with_constants(found, within.parts)
+    if not options.error:
+        return rules, ()
+    if not found.sampled:
+        return rules.beginning(with_suspects(table, rules[:top], nulls=options.nulls)), ()
+    until = None if options.time_limit is None else started + options.time_limit
+    known = verified(table, rules, most=top, nulls=options.nulls, until=until)
+    note = (
+        f"rules come from a sample of {number(found.sampled, 'pair')} of rows, which has {len(rules):,}; the best "
+        f"{known.tried:,} were counted on the whole table, and {known.broken:,} of them left out: more pairs break them"
+    )
+    return known.rules, (note,)
+
+
+def _search_all(
+    table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions
+) -> tuple[Found | None, FoundWithin | None]:
+    """What the search finds, and with `constants` what it finds among the rows with given values."""
+    if not options.constants:
+        return _search(table, types, options), None
+    told = _rows(table, types).coalesce(1).mapInArrow(ConstantsTask(types, options), _LINE).collect()
+    lines = [(row["part"], row["piece"], row["bytes"]) for row in told]
+    return found_in(lines), within_in(lines)
 
 
 def _search(table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Found | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.outcome import DiscoverOutcome, FoundRule, RankedRules
 from holdfast.rules.rule import parse_rule
@@ -28,13 +30,17 @@ class Making:
         return found_rule(TEXTS[i])
 
 
+def ranked(making: Making) -> RankedRules:
+    return RankedRules(making, KINDS, scores=np.full(len(KINDS), 0.5))
+
+
 def outcome(found: RankedRules | tuple[FoundRule, ...], top: int | None) -> DiscoverOutcome:
     return DiscoverOutcome("t.csv", 3, 3, 12, 5, True, 0.25, found, DiscoverOptions(nulls="equal"), top)
 
 
 def test_only_rules_that_are_asked_for_are_made_and_only_once() -> None:
     making = Making()
-    rules = RankedRules(making, KINDS)
+    rules = ranked(making)
     assert len(rules) == 4
     assert making.made == []
     assert [one.rule.name for one in rules[:2]] == ["unique-id", "zip-city"]
@@ -46,28 +52,28 @@ def test_only_rules_that_are_asked_for_are_made_and_only_once() -> None:
 
 
 def test_a_name_does_not_depend_on_how_many_rules_are_shown() -> None:
-    few, all_at_once = RankedRules(Making(), KINDS), RankedRules(Making(), KINDS)
+    few, all_at_once = ranked(Making()), ranked(Making())
     assert few[2].rule.name == "zip-city-2"
     assert [one.rule.name for one in all_at_once] == ["unique-id", "zip-city", "zip-city-2", "a-b"]
 
 
 def test_kinds_are_counted_without_making_rules() -> None:
     making = Making()
-    assert outcome(RankedRules(making, KINDS), 1).kinds == {"key": 1, "fd": 2, "order": 1}
+    assert outcome(ranked(making), 1).kinds == {"key": 1, "fd": 2, "order": 1}
     assert making.made == []
     assert outcome(tuple(map(found_rule, TEXTS[:2])), None).kinds == {"key": 1, "fd": 1}
 
 
 def test_what_is_shown_goes_on() -> None:
-    shown = outcome(RankedRules(Making(), KINDS), 2)
+    shown = outcome(ranked(Making()), 2)
     assert [str(rule) for rule in shown.rules] == TEXTS[:2]
     assert shown.rules.nulls == "equal"
     assert [entry["rule"] for entry in shown.to_dict()["rules"]] == TEXTS[:2]
-    assert len(outcome(RankedRules(Making(), KINDS), None).rules) == 4
+    assert len(outcome(ranked(Making()), None).rules) == 4
 
 
 def test_json_has_exactly_the_keys_of_the_design() -> None:
-    told = outcome(RankedRules(Making(), KINDS), 1).to_dict()
+    told = outcome(ranked(Making()), 1).to_dict()
     assert list(told) == ["rows", "predicates", "evidence", "complete", "seconds", "rules"]
     assert told["rules"] == [
         {

@@ -23,7 +23,7 @@ def test_lines_in_any_order_are_what_was_found(monkeypatch: pytest.MonkeyPatch, 
     found = find(TABLE, TYPES, options)
     told = FindTask(TYPES, options)(iter(TABLE.to_batches()))
     lines = [tuple(row.values()) for batch in told for row in batch.to_pylist()]
-    assert (len(lines) > 5) == (piece < 1 << 20)
+    assert (len(lines) > 6) == (piece < 1 << 20)
     back = found_in(lines[::-1])
     assert back is not None
     assert len(back.masks)

@@ -1,0 +1,453 @@
+"""Minimal choices of elements that meet a family of weighted sets but for a small weight.
+
+A choice is *good* when the sets it does not meet weigh at most the budget, and minimal when no good choice is inside
+it: exactly when leaving out any one element makes it bad, since a larger choice misses no more. So what an element
+alone meets (its critical sets) need not weigh more than the budget; it must do so *together* with what nothing meets.
+That an element has a critical set decides only where the budget is 0.
+
+The search is of the kind of MMCS (Murakami and Uno, 2014), as in ADCEnum and FastADC for approximate constraints. Where
+those pick one unmet set and branch on meeting it or giving it up, we pick several that together weigh more than may be
+missed: their union has to be met, and there is nothing to give up. At a node the weight that every next element would
+leave is known at once, so that good choices are told without a node of their own, elements that could only lead to
+choices that are not minimal are left out below, and a node ends when all that is left to choose from could not make it
+good.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from holdfast.kernels.bits import lowest, popcount
+from holdfast.kernels.flag import raised_after
+
+Words = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+
+_BRANCHES = 64
+# A node may have as many branches as there are elements, each with a line of words: beyond, one thread goes alone.
+_MOST_TO_SHARE = 1 << 14
+# The search ends with so many words of choices found: a gigabyte.
+MOST_WORDS = 1 << 27
+
+
+@dataclass(frozen=True)
+class NearlyHittingSets:
+    """Minimal good choices as lines of words, in order, and the weight of the sets each of them does not meet.
+
+    All of them when `complete`, else the search ran out of time, or there were `too_many` to keep.
+    """
+
+    sets: Words
+    missed: Ints
+    complete: bool
+    nodes: int
+    too_many: bool = False
+
+
+def nearly_hitting_sets(
+    family: Words,
+    weights: Ints,
+    slots: Ints,
+    *,
+    budget: int,
+    most_slots: int | None = None,
+    threads: int = 1,
+    seconds: float | None = None,
+) -> NearlyHittingSets:
+    """All minimal choices that take no slot whole and miss sets of at most the budget's weight.
+
+    `family` has a line of words per set, bit b of it for element b; `slots` gives each element's slot. Weights are
+    above 0. With `most_slots`, only those that touch at most that many slots. After `seconds` the search ends, and says
+    so; what it has found by then is minimal. With a budget of 0 these are the minimal hitting sets.
+    """
+    total = int(weights.sum())
+    if total <= budget:
+        nothing = np.zeros((1, family.shape[1]), np.uint64)
+        return NearlyHittingSets(nothing, np.array([total], np.int64), True, 0)
+    problem = _Problem(family, weights, slots, budget, most_slots)
+    # Raised when time is up (1) or too much was found (2); and how many words were found.
+    flag = np.zeros(2, np.int64)
+    done: list[_Found] = []
+    with raised_after(seconds, flag):
+        # Branches of the tree are shared out: the nodes at a growing depth, until there are enough of them.
+        branches: list[tuple[Ints, Words]] = [(np.zeros(0, np.int64), problem.everything)]
+        depth = 0
+        while threads > 1 and len(slots) <= _MOST_TO_SHARE and 0 < len(branches) < _BRANCHES and depth < 4:
+            depth += 1
+            opened = [problem.search(path, free, flag, depth) for path, free in branches]
+            done += opened
+            branches = [(paths[i, :depth], frees[i]) for _, _, paths, frees, _ in opened for i in range(len(paths))]
+        if threads == 1:
+            done += [problem.search(path, free, flag) for path, free in branches]
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                done += pool.map(lambda branch: problem.search(branch[0], branch[1], flag), branches)
+    sets, missed = (np.concatenate([found[part] for found in done]) for part in (0, 1))
+    order = np.lexsort(sets.T[::-1])
+    return NearlyHittingSets(
+        sets[order], missed[order], not flag[0], sum(seen for *_, seen in done), too_many=bool(flag[0] == 2)
+    )
+
+
+_Found = tuple[Words, Ints, Ints, Words, int]
+
+
+class _Problem:
+    """The family as the kernel needs it."""
+
+    def __init__(self, family: Words, weights: Ints, slots: Ints, budget: int, most_slots: int | None) -> None:
+        self.family = np.ascontiguousarray(family)
+        self.weights = np.ascontiguousarray(weights, np.int64)
+        self.slots = np.ascontiguousarray(slots, np.int64)
+        self.budget = budget
+        count = int(slots.max(initial=-1)) + 1
+        width = np.bincount(slots, minlength=count).astype(np.int64)
+        self.most_slots = count if most_slots is None else min(most_slots, count)
+        # Per slot its elements, side by side.
+        self.order = np.argsort(self.slots, kind="stable")
+        self.starts = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+        # A slot of one element cannot be taken at all.
+        self.everything = np.zeros(family.shape[1], np.uint64)
+        for element in np.flatnonzero(width[self.slots] > 1).tolist():
+            self.everything[element // 64] |= np.uint64(1) << np.uint64(element % 64)
+        # Every slot keeps an element, and every chosen one meets a set that no other does.
+        self.depth = int(min(np.maximum(width - 1, 0).sum(), len(family))) + 2
+
+    def search(self, path: Ints, free: Words, flag: Ints, stop_depth: int = 1 << 40) -> _Found:
+        found: _Found = _search(
+            self.family, self.weights, self.slots, self.order, self.starts, self.most_slots, self.depth, self.budget,
+            path, free, stop_depth, flag,
+        )  # fmt: skip
+        return found
+
+
+@njit(cache=True, nogil=True)
+def _grown(lines):  # type: ignore[no-untyped-def]
+    larger = np.zeros((2 * len(lines), lines.shape[1]), lines.dtype)
+    larger[: len(lines)] = lines
+    return larger
+
+
+@njit(cache=True, nogil=True)
+def _longer(values):  # type: ignore[no-untyped-def]
+    larger = np.zeros(2 * len(values), values.dtype)
+    larger[: len(values)] = values
+    return larger
+
+
+@njit(cache=True, nogil=True)
+def _place(bits, labels, first, table, epoch, mask, line, label):  # type: ignore[no-untyped-def]
+    """The entry of this node, from `first` on, with this label and these bits; or a free place of the table, as
+    -1 - place."""
+    h = np.uint64(label + 2)
+    for w in range(len(line)):
+        h = (h ^ line[w]) * np.uint64(0x9E3779B97F4A7C15)
+        h ^= h >> np.uint64(32)
+    at = np.int64(h & np.uint64(mask))
+    while table[at] >> 32 == epoch:
+        i = first + (table[at] & np.int64(0xFFFFFFFF))
+        if labels[i] == label:
+            same = True
+            for w in range(len(line)):
+                same &= bits[i, w] == line[w]
+            if same:
+                return i
+        at = (at + 1) & mask
+    return -1 - at
+
+
+@njit(cache=True, nogil=True)
+def _must_meet(bits, weights, labels, first, last, free, left, union):  # type: ignore[no-untyped-def]
+    """Writes to `union` the free elements of unmet sets that together weigh more than `left`; few elements.
+
+    Starts with the heaviest set, and adds the one that brings the fewest elements.
+    """
+    words = bits.shape[1]
+    best, heaviest = -1, np.int64(-1)
+    for i in range(first, last):
+        if labels[i] < 0 and weights[i] > heaviest:
+            some = False
+            for w in range(words):
+                some |= bits[i, w] & free[w] != 0
+            if some:
+                best, heaviest = i, weights[i]
+    union[:] = 0
+    while True:
+        for w in range(words):
+            union[w] |= bits[best, w] & free[w]
+        inside, best, fewest, heaviest = np.int64(0), -1, 1 << 60, np.int64(-1)
+        for i in range(first, last):
+            if labels[i] >= 0:
+                continue
+            more, some = 0, False
+            for w in range(words):
+                here = bits[i, w] & free[w]
+                some |= here != 0
+                more += popcount(here & ~union[w])
+            if more == 0:
+                if some:
+                    inside += weights[i]
+            elif more < fewest or (more == fewest and weights[i] > heaviest):
+                best, fewest, heaviest = i, more, weights[i]
+        if inside > left:
+            return
+
+
+@njit(cache=True, nogil=True)
+def _search(  # type: ignore[no-untyped-def]
+    family, family_weights, slots, order, starts, most_slots, depth, budget, start, free, stop_depth, flag
+):
+    """Every minimal good choice that contains `start` and otherwise only elements of `free`.
+
+    Ends at `stop_depth` chosen elements, telling the nodes there, and when `flag` is raised. Returns the choices, what
+    each misses, the paths and free elements of the nodes it ended at, and how many nodes it saw.
+
+    A node has a list of sets: those that no chosen element meets (label -1), and those that one alone does (labelled
+    with its place in the path), each cut down to the elements that are still free, equal ones added up. Sets without
+    such an element are weights only: `lost` where nothing meets them, `firm` where one does.
+    """
+    words, one, base = family.shape[1], np.uint64(1), len(start)
+    sets, missed, found = np.zeros((64, words), np.uint64), np.zeros(64, np.int64), 0
+    some = 64 if stop_depth <= depth else 0
+    paths, frees, opened = np.zeros((some, depth), np.int64), np.zeros((some, words), np.uint64), 0
+    nodes = 0
+    if flag[0]:
+        return sets[:0], missed[:0], paths[:0], frees[:0], nodes
+
+    size = 2
+    while size < 2 * len(family) + 2:
+        size *= 2
+    table, epoch = np.zeros(size, np.int64), np.int64(0)
+    bits = np.zeros((len(family) + 1, words), np.uint64)
+    weights, labels = np.zeros(len(family) + 1, np.int64), np.zeros(len(family) + 1, np.int32)
+    levels = 16
+    while levels < base + 2:
+        levels *= 2
+    first, last = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
+    lost = np.zeros(depth + 1, np.int64)
+    firm = np.zeros((levels, levels), np.int64)
+    hits, total = np.zeros((levels, len(slots)), np.int64), np.zeros(levels, np.int64)
+    allowed = np.zeros((levels, words), np.uint64)
+    # The branches of all nodes on the path, one after the other.
+    branches, branch_first, branch_at = (
+        np.zeros(256, np.int64),
+        np.zeros(depth + 1, np.int64),
+        np.zeros(depth + 1, np.int64),
+    )
+    branch_last = np.zeros(depth + 1, np.int64)
+    path = np.zeros(depth, np.int64)
+    in_slot, touched = np.zeros(len(starts) - 1, np.int64), 0
+    line, union, below = np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+    ids = np.zeros(len(slots), np.int64)
+
+    for k in range(base):
+        path[k] = start[k]
+        touched += in_slot[slots[start[k]]] == 0
+        in_slot[slots[start[k]]] += 1
+    # The list of the first node.
+    epoch += 1
+    count = 0
+    for i in range(len(family)):
+        label, met = -1, 0
+        for k in range(base):
+            if family[i, start[k] >> 6] >> np.uint64(start[k] & 63) & one:
+                label, met = k, met + 1
+        if met > 1:
+            continue
+        nonzero = False
+        for w in range(words):
+            line[w] = family[i, w] & free[w]
+            nonzero |= line[w] != 0
+        if not nonzero:
+            if label < 0:
+                lost[base] += family_weights[i]
+            else:
+                firm[base, label] += family_weights[i]
+            continue
+        at = _place(bits, labels, 0, table, epoch, size - 1, line, label)
+        if at >= 0:
+            weights[at] += family_weights[i]
+        else:
+            table[-1 - at] = epoch << 32 | count
+            bits[count], weights[count], labels[count] = line, family_weights[i], label
+            count += 1
+    first[base], last[base] = 0, count
+    allowed[base] = free
+    d, enter = base, lost[base] <= budget
+    if not enter:
+        return sets[:0], missed[:0], paths[:0], frees[:0], 1
+    while True:
+        if enter:
+            enter = False
+            nodes += 1
+            branch_first[d] = branch_last[d - 1] if d > base else 0
+            branch_at[d] = branch_last[d] = branch_first[d]
+            if d >= stop_depth:
+                if opened == len(paths):
+                    paths, frees = _grown(paths), _grown(frees)
+                paths[opened], frees[opened] = path, allowed[d]
+                opened += 1
+            else:
+                # The weight that each free element would meet: of unmet sets, and of each chosen one's critical sets.
+                n = 0
+                for w in range(words):
+                    rest = allowed[d, w]
+                    while rest:
+                        ids[n] = (w << 6) + lowest(rest)
+                        rest &= rest - one
+                        n += 1
+                for k in range(d + 1):
+                    total[k] = 0
+                    for j in range(n):
+                        hits[k, ids[j]] = 0
+                for i in range(first[d], last[d]):
+                    row, weight = labels[i] + 1, weights[i]
+                    total[row] += weight
+                    for w in range(words):
+                        rest = bits[i, w]
+                        while rest:
+                            hits[row, (w << 6) + lowest(rest)] += weight
+                            rest &= rest - one
+                unmet = lost[d] + total[0]
+                # Elements leave that would meet nothing new, leave another one without anything it alone meets, or
+                # make the choice good: it is told if it is minimal, and nothing larger is.
+                for j in range(n):
+                    e = ids[j]
+                    left = unmet - hits[0, e]
+                    stays = hits[0, e] > 0
+                    minimal = stays
+                    for k in range(d):
+                        own = firm[d, k] + total[k + 1] - hits[k + 1, e]
+                        if own == 0:
+                            stays = minimal = False
+                            break
+                        if left + own <= budget:
+                            minimal = False
+                            break
+                    if stays and left <= budget and minimal:
+                        if found == len(sets):
+                            sets, missed = _grown(sets), _longer(missed)
+                        for k in range(d):
+                            sets[found, path[k] >> 6] |= one << np.uint64(path[k] & 63)
+                        sets[found, e >> 6] |= one << np.uint64(e & 63)
+                        missed[found] = left
+                        found += 1
+                        flag[1] += words
+                        if flag[1] > MOST_WORDS:
+                            flag[0] = 2
+                    if not stays or left <= budget:
+                        allowed[d, e >> 6] &= ~(one << np.uint64(e & 63))
+                gone = lost[d]
+                for i in range(first[d], last[d]):
+                    if labels[i] < 0:
+                        nonzero = False
+                        for w in range(words):
+                            nonzero |= bits[i, w] & allowed[d, w] != 0
+                        if not nonzero:
+                            gone += weights[i]
+                if gone <= budget:
+                    _must_meet(bits, weights, labels, first[d], last[d], allowed[d], budget - gone, union)
+                    # Those that meet the least first: they get the fewest others beside them.
+                    end = branch_first[d]
+                    for w in range(words):
+                        rest = union[w]
+                        while rest:
+                            e = (w << 6) + lowest(rest)
+                            rest &= rest - one
+                            if end == len(branches):
+                                branches = _longer(branches)
+                            at = end
+                            while at > branch_first[d] and hits[0, branches[at - 1]] > hits[0, e]:
+                                branches[at] = branches[at - 1]
+                                at -= 1
+                            branches[at] = e
+                            end += 1
+                        allowed[d, w] &= ~union[w]
+                    branch_last[d] = end
+        if flag[0] or (d == base and branch_at[d] == branch_last[d]):
+            return sets[:found].copy(), missed[:found].copy(), paths[:opened].copy(), frees[:opened].copy(), nodes
+        if branch_at[d] == branch_last[d]:
+            d -= 1
+            slot = slots[path[d]]
+            in_slot[slot] -= 1
+            touched -= in_slot[slot] == 0
+            # From here on the others may be joined by this one.
+            allowed[d, path[d] >> 6] |= one << np.uint64(path[d] & 63)
+            continue
+        element = branches[branch_at[d]]
+        branch_at[d] += 1
+        slot = slots[element]
+        for w in range(words):
+            below[w] = allowed[d, w]
+        if in_slot[slot] + 1 == starts[slot + 1] - starts[slot] - 1:
+            for at in range(starts[slot], starts[slot + 1]):
+                below[order[at] >> 6] &= ~(one << np.uint64(order[at] & 63))
+        if touched + (in_slot[slot] == 0) >= most_slots:
+            union[:] = 0
+            for k in range(d + 1):
+                mine = slots[path[k]] if k < d else slot
+                for at in range(starts[mine], starts[mine + 1]):
+                    union[order[at] >> 6] |= one << np.uint64(order[at] & 63)
+            for w in range(words):
+                below[w] &= union[w]
+        if d + 2 > levels:
+            wider = np.zeros((2 * levels, 2 * levels), np.int64)
+            wider[:levels, :levels] = firm
+            firm, hits, allowed, total = wider, _grown(hits), _grown(allowed), _longer(total)
+            levels *= 2
+        # The list below: what the element meets becomes critical for it, or is met twice and leaves.
+        epoch += 1
+        size = 2
+        while size < 2 * (last[d] - first[d]) + 2:
+            size *= 2
+        start_at, count, out = last[d], 0, lost[d]
+        for k in range(d):
+            firm[d + 1, k] = firm[d, k]
+        firm[d + 1, d] = 0
+        while len(bits) < last[d] + (last[d] - first[d]):
+            bits, weights, labels = _grown(bits), _longer(weights), _longer(labels)
+        for i in range(first[d], last[d]):
+            label = labels[i]
+            if bits[i, element >> 6] >> np.uint64(element & 63) & one:
+                if label >= 0:
+                    continue
+                label = d
+            nonzero = False
+            for w in range(words):
+                line[w] = bits[i, w] & below[w]
+                nonzero |= line[w] != 0
+            if not nonzero:
+                if label < 0:
+                    out += weights[i]
+                    if out > budget:
+                        break
+                else:
+                    firm[d + 1, label] += weights[i]
+                continue
+            at = _place(bits, labels, start_at, table, epoch, size - 1, line, label)
+            if at >= 0:
+                weights[at] += weights[i]
+            else:
+                table[-1 - at] = epoch << 32 | count
+                to = start_at + count
+                for w in range(words):
+                    bits[to, w] = line[w]
+                weights[to], labels[to] = weights[i], label
+                count += 1
+        if out > budget:
+            # What is left to choose from could not make it good.
+            allowed[d, element >> 6] |= one << np.uint64(element & 63)
+            continue
+        path[d] = element
+        touched += in_slot[slot] == 0
+        in_slot[slot] += 1
+        d += 1
+        first[d], last[d], lost[d] = start_at, start_at + count, out
+        for w in range(words):
+            allowed[d, w] = below[w]
+        enter = True
