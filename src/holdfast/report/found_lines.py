@@ -47,17 +47,19 @@ def found_lines(outcome: DiscoverOutcome) -> list[FoundLine]:
         alike = isinstance(body, FD) and body.left and _broken(one) is None
         key = ("fd", body.left) if isinstance(body, FD) and alike else place
         together.setdefault(key, []).append(one)
-    return [_line(rules, outcome.rows) for rules in together.values()]
+    # Where not every pair was looked at, the pairs that test a rule are estimated.
+    about = "" if outcome.strategy not in ("hybrid", "sample") else "about "
+    return [_line(rules, outcome.rows, about) for rules in together.values()]
 
 
-def _line(rules: list[FoundRule], rows: int) -> FoundLine:
+def _line(rules: list[FoundRule], rows: int, about: str) -> FoundLine:
     first = rules[0]
     words, text = first.rule.description or "", str(first.rule)
     if len(rules) > 1:
         left, right = _sides(rules)
         words, text = dependency_sentence(left, right), str(FD(left, right))
     least = min(rules, key=lambda one: one.support)
-    return FoundLine(first.rule.kind, words, text, first.score, _tested(least, rows), _broken(first))
+    return FoundLine(first.rule.kind, words, text, first.score, about + _tested(least, rows), _broken(first))
 
 
 def _tested(one: FoundRule, rows: int) -> str:
