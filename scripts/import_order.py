@@ -34,7 +34,7 @@ ROOMS = (
 )
 
 ONLY_IN_SPARK = frozenset({"pyspark", "py4j"})
-KERNEL_LIBRARIES = frozenset({"numpy", "numba"})
+KERNEL_LIBRARIES = frozenset({"cupy", "numba", "numpy"})
 
 
 def broken_imports(package: Path) -> list[str]:
