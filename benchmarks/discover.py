@@ -175,10 +175,10 @@ def peer_python() -> Path:
     return python
 
 
-def peer_found(path: Path, limit: float) -> tuple[float, list[DenialConstraint]] | str:
-    """Its seconds and its rules, or why there are none."""
+def peer_found(path: Path, limit: float, error: float = 0.0) -> tuple[float, list[DenialConstraint]] | str:
+    """Its seconds and its rules, that this share of the pairs may break, or why there are none."""
     threads = len(os.sched_getaffinity(0))
-    command = [str(peer_python()), str(HERE / "desbordante_dc.py"), str(path), str(threads)]
+    command = [str(peer_python()), str(HERE / "desbordante_dc.py"), str(path), str(threads), str(error)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:

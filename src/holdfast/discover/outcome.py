@@ -75,8 +75,17 @@ class RankedRules(Sequence[FoundRule]):
         self._names = Names(one.rule.name for one in first)
 
     def beginning(self, first: Sequence[FoundRule]) -> RankedRules:
-        """The same rules, the first of them as they are given: more is known of those."""
-        return RankedRules(self.make, self.kinds, scores=self.scores, which=self.which, first=first)
+        """The same rules, the first of them as they are given, in their order: more is known of those. The others come
+        after them, with a score that is no better."""
+        least = min((one.score for one in first), default=1.0)
+        scores = np.concatenate([[one.score for one in first], np.minimum(self.scores[len(first) :], least)])
+
+        def make(i: int) -> FoundRule:
+            one = self.make(i)
+            return replace(one, score=min(one.score, least))
+
+        kinds = [*(one.rule.kind for one in first), *self.kinds[len(first) :]]
+        return RankedRules(make, kinds, scores=scores, first=first)
 
     def __len__(self) -> int:
         return len(self.kinds)

@@ -31,6 +31,8 @@ Ints = NDArray[np.int64]
 _BRANCHES = 64
 # A node may have as many branches as there are elements, each with a line of words: beyond, one thread goes alone.
 _MOST_TO_SHARE = 1 << 14
+# Up to so many slots it is worth asking, at every node, which of them could still make a choice good.
+MOST_BOUNDED = 8
 # The search ends with so many words of choices found: a gigabyte.
 MOST_WORDS = 1 << 27
 
@@ -199,6 +201,35 @@ def _must_meet(bits, weights, labels, first, last, free, left, union):  # type: 
 
 
 @njit(cache=True, nogil=True)
+def _fits_slots(in_reach, in_slot, also, more, fixed, need, fits):  # type: ignore[no-untyped-def]
+    """Whether `more` slots that are not touched yet could meet, beside `fixed`, a weight of `need`; writes to `fits`
+    which slots may be among them. `in_reach` is what each slot could meet at most; slot `also` counts as touched."""
+    best, total = 0, np.int64(0)
+    # The best slots, as many as may be taken: the least of them makes room for any other.
+    least = np.int64(0)
+    fits[:] = False
+    for _ in range(more):
+        at = -1
+        for slot in range(len(in_reach)):
+            if in_slot[slot] == 0 and slot != also and not fits[slot] and (at < 0 or in_reach[slot] > in_reach[at]):
+                at = slot
+        if at < 0:
+            break
+        fits[at] = True
+        total += in_reach[at]
+        least = in_reach[at]
+        best += 1
+    if fixed + total < need:
+        return False
+    for slot in range(len(in_reach)):
+        if in_slot[slot] > 0 or slot == also:
+            fits[slot] = True
+        elif not fits[slot]:
+            fits[slot] = best > 0 and fixed + total - least + in_reach[slot] >= need
+    return True
+
+
+@njit(cache=True, nogil=True)
 def _search(  # type: ignore[no-untyped-def]
     family, family_weights, slots, order, starts, most_slots, depth, budget, start, free, stop_depth, flag
 ):
@@ -244,6 +275,13 @@ def _search(  # type: ignore[no-untyped-def]
     in_slot, touched = np.zeros(len(starts) - 1, np.int64), 0
     line, union, below = np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.uint64)
     ids = np.zeros(len(slots), np.int64)
+    # Where only so many slots may be touched: per node what each slot could meet at most.
+    count_slots = len(starts) - 1
+    bounded = most_slots < count_slots and most_slots <= MOST_BOUNDED
+    in_reach = np.zeros((levels, count_slots if bounded else 1), np.int64)
+    free_in, least_in = np.zeros(count_slots, np.int64), np.zeros(count_slots, np.int64)
+    fits, unmets = np.zeros(count_slots, np.bool_), np.zeros(depth + 1, np.int64)
+    branch_meets = np.zeros(256, np.int64)
 
     for k in range(base):
         path[k] = start[k]
@@ -343,7 +381,31 @@ def _search(  # type: ignore[no-untyped-def]
                     if not stays or left <= budget:
                         allowed[d, e >> 6] &= ~(one << np.uint64(e & 63))
                 gone = lost[d]
-                for i in range(first[d], last[d]):
+                unmets[d] = unmet
+                if bounded:
+                    in_reach[d, :] = 0
+                    free_in[:] = 0
+                    for j in range(n):
+                        e = ids[j]
+                        if allowed[d, e >> 6] >> np.uint64(e & 63) & one:
+                            slot = slots[e]
+                            in_reach[d, slot] += hits[0, e]
+                            if free_in[slot] == 0 or hits[0, e] < least_in[slot]:
+                                least_in[slot] = hits[0, e]
+                            free_in[slot] += 1
+                    fixed = np.int64(0)
+                    for slot in range(count_slots):
+                        if in_slot[slot] > 0:
+                            fixed += in_reach[d, slot]
+                        elif free_in[slot] == starts[slot + 1] - starts[slot]:
+                            in_reach[d, slot] -= least_in[slot]  # one element of a slot stays
+                    if not _fits_slots(in_reach[d], in_slot, -1, most_slots - touched, fixed, unmet - budget, fits):
+                        gone = budget + 1
+                    else:
+                        for j in range(n):
+                            if not fits[slots[ids[j]]]:
+                                allowed[d, ids[j] >> 6] &= ~(one << np.uint64(ids[j] & 63))
+                for i in range(first[d], last[d] if gone <= budget else first[d]):
                     if labels[i] < 0:
                         nonzero = False
                         for w in range(words):
@@ -360,12 +422,12 @@ def _search(  # type: ignore[no-untyped-def]
                             e = (w << 6) + lowest(rest)
                             rest &= rest - one
                             if end == len(branches):
-                                branches = _longer(branches)
+                                branches, branch_meets = _longer(branches), _longer(branch_meets)
                             at = end
-                            while at > branch_first[d] and hits[0, branches[at - 1]] > hits[0, e]:
-                                branches[at] = branches[at - 1]
+                            while at > branch_first[d] and branch_meets[at - 1] > hits[0, e]:
+                                branches[at], branch_meets[at] = branches[at - 1], branch_meets[at - 1]
                                 at -= 1
-                            branches[at] = e
+                            branches[at], branch_meets[at] = e, hits[0, e]
                             end += 1
                         allowed[d, w] &= ~union[w]
                     branch_last[d] = end
@@ -379,7 +441,7 @@ def _search(  # type: ignore[no-untyped-def]
             # From here on the others may be joined by this one.
             allowed[d, path[d] >> 6] |= one << np.uint64(path[d] & 63)
             continue
-        element = branches[branch_at[d]]
+        element, meets = branches[branch_at[d]], branch_meets[branch_at[d]]
         branch_at[d] += 1
         slot = slots[element]
         for w in range(words):
@@ -395,10 +457,27 @@ def _search(  # type: ignore[no-untyped-def]
                     union[order[at] >> 6] |= one << np.uint64(order[at] & 63)
             for w in range(words):
                 below[w] &= union[w]
+        if bounded:
+            fixed = in_reach[d, slot] - meets if in_slot[slot] == 0 else -meets
+            for other in range(count_slots):
+                if in_slot[other] > 0:
+                    fixed += in_reach[d, other]
+            left, more = unmets[d] - meets, most_slots - touched - (in_slot[slot] == 0)
+            if not _fits_slots(in_reach[d], in_slot, slot, more, fixed, left - budget, fits):
+                allowed[d, element >> 6] |= one << np.uint64(element & 63)
+                continue
+            for w in range(words):
+                rest = below[w]
+                while rest:
+                    e = (w << 6) + lowest(rest)
+                    rest &= rest - one
+                    if not fits[slots[e]]:
+                        below[w] &= ~(one << np.uint64(e & 63))
         if d + 2 > levels:
             wider = np.zeros((2 * levels, 2 * levels), np.int64)
             wider[:levels, :levels] = firm
             firm, hits, allowed, total = wider, _grown(hits), _grown(allowed), _longer(total)
+            in_reach = _grown(in_reach)
             levels *= 2
         # The list below: what the element meets becomes critical for it, or is met twice and leaves.
         epoch += 1

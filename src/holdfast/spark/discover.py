@@ -193,9 +193,9 @@ def _shown(
     if not options.error:
         return rules, ()
     if not found.sampled:
-        return rules.beginning(with_suspects(table, rules[:top], nulls=options.nulls)), ()
+        return with_suspects(table, rules, top=top, rows=found.rows, nulls=options.nulls), ()
     until = None if options.time_limit is None else started + options.time_limit
-    known = verified(table, rules, most=top, nulls=options.nulls, until=until)
+    known = verified(table, rules, most=top, rows=found.rows, nulls=options.nulls, until=until)
     note = (
         f"rules come from a sample of {number(found.sampled, 'pair')} of rows, which has {len(rules):,}; the best "
         f"{known.tried:,} were counted on the whole table, and {known.broken:,} of them left out: more pairs break them"
