@@ -1,7 +1,8 @@
 """What a batch of changes does to the violating pairs of one rule, among rows as arrays.
 
-Rows of a part are those as they were before the batch, those as they are after it, and the rest, which stays. Pairs that
-go are those with a row as it was; pairs that come, those with a row as it is now; a pair that does both does neither.
+Rows of a part are those as they were before the batch, those as they are after it, and the rest, which stays. Pairs
+that go are those with a row as it was; pairs that come, those with a row as it is now; a pair that does both does
+neither.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class ChangedRows:
         """Who is left and who is right in the pairs that have one of these changed rows."""
         left, right = (self.role & LEFT) > 0, (self.role & RIGHT) > 0
         met = self.rest | changed if self.inner else self.rest
-        found = [Roles(changed & left, met & right, changed & (self.role == BOTH))]
+        found = [Roles(changed & left, met & right, changed & met & (self.role == BOTH))]
         if self.rest.any():
             found.append(Roles(self.rest & left, changed & right, np.zeros(self.part.size, np.bool_)))
         return found
@@ -190,7 +191,7 @@ def _count_both(program: PairProgram, rows: ChangedRows) -> int:
     )
     met = np.ones(len(old), np.bool_) if rows.inner else ~updated
     sides = [
-        Roles(updated & plays[0], met & plays[1], updated & plays[0] & plays[1]),
+        Roles(updated & plays[0], met & plays[1], updated & met & plays[0] & plays[1]),
         Roles(~updated & plays[0], updated & plays[1], np.zeros(len(old), np.bool_)),
     ]
     sizes = len(part.forms), len(part.flags)

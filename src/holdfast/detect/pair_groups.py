@@ -152,6 +152,6 @@ def _group(meets: Meeting, rules: Sequence[int], programs: Sequence[PairProgram]
 def as_pairs(program: GroupProgram) -> PairProgram:
     """The dependency as what it denies: two rows that agree on the left and differ somewhere on the right."""
     agree = tuple(Compare(form, form, EQ) for form in program.left)
-    differ = [(Compare(form, form, NE),) for form in program.right] or [()]
+    differ: list[tuple[Compare, ...]] = [(Compare(form, form, NE),) for form in program.right] or [()]
     denials = (PairDenial(program.scope, program.scope, agree + one, symmetric=True) for one in differ)
     return PairProgram(tuple(denials), symmetric=True, alone=program.alone)

@@ -126,7 +126,7 @@ def _is_null(keys: pa.ChunkedArray, parts: int) -> NDArray[np.bool_]:
         return np.asarray(keys.is_null().to_numpy(), np.bool_)
     whole = keys.combine_chunks()
     whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
-    return np.logical_or.reduce([np.asarray(whole.field(i).is_null()) for i in range(parts)])
+    return np.asarray(np.logical_or.reduce([np.asarray(whole.field(i).is_null()) for i in range(parts)]), np.bool_)
 
 
 def _net_effect(

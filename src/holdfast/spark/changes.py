@@ -22,7 +22,7 @@ from holdfast.spark.table import ReadOptions, Table
 
 CHANGE_TYPE, COMMIT_VERSION = "_change_type", "_commit_version"
 # What change feeds of lakehouses say besides; only the order of commits matters here.
-_FEED_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp")
+FEED_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp")
 MISFIT = "holdfast-misfit"
 
 
@@ -104,7 +104,7 @@ def _kind_sql(column: str) -> str:
 def _require_columns(table: Table, schema: StructType, key: Sequence[str]) -> None:
     names = [field.name for field in schema.fields]
     for column in table.frame.columns:
-        if column not in names and column not in _FEED_COLUMNS:
+        if column not in names and column not in FEED_COLUMNS:
             raise ChangeError(
                 f"{table.name} has a column {column!r}, which the state's table does not have.",
                 hint=closest_hint(column, [*names, CHANGE_TYPE]),

@@ -7,6 +7,7 @@ Tasks write new files; the version that names them makes them count, all at once
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -20,7 +21,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
@@ -32,24 +32,22 @@ from holdfast.detect.pair_groups import NOTES, PairGroups, pair_groups
 from holdfast.detect.plan import Plan, make_plan
 from holdfast.detect.row_changes import RowChanges
 from holdfast.encode.column_type import column_type
-from holdfast.errors import ChangeError, OptionError, OutputError, StateError
-from holdfast.report.words import value_text
+from holdfast.errors import ChangeError, OptionError, OutputError, SourceError, StateError
+from holdfast.report.words import rule_text, value_text
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules, parse_rules
 from holdfast.spark.changes import MISFIT, Changes, changes_of, content_id, read_changes
 from holdfast.spark.check import CheckResult, register_functions, run_check, told_plainly
 from holdfast.spark.kernel_engine import form_columns
-from holdfast.spark.rows import keyed, schema_of, with_condition, with_lookups
+from holdfast.spark.rows import keyed, schema_of, select_rows, with_condition, with_lookups
 from holdfast.spark.table import Table
 from holdfast.spark.watch_tasks import FirstRows, PresentRows
 from holdfast.states.batch_outcome import BatchOutcome, Violation
 from holdfast.states.compaction import Merge, MergeTask, due, places_for
 from holdfast.states.manifest import (
-    CHANGES,
     FOLDERS,
     PENDING,
     ROWS,
-    VERSIONS,
     Manifest,
     PairTable,
     commit,
@@ -61,6 +59,7 @@ from holdfast.states.manifest import (
 )
 from holdfast.states.segment import Segment
 from holdfast.states.store import LOCK, Store, open_store
+from holdfast.states.watch_status import WatchStatus
 
 _PROBLEMS = {
     "null": ("a row without a key", "the key {names} names rows, so that it may not be null."),
@@ -136,7 +135,7 @@ class WatchedTable:
             return self._apply(changes, batch, tuple(ids), {}, limit, size)
 
     def follow_file(self, data: str, *, limit: int | None) -> BatchOutcome:
-        """The changes of a file of a folder that is followed: the same name with the same content was the same batch."""
+        """The changes of a file in a folder that is followed: same name and same content are the same batch."""
         with self.store.only_writer():
             tidy(self.store)
             content = content_id(data)
@@ -286,6 +285,14 @@ class WatchedTable:
         try:
             with told_plainly(table, "applying"):
                 yield
+        except SourceError as problem:
+            if "--types" not in (problem.hint or ""):
+                raise
+            # Files of changes are read with the state's types, which nobody can choose any more.
+            raise ChangeError(
+                f"{problem.message.partition(', the type that')[0].rstrip('.')}. Nothing of it was applied.",
+                hint="changes are read with the types of the table that the state was made of.",
+            ) from problem
         except Exception as problem:
             text = str(problem.__cause__ or problem)
             misfit = re.search(rf"{MISFIT}:(.*?):(.*?):end", text, re.DOTALL)
@@ -351,11 +358,40 @@ class WatchedTable:
         numbers = self.spark.range(0, places, 1, places)
         return numbers.mapInArrow(task, safe).toDF(*(field.name for field in fields))
 
+    def status(self, *, seconds: float = 0.0) -> WatchStatus:
+        """What the state's version says of itself; nothing is computed."""
+        now = self.manifest
+        pairs = [self.groups.speaks_of_pairs(i) for i in range(len(self.plan.rules))]
+        return WatchStatus(
+            table=now.table,
+            version=now.version,
+            rows=now.rows,
+            key=now.key,
+            batches=now.applied,
+            totals=now.totals,
+            units={rule.name: "pairs" if paired else "rows" for rule, paired in zip(self.rules, pairs, strict=True)},
+            rules={rule.name: rule_text(rule) for rule in self.rules},
+            seconds=seconds,
+        )
+
+    def with_worst_rows(self, result: CheckResult, *, seconds: float) -> WatchStatus:
+        """The status with the worst rows that a check of the state found."""
+        found = _totals(result)
+        assert found == dict(self.manifest.totals), f"the totals are those of a check: {self.manifest.totals}, {found}"
+        rules = result.detailed.rules
+        worst = {one.rule.name: tuple((row.key, row.conflicts) for row in one.worst) for one in rules if one.worst}
+        return replace(self.status(seconds=seconds), worst=worst)
+
     def check(self, *, limit: int | None) -> CheckResult:
         """The table as it is now, checked by its rules, from nothing."""
         return run_check(self.spark, Table(self.frame, self.manifest.table), self.plan, limit=limit, key_required=True)
 
     # Rules ----------------------------------------------------------------------------------------------------
+
+    def other_rules(self, rules: RuleSet) -> bool:
+        """Whether these rules are not those of the state, by name, meaning or order."""
+        named = [(rule.name, _meaning(rule)) for rule in rules]
+        return rules.nulls != self.rules.nulls or named != [(rule.name, _meaning(rule)) for rule in self.rules]
 
     def change_rules(self, rules: RuleSet) -> tuple[list[str], list[str]]:
         """The state watches these rules from now on; the names of those that are new, and of those that are gone.
@@ -550,8 +586,7 @@ def _routed(
     routes = groups.routes_sql(which, alone=which is None)
     noted = f"array(named_struct('g', {NOTES}, 'h', 0L, 'role', 3))"
     routed = formed.select("*", F.explode(F.expr(f"IF(sign = 0, {noted}, {routes})")).alias("r"))
-    columns = [c for c in formed.columns]
-    spread = routed.selectExpr(*columns, "r.g AS g", "r.h AS h", "r.role AS role")
+    spread = routed.selectExpr(*formed.columns, "r.g AS g", "r.h AS h", "r.role AS role")
     loose = [i for i in which or () if not groups.groups[i].meets.left]
     by = f"IF(g IN ({', '.join(map(str, loose))}), xxhash64(k), h)" if loose else "h"
     placed = spread.withColumn("work", F.expr(f"(g + 2) * {splits} + {_place_sql(by, splits)}"))
@@ -570,7 +605,7 @@ def _place_sql(hash_sql: str, places: int) -> str:
 
 
 def _splits(spark: SparkSession, size: int) -> int:
-    """Into how many ranges of hashes a batch of so many bytes is divided: a power of two, no more than tasks at once."""
+    """Into how many ranges of hashes a batch of so many bytes is divided: a power of two, at most the tasks at once."""
     most = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     wanted = min(most, max(1, -(-size // _BYTES_PER_TASK)))
     return 1 << (wanted.bit_length() - 1)
@@ -582,8 +617,6 @@ def _segments(notes: Iterable[Mapping[str, Any]], group: int | None) -> list[Seg
 
 def _checked_rows(frame: DataFrame, plan: Plan) -> DataFrame:
     """The rows of a frame as a check's scan yields them, without keeping them."""
-    from holdfast.spark.rows import select_rows
-
     return keyed(select_rows(frame, plan, all_columns=False), plan)
 
 
@@ -621,8 +654,6 @@ def _quoted(name: str) -> str:
 
 
 def _hashed(text: str) -> str:
-    import hashlib
-
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -698,6 +729,3 @@ class _Compaction:
                 zoned = tuple(f"f{form}" for form in group.zoned)
                 found.append(Merge(i, table.folder, segments, everything, ("k",), ("k",), by, zoned))
         return found
-
-
-__all__ = ["CHANGES", "VERSIONS", "PySparkException", "WatchedTable", "init_watch", "watched"]

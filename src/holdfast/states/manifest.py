@@ -29,7 +29,7 @@ class PairTable:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A version of a state. `batches` are the ids of what this version took in, `streams` the last batch of each stream.
+    """A version of a state. `batches` are the ids of what it took in, `streams` the last batch of each stream.
 
     `totals` has, by rule name, its violating pairs, or its violating rows where it speaks of single rows. `log` are the
     files that tell what this version changed.

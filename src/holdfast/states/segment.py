@@ -1,9 +1,10 @@
 """Files of entries in order of a hash, of which a batch reads only what it can meet.
 
 An entry is a row with a hash `h`, the version `v` that wrote it, and whether it says that the row is `gone`. Files are
-written once. A row that changes is told gone, in its old values, and entered anew: what is there now is what was entered
-and not told gone later. Entries are uncompressed Arrow, so that a reader maps the file and touches only the pages it
-needs. Beside a long file lies one with the least and the greatest value of some columns in each block of entries.
+written once. A row that changes is told gone, in its old values, and entered anew: what is there now is what was
+entered and not told gone later. Entries are uncompressed Arrow, so that a reader maps the file and touches only the
+pages it needs. Beside a long file lies one with the least and the greatest value of some columns in each block of
+entries.
 """
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ def spread(starts: Ints, ends: Ints) -> Ints:
     """All positions from each start up to its end, one range after the other."""
     sizes = ends - starts
     before = np.cumsum(sizes) - sizes
-    return np.arange(int(sizes.sum())) + np.repeat(starts - before, sizes)
+    return np.asarray(np.arange(int(sizes.sum())) + np.repeat(starts - before, sizes), np.int64)
 
 
 def present(entries: pa.Table, key: pa.ChunkedArray) -> Bools:
@@ -202,7 +203,7 @@ def present(entries: pa.Table, key: pa.ChunkedArray) -> Bools:
     """
     gone = entries.column("gone").to_numpy().astype(np.bool_)
     if not gone.any():
-        return ~gone
+        return np.asarray(~gone, np.bool_)
     ids = _row_ids(entries, key)
     versions = entries.column("v").to_numpy().astype(np.int64)
     last_gone = np.full(len(ids), -1, np.int64)
