@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import cached_property, reduce
 from typing import Any, Literal
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -399,7 +400,8 @@ def told_plainly(table: Table, doing: str = "checking") -> Iterator[None]:
         yield
     except HoldfastError:
         raise
-    except PySparkException as problem:
+    except (PySparkException, Py4JJavaError) as problem:
+        # What Spark finds wrong deep inside a job comes as the one or as the other.
         explained = explain_failure(problem, table)
         if explained is not None:
             raise explained from problem

@@ -34,7 +34,7 @@ class Store:
         """The names of the files in the folder, in order; none where there is no such folder."""
         try:
             return sorted(entry.name for entry in os.scandir(self.path(folder)) if entry.is_file())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def read(self, name: str) -> bytes:
@@ -70,15 +70,17 @@ class Store:
 
     def move(self, name: str, target: str) -> None:
         """The file is at `target`, whether this call moved it or an earlier one."""
-        try:
-            os.replace(self.path(name), self.path(target))
-        except FileNotFoundError:
-            if not self.exists(target):
-                raise
+        with told_as_output(self.root):
+            try:
+                os.replace(self.path(name), self.path(target))
+            except (FileNotFoundError, NotADirectoryError):
+                if not self.exists(target):
+                    raise
 
     def remove(self, names: Iterable[str]) -> None:
-        for name in names:
-            self.path(name).unlink(missing_ok=True)
+        with told_as_output(self.root):
+            for name in names:
+                self.path(name).unlink(missing_ok=True)
 
     @contextmanager
     def only_writer(self) -> Iterator[None]:
