@@ -94,7 +94,7 @@ def workers(leader: int) -> list[int]:
         try:
             if place.name.isdigit() and os.getsid(int(place.name)) == leader:
                 words = (place / "cmdline").read_bytes().split(b"\0")
-                if any(word.startswith(b"pyspark") for word in words):
+                if b"pyspark.daemon" in words:  # workers are its children, and look like it
                     found.append(int(place.name))
         except OSError:
             continue
