@@ -19,7 +19,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast import reference
-from holdfast.detect import pair_changes
 from holdfast.detect.bind import Schema
 from holdfast.detect.pair_changes import GroupTable, PairChanges
 from holdfast.detect.pair_groups import PairGroups, pair_groups
@@ -190,9 +189,8 @@ def watched(rules: RuleSet, hashes: int, folder: str, options: Mapping[str, int]
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of three rows, so that small tables have many."""
-    monkeypatch.setattr(segments, "BLOCK", 3)
-    monkeypatch.setattr(pair_changes, "BLOCK", 3)
+    """Blocks of two rows, so that small tables have many."""
+    monkeypatch.setattr(segments, "BLOCK", 2)
 
 
 @settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])

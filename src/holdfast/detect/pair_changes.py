@@ -23,11 +23,10 @@ from holdfast.detect.changed_pairs import LISTABLE, ChangedRows, pair_change
 from holdfast.detect.evaluate import UNLIMITED
 from holdfast.detect.pair_groups import ALONE, NOTES, PairGroup, PairGroups
 from holdfast.detect.task import part_of, pieces_of
-from holdfast.detect.zones import zoned
+from holdfast.detect.zones import feasible
 from holdfast.encode.codes import dense_ids, shared_codes
 from holdfast.states.manifest import PENDING
 from holdfast.states.segment import (
-    BLOCK,
     OpenSegment,
     Segment,
     as_typed,
@@ -183,22 +182,28 @@ class PairChanges:
     def _met(self, opened: OpenSegment, group: PairGroup, changed: pa.Table, hashes: Ints) -> Ints:
         """Positions of the segment's entries that the changed rows with these hashes may meet."""
         starts, ends = opened.ranges(hashes)
-        long = np.flatnonzero(ends - starts > BLOCK) if opened.zones is not None and group.zoned else starts[:0]
-        if len(long) == 0:
+        first_block, last_block = opened.blocks(starts, ends)
+        long = np.flatnonzero(last_block > first_block)
+        if opened.zones is None or len(long) == 0:
             return spread(starts, ends)
-        programs = [self.groups.program(rule) for rule in group.rules]
-        beside = zoned(programs, changed, opened.zones, self.groups.programs.nulls)
         own = changed.column("h").to_numpy()
         order = np.argsort(own, kind="stable")
-        first, last = (np.searchsorted(own[order], hashes, side) for side in ("left", "right"))
+        first, last = (np.searchsorted(own[order], hashes[long], side) for side in ("left", "right"))
+        blocks = spread(first_block[long], last_block[long])
+        zones = opened.zones.take(pa.array(blocks))
+        fits = feasible(
+            [self.groups.program(rule) for rule in group.rules],
+            changed.take(pa.array(order[spread(first, last)])),
+            np.repeat(np.arange(len(long)), last - first),
+            zones,
+            np.repeat(np.arange(len(long)), last_block[long] - first_block[long]),
+            self.groups.programs.nulls,
+        )
+        some = zones.filter(pa.array(fits))
         short = np.ones(len(hashes), np.bool_)
         short[long] = False
-        found = [spread(starts[short], ends[short])]
-        for i in long:
-            blocks = slice(int(starts[i]) // BLOCK, (int(ends[i]) - 1) // BLOCK + 1)
-            fits = np.flatnonzero(beside.feasible(order[first[i] : last[i]], blocks)) + blocks.start
-            found.append(spread(np.maximum(fits * BLOCK, starts[i]), np.minimum((fits + 1) * BLOCK, ends[i])))
-        return np.concatenate(found)
+        met = spread(some.column("start").to_numpy(), some.column("end").to_numpy())
+        return np.concatenate([spread(starts[short], ends[short]), met])
 
     # Files ----------------------------------------------------------------------------------------------------
 

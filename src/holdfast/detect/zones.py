@@ -1,6 +1,6 @@
 """Which blocks of a table's rows a change can meet, by the bounds of what they hold.
 
-A group of rows that agree on the equalities may be long. Its rows lie in order of one column, in blocks whose least and
+A run of rows that agree on the equalities may be long. Its rows lie in order of one column, in blocks whose least and
 greatest values are known. A block is left out when no changed row can satisfy the comparisons with any row inside the
 bounds: such a block has no partner, so counts without it are the same.
 """
@@ -20,96 +20,122 @@ from holdfast.encode.codes import dense_codes, shared_codes
 from holdfast.rules.relation import EQ, GE, GT, LE, NE
 from holdfast.rules.rule import Nulls
 
+_NEVER, _ALWAYS = -(2**62), 2**62
+
+
+def feasible(
+    programs: Sequence[PairProgram],
+    changed: pa.Table,
+    changed_run: Ints,
+    zones: pa.Table,
+    zone_run: Ints,
+    nulls: Nulls,
+) -> Bools:
+    """Which of the blocks some changed row of the same run can meet in some rule.
+
+    `changed_run` and `zone_run` number the runs that changed rows and blocks belong to, from 0 and in order.
+    """
+    runs = int(max(changed_run.max(initial=-1), zone_run.max(initial=-1))) + 1
+    beside = _Beside(changed, changed_run, zones, zone_run, runs, nulls)
+    found = np.zeros(len(zone_run), np.bool_)
+    for program in programs:
+        for denial in program.denials:
+            for part in (LEFT, RIGHT):
+                found |= beside.fits(denial, part)
+    return found
+
 
 @dataclass(frozen=True)
-class Zoned:
-    """Changed rows beside blocks of rows, as numbers that compare as their values do; -1 for null.
+class _Test:
+    """A comparison of changed rows with blocks: their values, -1 for null, the blocks' bounds, -1 for none.
 
-    `fits` are, per comparison that is not an equality and per part that the changed row plays in it, the values of the
-    changed rows, and the lows and highs of the blocks.
+    `always` are the blocks that fit for the sake of a null, in them or in a changed row.
     """
 
-    programs: Sequence[PairProgram]
+    compare: Compare
+    values: Ints
+    low: Ints
+    high: Ints
+    always: Bools
+    null_rows: Bools
+
+    def as_less(self, part: int) -> tuple[Ints, Ints]:
+        """The comparison as `value < bound`, strictly."""
+        less = self.compare.allowed not in (GT, GE)
+        upward = less == (part == LEFT)  # the changed row is to be the smaller one
+        value, bound = (2 * self.values, 2 * self.high) if upward else (-2 * self.values, -2 * self.low)
+        bound = np.where(self.low < 0, _NEVER, bound + (self.compare.allowed in (LE, GE)))
+        return value, np.where(self.always, _ALWAYS, bound)
+
+
+@dataclass(frozen=True)
+class _Beside:
     changed: pa.Table
+    changed_run: Ints
+    zones: pa.Table
+    zone_run: Ints
+    runs: int
     nulls: Nulls
-    values: dict[tuple[Compare, int], tuple[Ints, Ints, Ints]]
-    with_nulls: dict[int, Bools]
 
-    def feasible(self, rows: Ints, blocks: slice) -> Bools:
-        """Which of the blocks some of the changed rows, given by position, can meet in some rule."""
-        found = np.zeros(blocks.stop - blocks.start, np.bool_)
-        for program in self.programs:
-            for denial in program.denials:
-                for part in (LEFT, RIGHT):
-                    found |= self._fits(denial, part, rows, blocks)
-        return found
-
-    def _fits(self, denial: PairDenial, part: int, rows: Ints, blocks: slice) -> Bools:
-        size = blocks.stop - blocks.start
-        rows = rows[(self.changed.column("role").to_numpy()[rows] & part) > 0]
+    def fits(self, denial: PairDenial, part: int) -> Bools:
+        """Which blocks fit some row of their run that plays this part; further comparisons than two are not asked."""
+        rows = (self.changed.column("role").to_numpy() & part) > 0
         flag = denial.left if part == LEFT else denial.right
         if flag is not None:
-            rows = rows[self.changed.column(f"b{flag}").to_numpy().astype(np.bool_)[rows]]
-        found = np.ones(size, np.bool_)
-        ordered: list[tuple[Ints, Ints]] = []
-        for compare in denial.compares:
-            if compare.allowed == EQ:
-                continue
-            values, low, high = self.values[compare, part]
-            low, high = low[blocks], high[blocks]
-            met = compare.right if part == LEFT else compare.left
-            nulls_meet = self.nulls == "equal" and compare.allowed in (LE, GE, NE)
-            if nulls_meet and (values[rows] < 0).any():
-                continue  # a null may meet nulls or differ from values: nothing is left out for its sake
-            rows = rows[values[rows] >= 0]
-            always = self.with_nulls[met][blocks] if nulls_meet else np.zeros(size, np.bool_)
-            if len(rows) == 0:
-                break
-            if compare.allowed == NE:
-                same = (low == high) & (low == values[rows].min()) & (low == values[rows].max())
-                found &= always | ((low >= 0) & ~same)
+            rows = rows & self.changed.column(f"b{flag}").to_numpy().astype(np.bool_)
+        tests = [self._test(compare, part) for compare in denial.compares if compare.allowed != EQ]
+        for test in tests:
+            rows = rows & ~test.null_rows
+        found = np.isin(self.zone_run, self.changed_run[rows])
+        if not found.any():
+            return found
+        ordered = []
+        for test in tests:
+            if test.compare.allowed == NE:
+                found &= self._differ(test, rows)
             else:
-                ordered.append(_as_less(compare, part, values, low, high, always))
-        if len(rows) == 0:
-            return np.zeros(size, np.bool_)
-        return found & _dominated([(values[rows], bounds) for values, bounds in ordered], size)
+                ordered.append(test.as_less(part))
+        return found & self._below(ordered, rows)
 
+    def _test(self, compare: Compare, part: int) -> _Test:
+        own, met = (compare.left, compare.right) if part == LEFT else (compare.right, compare.left)
+        columns = [self.changed.column(f"f{own}")]
+        kind = columns[0].type
+        for bound in (self.zones.column(f"f{met}_low"), self.zones.column(f"f{met}_high")):
+            columns.append(bound if bound.type == kind else bound.cast(kind))
+        values, low, high = (codes.astype(np.int64) for codes in dense_codes(shared_codes(columns)))
+        if self.nulls == "equal" and compare.allowed in (LE, GE, NE):
+            # A null may meet nulls, or differ from values: nothing is left out for its sake.
+            always = np.isin(self.zone_run, self.changed_run[values < 0])
+            always |= self.zones.column(f"f{met}_nulls").to_numpy()
+            return _Test(compare, values, low, high, always, np.zeros(len(values), np.bool_))
+        return _Test(compare, values, low, high, np.zeros(len(low), np.bool_), values < 0)
 
-def _as_less(compare: Compare, part: int, values: Ints, low: Ints, high: Ints, always: Bools) -> tuple[Ints, Ints]:
-    """The comparison as `value < bound`, strictly; no bound is greater than that of a block that always fits."""
-    less = compare.allowed not in (GT, GE)
-    upward = less == (part == LEFT)  # the changed row is to be the smaller one
-    or_equal = compare.allowed in (LE, GE)
-    value, bound = (2 * values, 2 * high) if upward else (-2 * values, -2 * low)
-    bound = np.where(low < 0, np.iinfo(np.int64).min, bound + 1 if or_equal else bound)
-    return value, np.where(always, np.iinfo(np.int64).max, bound)
+    def _differ(self, test: _Test, rows: Bools) -> Bools:
+        least = np.full(self.runs, _ALWAYS)
+        most = np.full(self.runs, _NEVER)
+        known = rows & (test.values >= 0)
+        np.minimum.at(least, self.changed_run[known], test.values[known])
+        np.maximum.at(most, self.changed_run[known], test.values[known])
+        same = (test.low == test.high) & (test.low == least[self.zone_run]) & (test.low == most[self.zone_run])
+        return np.asarray(test.always | ((test.low >= 0) & ~same), np.bool_)
 
-
-def _dominated(ordered: Sequence[tuple[Ints, Ints]], size: int) -> Bools:
-    """Blocks for which one row has values below the first two bounds at once; further ones are not asked."""
-    if not ordered:
-        return np.ones(size, np.bool_)
-    first, bounds = ordered[0]
-    if len(ordered) == 1:
-        return np.asarray(bounds > first.min(), np.bool_)
-    second, second_bounds = ordered[1]
-    order = np.argsort(first, kind="stable")
-    least = np.minimum.accumulate(second[order])
-    below = np.searchsorted(first[order], bounds, "left")
-    return np.asarray((below > 0) & (least[np.maximum(below - 1, 0)] < second_bounds), np.bool_)
-
-
-def zoned(programs: Sequence[PairProgram], changed: pa.Table, zones: pa.Table, nulls: Nulls) -> Zoned:
-    """The changed rows beside all blocks that `zones` has the bounds of."""
-    values: dict[tuple[Compare, int], tuple[Ints, Ints, Ints]] = {}
-    with_nulls: dict[int, Bools] = {}
-    for compare in dict.fromkeys(c for program in programs for d in program.denials for c in d.compares):
-        if compare.allowed == EQ:
-            continue
-        for part, own, met in ((LEFT, compare.left, compare.right), (RIGHT, compare.right, compare.left)):
-            columns = [changed.column(f"f{own}"), zones.column(f"f{met}_low"), zones.column(f"f{met}_high")]
-            columns = [c if c.type == columns[0].type else c.cast(columns[0].type) for c in columns]
-            value, low, high = (codes.astype(np.int64) for codes in dense_codes(shared_codes(columns)))
-            values[compare, part] = value, low, high
-            with_nulls[met] = zones.column(f"f{met}_nulls").to_numpy()
-    return Zoned(programs, changed, nulls, values, with_nulls)
+    def _below(self, ordered: Sequence[tuple[Ints, Ints]], rows: Bools) -> Bools:
+        """Blocks for which one row of their run has values below the first two bounds at once."""
+        if not ordered:
+            return np.ones(len(self.zone_run), np.bool_)
+        run = self.changed_run[rows]
+        values, bounds = ordered[0][0][rows], ordered[0][1]
+        if len(ordered) == 1:
+            least = np.full(self.runs, _ALWAYS)
+            np.minimum.at(least, run, values)
+            return np.asarray(bounds > least[self.zone_run], np.bool_)
+        # Runs one after the other on one line: rows by their first value, and the least second value up to each.
+        width = np.int64(4 * (len(self.changed_run) + 2 * len(self.zone_run)) + 8)
+        line = run * 2 * width + values
+        order = np.argsort(line, kind="stable")
+        second, second_bounds = ordered[1][0][rows][order], ordered[1][1]
+        least = np.minimum.accumulate(second - run[order] * 2 * width) + run[order] * 2 * width
+        below = np.searchsorted(line[order], self.zone_run * 2 * width + np.clip(bounds, -width, width), "left")
+        from_run = np.searchsorted(run[order], self.zone_run, "left")
+        return np.asarray((below > from_run) & (least[np.maximum(below - 1, 0)] < second_bounds), np.bool_)

@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 # Rows of a block: few enough to be read for one row, enough for their bounds to be short beside them.
-BLOCK = 1024
+BLOCK, LONGEST_BLOCK = 32, 1024
 ENDING, ZONES_ENDING = ".arrow", ".zones"
 
 
@@ -75,11 +75,12 @@ def write_segment(
     keys = [hashes] if sorted_by is None else [shared_codes([entries.column(sorted_by)])[0].codes, hashes]
     ordered = entries.take(pa.array(np.lexsort(keys))).combine_chunks()
     name = f"{folder}/{secrets.token_hex(12)}{ENDING}"
-    with_zones = bool(zoned) and len(hashes) > BLOCK
+    zones = _zones(ordered, zoned) if zoned and len(hashes) > BLOCK else None
+    with_zones = zones is not None and zones.num_rows > 0
     with told_as_output(store.root):
         _write(store.path(name), ordered)
         if with_zones:
-            _write(store.path(name + ZONES_ENDING), _zones(ordered, zoned))
+            _write(store.path(name + ZONES_ENDING), zones)
     return Segment(name, len(hashes), int(hashes.min()), int(hashes.max()), with_zones, base)
 
 
@@ -92,26 +93,46 @@ def _write(path: Path, table: pa.Table) -> None:
 
 
 def _zones(ordered: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Per block of entries: of each column its least and its greatest value, and whether it has nulls."""
-    blocks = -(-ordered.num_rows // BLOCK)
-    found: dict[str, Any] = {}
+    """The blocks of long runs of one hash: where each starts and ends, the bounds of its columns, whether it has nulls.
+
+    Bounds are values of the columns; a block of nulls has none.
+    """
+    starts, ends = _blocks(ordered.column("h").to_numpy())
+    found: dict[str, Any] = {"start": pa.array(starts), "end": pa.array(ends)}
+    at, block = spread(starts, ends), np.repeat(np.arange(len(starts)), ends - starts)
     for name in columns:
         column = ordered.column(name)
         coded = shared_codes([column])[0]
-        missing = np.ones(blocks * BLOCK, np.bool_)
-        missing[: len(coded)] = ~coded.valid
-        for what, fill in (("low", np.iinfo(np.int64).max), ("high", np.iinfo(np.int64).min)):
-            padded = np.full(blocks * BLOCK, fill)
-            padded[: len(coded)] = np.where(coded.valid, coded.codes, fill)
-            table = padded.reshape(blocks, BLOCK)
-            at = (table.argmin(axis=1) if what == "low" else table.argmax(axis=1)) + np.arange(blocks) * BLOCK
-            at = np.minimum(at, len(coded) - 1)
-            # A value that equals the fill is still found where it stands; only a block of nulls has no value.
-            empty = missing.reshape(blocks, BLOCK).all(axis=1)
-            found[f"{name}_{what}"] = column.take(pa.array(at, mask=empty))
-        missing[len(coded) :] = False
-        found[f"{name}_nulls"] = pa.array(missing.reshape(blocks, BLOCK).any(axis=1))
+        valid = coded.valid[at]
+        rows, codes, own = at[valid], coded.codes[at][valid], block[valid]
+        for what, better in (("low", np.minimum), ("high", np.maximum)):
+            best = np.full(len(starts), np.iinfo(np.int64).max if what == "low" else np.iinfo(np.int64).min)
+            better.at(best, own, codes)
+            holders = np.flatnonzero(codes == best[own])
+            place = np.zeros(len(starts), np.int64)
+            place[own[holders]] = rows[holders]
+            empty = np.ones(len(starts), np.bool_)
+            empty[own] = False
+            found[f"{name}_{what}"] = column.take(pa.array(place, mask=empty))
+        nulls = np.zeros(len(starts), np.bool_)
+        nulls[block[~valid]] = True
+        found[f"{name}_nulls"] = pa.array(nulls)
     return pa.table(found)
+
+
+def _blocks(hashes: Ints) -> tuple[Ints, Ints]:
+    """Where the blocks of runs of one hash start and end, in order; runs of one block or less have none.
+
+    Longer runs have longer blocks, so that a run has some dozens of them.
+    """
+    cuts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1], True])
+    first, size = cuts[:-1], np.diff(cuts)
+    first, size = first[size > BLOCK], size[size > BLOCK]
+    width = np.clip(size // 64, BLOCK, LONGEST_BLOCK)
+    count = -(-size // width)
+    within = spread(np.zeros_like(count), count)
+    starts = np.repeat(first, count) + within * np.repeat(width, count)
+    return starts, np.minimum(starts + np.repeat(width, count), np.repeat(first + size, count))
 
 
 class OpenSegment:
@@ -127,7 +148,7 @@ class OpenSegment:
 
     @cached_property
     def zones(self) -> pa.Table | None:
-        """The bounds of its blocks; None where it is too short to have them."""
+        """The bounds of the blocks of its long runs of one hash; None where it has no such run."""
         if not self.segment.zoned:
             return None
         return _mapped(self._store.path(self.segment.file + ZONES_ENDING))
@@ -136,6 +157,15 @@ class OpenSegment:
         """Where the entries with each of the hashes, which are in order, start and end."""
         own = self.table.column("h").to_numpy()
         return np.searchsorted(own, hashes, "left"), np.searchsorted(own, hashes, "right")
+
+    def blocks(self, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+        """The first block of each run that starts and ends there, and the one after its last; short runs have none."""
+        if self.zones is None:
+            none = np.zeros(len(starts), np.int64)
+            return none, none
+        own = self.zones.column("start").to_numpy()
+        first, last = np.searchsorted(own, starts, "left"), np.searchsorted(own, ends, "left")
+        return first, np.where(ends > starts, last, first)
 
     def entries(self, at: Ints) -> pa.Table:
         return self.table.take(pa.array(at))
