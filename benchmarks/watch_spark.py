@@ -28,7 +28,8 @@ from holdfast.rules.rule import rule_set
 from holdfast.spark.check import plan_check, run_check
 from holdfast.spark.session import get_session
 from holdfast.spark.sources import read_table
-from holdfast.spark.watch import init_watch, watched
+from holdfast.spark.watch import watched
+from holdfast.spark.watch_init import init_watch
 
 
 def main() -> None:

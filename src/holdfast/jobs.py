@@ -193,7 +193,7 @@ def watch_init(
     """A new state in the folder `state`: the table as it is now, and how often it violates each rule."""
     wanted = _watched_rules(rules, nulls)
 
-    from holdfast.spark.watch import init_watch
+    from holdfast.spark.watch_init import init_watch
 
     table = open_table(data, master=master, conf=conf, **reading)
     started = time.monotonic()

@@ -31,7 +31,8 @@ from holdfast.errors import HoldfastError
 from holdfast.rules.rule import rule_set
 from holdfast.spark.session import get_session
 from holdfast.spark.sources import read_table
-from holdfast.spark.watch import init_watch, watched
+from holdfast.spark.watch import watched
+from holdfast.spark.watch_init import init_watch
 from holdfast.states.manifest import has_state
 from holdfast.states.store import open_store
 place, data, rules, files = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4:]

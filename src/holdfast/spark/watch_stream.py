@@ -18,7 +18,8 @@ from holdfast.errors import HoldfastError, OptionError, RunError, SourceNotFound
 from holdfast.rules.rule import RuleSet
 from holdfast.spark.changes import FEED_COLUMNS
 from holdfast.spark.table import Table
-from holdfast.spark.watch import WatchedTable, init_watch, watched
+from holdfast.spark.watch import WatchedTable, watched
+from holdfast.spark.watch_init import init_watch
 from holdfast.states.batch_outcome import BatchOutcome
 from holdfast.states.manifest import has_state
 from holdfast.states.store import open_store
