@@ -31,6 +31,8 @@ from holdfast.rules.relation import EQ
 
 # Up to so many pairs that agree on the equalities are looked at one by one; more are counted.
 LISTABLE = 2_000_000
+# Pairs that were there before are passed over in the search for new ones, up to so many.
+MOST_SEARCHED = 20_000_000
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def _some(
         parts = [replace(rows.part, roles=roles) for roles in rows.sides(changed)]
         found = _once_each(rows.part, [pairs_of(program, part, limit=wanted) for part in parts])
         kept = ~_violating_otherwise(program, rows, found, changed, other)
-        if kept.sum() >= min(count, limit) or wanted > 64 * limit:
+        if kept.sum() >= min(count, limit) or wanted >= MOST_SEARCHED:
             return found[0][kept][:limit], found[1][kept][:limit]
         # Most of those found stay as they were, so more have to be looked at.
         wanted *= 4

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -55,18 +56,28 @@ class GroupTable:
 
 @dataclass
 class _Log:
-    """Pairs and rows that came (1) and went (-1), to be written as one file."""
+    """Pairs and rows that came (1) and went (-1), at most `limit` of a rule and kind, to be written as one file."""
 
+    limit: int
     rules: list[int] = field(default_factory=list)
     lefts: list[pa.Array] = field(default_factory=list)
     rights: list[pa.Array] = field(default_factory=list)
     changes: list[int] = field(default_factory=list)
 
+    listed: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+    def room(self, rule: int, change: int) -> int:
+        """How many more can be listed."""
+        return self.limit - self.listed[rule, change]
+
     def add(self, rule: int, change: int, left: pa.Array, right: pa.Array) -> None:
-        if len(left):
+        """Lists these, as far as there is room."""
+        size = min(len(left), self.room(rule, change))
+        if size:
+            self.listed[rule, change] += size
             self.rules.append(rule)
-            self.lefts.append(left)
-            self.rights.append(right)
+            self.lefts.append(left[:size])
+            self.rights.append(right[:size])
             self.changes.append(change)
 
 
@@ -89,7 +100,7 @@ class PairChanges:
     rest_rows: int = REST_ROWS
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        log = _Log()
+        log = _Log(self.limit)
         for piece in map(nullable, pieces_of(batches)):
             number = piece.column("g")[0].as_py()
             if number == NOTES:
@@ -116,7 +127,7 @@ class PairChanges:
             come = after[~np.isin(codes[after], codes[before])]
             if len(go) or len(come):
                 yield {"rule": rule, "rows": [len(come), len(go)]}
-            for change, some in ((1, come[: self.limit]), (-1, go[: self.limit])):
+            for change, some in ((1, come), (-1, go)):
                 log.add(rule, change, _at(keys, some), pa.nulls(len(some), keys.type))
 
     # Pairs ----------------------------------------------------------------------------------------------------
@@ -131,7 +142,8 @@ class PairChanges:
         counts = {rule: [0, 0] for rule in group.rules}
         for rows, keys in self._beside(number, group, changed):
             for rule in group.rules:
-                found = pair_change(self.groups.program(rule), rows, limit=self.limit, listable=self.listable)
+                room = max(log.room(rule, 1), log.room(rule, -1))
+                found = pair_change(self.groups.program(rule), rows, limit=room, listable=self.listable)
                 counts[rule][0] += found.added
                 counts[rule][1] += found.removed
                 for change, (left, right) in ((1, found.come), (-1, found.go)):

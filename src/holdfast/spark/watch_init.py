@@ -10,9 +10,10 @@ from typing import Any
 from pyspark.sql.types import StructField, StructType
 
 from holdfast.detect.pair_groups import pair_groups
-from holdfast.errors import OptionError, RunError, StateError
+from holdfast.errors import OptionError, RunError, SourceError, StateError
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules
+from holdfast.spark.changes import CHANGE_TYPE
 from holdfast.spark.check import run_check, told_plainly
 from holdfast.spark.refused_changes import raise_unfit
 from holdfast.spark.rows import schema_of
@@ -35,6 +36,11 @@ def init_watch(
         raise OptionError("a watched table needs a key.", hint="name the column that tells rows apart with --key.")
     store = open_store(place)
     _require_free(store)
+    if CHANGE_TYPE in table.frame.columns:
+        raise SourceError(
+            f"{table.name} has a column {CHANGE_TYPE}: these are changes, not a table.",
+            hint="load the table itself, then apply its changes.",
+        )
     spark = table.frame.sparkSession
     plan = watch_plan(rules, schema_of(table.frame, table.name), key)
     store.make(FOLDERS)
