@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.errors import ChangeError
 from holdfast.jobs import watch_apply, watch_init
 from holdfast.spark.java import find_java, newest_java, spark_java_home
 from holdfast.spark.watch import WatchedTable, watched
@@ -22,6 +23,7 @@ RULES = ["g -> a", "not(t.g = s.g and t.a > s.a and t.b < s.b)", "not(t.a > s.a 
 CONNECT = """
 import json, sys
 from pyspark.sql import SparkSession
+from holdfast.errors import ChangeError
 from holdfast.jobs import watch_apply, watch_init, watch_show
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 state, data, changes, rules = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
@@ -88,6 +90,41 @@ def test_a_batch_is_known_after_its_version_is_gone(
     assert len(list((state / "versions").iterdir())) <= 3
     needed = watched(spark, state).manifest.files
     assert {f"rows/{p.name}" for p in (state / "rows").iterdir()} >= {f for f in needed if f.startswith("rows/")}
+
+
+def test_long_tableaux_and_conditions_are_watched(spark: SparkSession, tmp_path: Path) -> None:
+    lines = "".join(f"      - {{g: {i}, a: {i % 7}}}\n" for i in range(60))
+    head = "key: id\nrules:\n  - name: long\n    rule: g -> a\n    where: b < 8\n    patterns:\n"
+    (tmp_path / "rules.yaml").write_text(f"{head}{lines}      - {{g: _, a: _}}\n")
+    state = tmp_path / "state"
+    watch_init(state, table(tmp_path / "t.csv", range(60)), tmp_path / "rules.yaml")
+    done = watch_apply(state, table(tmp_path / "c.csv", range(20, 40), "update_postimage"))
+    assert done.added_count
+    now = watched(spark, state)
+    assert done.totals == now.manifest.totals == totals_now(now)
+
+
+def test_changes_take_the_types_of_the_state(spark: SparkSession, tmp_path: Path) -> None:
+    made = "SELECT CAST(d AS DATE) AS day, CAST(n AS DECIMAL(9,2)) AS n, CAST(i AS INT) AS i, t FROM VALUES "
+    made += "('2024-01-01', 1.5, 1, TIMESTAMP '2024-01-01 10:00:00'), ('2024-01-02', 2.5, 2, NULL) AS v(d, n, i, t)"
+    spark.sql(made).coalesce(1).write.parquet(str(tmp_path / "t"))
+    state = tmp_path / "state"
+    watch_init(state, tmp_path / "t", ["unique(i)", "not(t.t > s.t and t.n < s.n)"], key=["day", "n"])
+    (tmp_path / "more.json").write_text('{"day": "2024-01-03", "n": 3, "i": 2, "t": "2024-01-01 09:00:00"}\n')
+    done = watch_apply(state, tmp_path / "more.json")
+    assert done.totals == {"unique-i": 1, "t-n": 1}
+    assert done.to_dict()["added"][0] == {
+        "rule": "unique-i",
+        "left": ["2024-01-02", "2.50"],
+        "right": ["2024-01-03", "3.00"],
+    }
+    (tmp_path / "wide.json").write_text('{"day": "2024-01-04", "n": 3, "i": 3}\n')
+    with pytest.raises(ChangeError, match="the changes lack columns"):
+        watch_apply(state, tmp_path / "wide.json")
+    (tmp_path / "wide.json").write_text('{"day": "2024-01-04", "n": 3, "i": 3000000000, "t": null}\n')
+    with pytest.raises(ChangeError, match="the value 3000000000 does not fit the column 'i', which is int"):
+        watch_apply(state, tmp_path / "wide.json")
+    assert watched(spark, state).manifest.version == 1
 
 
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Connect needs its extras")

@@ -17,7 +17,7 @@ MANY = 8
 # A table is written anew when what came since is more than half of it, and more than this.
 FEW_ROWS = 200_000
 # Rows of a file of a table that is written as a whole.
-SEGMENT_ROWS = 250_000
+SEGMENT_ROWS = 500_000
 
 
 @dataclass(frozen=True)
