@@ -104,3 +104,24 @@ def write_tables(folder: Path, rows: int, noise: float, seed: int) -> dict[str, 
         pq.write_table(make(rows, np.random.default_rng(seed), noise), path, row_group_size=max(rows // 8, 10_000))
         paths[name] = str(path)
     return paths
+
+
+def change_batch(
+    everything: pa.Table, there: np.ndarray, after: int, size: int, rng: np.random.Generator
+) -> tuple[pa.Table, np.ndarray, int]:
+    """Inserts, deletes and updates in equal parts; then the keys that are there, and the first that is not.
+
+    `everything` has rows beyond those that are there: inserts come from them, and so do the new values of updates.
+    """
+    third = size // 3
+    chosen = rng.choice(there, 2 * third, replace=False)
+    gone, updated, new = chosen[:third], chosen[third:], np.arange(after, after + size - 2 * third)
+    values = everything.take(pa.array(rng.integers(0, everything.num_rows, len(updated))))
+    values = values.set_column(values.column_names.index("id"), "id", pa.array(updated))
+    parts = [
+        (everything.take(pa.array(new)), "insert"),
+        (everything.take(pa.array(gone)), "delete"),
+        (values, "update_postimage"),
+    ]
+    batch = pa.concat_tables([part.append_column("_change_type", pa.array([kind] * len(part))) for part, kind in parts])
+    return batch, np.concatenate([np.setdiff1d(there, gone, assume_unique=True), new]), after + len(new)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.incremental.monitor import Monitor
-    from holdfast.jobs import check, discover
+    from holdfast.jobs import check, discover, watch
+    from holdfast.jobs import check, discover, watch
     from holdfast.rules.rule import Rule, RuleSet, parse_rule
     from holdfast.rules.rule_file import read_rules
 
@@ -27,9 +28,10 @@ _HOMES = {
     "check": "holdfast.jobs",
     "parse_rule": "holdfast.rules.rule",
     "read_rules": "holdfast.rules.rule_file",
+    "watch": "holdfast.jobs",
 }
 
-__all__ = ["HoldfastError", "Monitor", "Rule", "RuleSet", "check", "discover", "parse_rule", "read_rules"]
+__all__ = ["HoldfastError", "Monitor", "Rule", "RuleSet", "check", "discover", "parse_rule", "read_rules", "watch"]
 
 
 class _Job(ModuleType):

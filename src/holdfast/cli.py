@@ -28,6 +28,8 @@ from holdfast.rules.rule import Severity
 if TYPE_CHECKING:
     from holdfast.spark.check import CheckResult
     from holdfast.spark.discover import DiscoverResult
+    from holdfast.states.batch_outcome import BatchOutcome
+    from holdfast.states.watch_status import WatchStatus
 
 app = typer.Typer(
     name="holdfast",
@@ -434,6 +436,241 @@ def _print_found(result: DiscoverResult, output: Path | None) -> None:
         print_found(result.outcome, Console())
     else:
         _emit(result.summary() + "\n", output)
+
+
+# watch ------------------------------------------------------------------------------------------------------------
+
+_WATCH_EXAMPLES = """
+Examples:
+
+  holdfast watch init state --data orders.csv --rules rules.yaml --key order_id
+
+  holdfast watch apply state monday.csv
+
+  holdfast watch run state --source incoming --once
+
+  holdfast watch show state --violations found
+
+  holdfast watch rules state new-rules.yaml
+
+A file of changes has the table's columns and a column _change_type: insert, delete, update_preimage or
+update_postimage; without it all rows are inserts. The same file is applied once, however often it is given.
+
+Exit code: 0 done, whether or not rules are violated, 2 bad input (nothing was changed), 3 a failure.
+"""
+
+watch_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Keep the violations of a table up to date under inserts, deletes and updates.",
+    epilog=_WATCH_EXAMPLES.replace("\n\n", "\n\n\n"),
+)
+app.add_typer(watch_app, name="watch")
+
+State = Annotated[str, typer.Argument(metavar="STATE", help="The folder of the state.", show_default=False)]
+ListLimit = Annotated[
+    str, typer.Option(metavar="N|none", help="List at most N violations per rule and batch; counts stay exact.")
+]
+RulesArgument = Annotated[
+    str, typer.Argument(metavar="RULES", help="A rule file (YAML), or one rule in quotes.", show_default=False)
+]
+
+
+@watch_app.command("init")
+def watch_init(
+    state: State,
+    data: Annotated[str, typer.Option(metavar="DATA", help="The table: as in holdfast check.", show_default=False)],
+    rules: Annotated[
+        str, typer.Option(metavar="RULES", help="A rule file (YAML), or one rule in quotes.", show_default=False)
+    ],
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN[,COLUMN]", help="What names a row. Default: the rule file's key."),
+    ] = None,
+    nulls: Annotated[
+        NullsMode | None, typer.Option(help="How nulls compare. Default: what the rule file says, or sql.")
+    ] = None,
+    types: Types = None,
+    null_values: NullValues = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    multiline: Multiline = None,
+    input_format: InputFormat = None,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Load a table into a new state, and count its violations."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output, "--output", data, rules)
+        reading = _reading(types, null_values, delimiter, encoding, multiline, input_format)
+        with Progress(quiet=quiet).step(f"loading {data} into {state}"):
+            from holdfast.jobs import watch_init as job
+
+            status = job(
+                state,
+                data,
+                rules,
+                key=key,
+                nulls=nulls.value if nulls else None,
+                master=master,
+                conf=_assignments(conf, "--conf"),
+                **reading,
+            )
+        _emit_watched(status, format, output)
+
+
+@watch_app.command("apply")
+def watch_apply(
+    state: State,
+    changes: Annotated[
+        str, typer.Argument(metavar="CHANGES", help="A file or folder of changes, as DATA.", show_default=False)
+    ],
+    batch: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What tells this batch from others. Default: its content.")
+    ] = None,
+    limit: ListLimit = str(DEFAULT_LIMIT),
+    null_values: NullValues = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    multiline: Multiline = None,
+    input_format: InputFormat = None,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Apply one file of changes, once, and say which violations it adds and removes."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output, "--output", changes)
+        most = _limit(limit)
+        reading = _reading(None, null_values, delimiter, encoding, multiline, input_format)
+        with Progress(quiet=quiet).step(f"applying {changes} to {state}"):
+            from holdfast.jobs import watch_apply as job
+
+            outcome = job(
+                state, changes, batch=batch, limit=most, master=master, conf=_assignments(conf, "--conf"), **reading
+            )
+        _emit_batch(outcome, os.path.basename(changes.rstrip("/")), format, output)
+
+
+@watch_app.command("run")
+def watch_run(
+    state: State,
+    source: Annotated[str, typer.Option(metavar="DIR", help="The folder to follow.", show_default=False)],
+    once: Annotated[bool, typer.Option("--once", help="Apply the files that are there now, and stop.")] = False,
+    limit: ListLimit = str(DEFAULT_LIMIT),
+    format: OutputFormat = Format.text,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Follow a folder: apply each file of changes in it, the oldest first; as JSON, a line for each."""
+    with _told(verbose):
+        most = _limit(limit)
+        with Progress(quiet=quiet).step(f"following {source}"):
+            from holdfast.jobs import watch_run as job
+
+            def tell(outcome: BatchOutcome, name: str) -> None:
+                _emit_batch(outcome, name, format, None, one_line=True)
+
+            job(state, source, once=once, limit=most, on_batch=tell, master=master, conf=_assignments(conf, "--conf"))
+
+
+@watch_app.command("show")
+def watch_show(
+    state: State,
+    violations: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write current violations there, as holdfast check does.")
+    ] = None,
+    limit: Annotated[
+        str, typer.Option(metavar="N|none", help="List at most N pairs per rule; counts stay exact.")
+    ] = str(DEFAULT_LIMIT),
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Print how often each rule is violated now, and by which rows most."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output, "--output")
+        most = _limit(limit)
+        with Progress(quiet=quiet).step(f"looking at {state}"):
+            from holdfast.jobs import watch_show as job
+
+            if violations is not None:
+                from holdfast.spark.outputs import require_writable_folder
+
+                require_writable_folder(violations, VIOLATION_FOLDERS)
+            status = job(state, violations=violations, limit=most, master=master, conf=_assignments(conf, "--conf"))
+        _emit_watched(status, format, output)
+
+
+@watch_app.command("rules")
+def watch_rules(
+    state: State,
+    rules: RulesArgument,
+    nulls: Annotated[
+        NullsMode | None, typer.Option(help="How nulls compare. Default: what the rule file says, or sql.")
+    ] = None,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Watch these rules from now on, without loading the table again."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output, "--output", rules)
+        with Progress(quiet=quiet).step(f"changing the rules of {state}"):
+            from holdfast.jobs import watch_rules as job
+
+            asked: dict[str, Any] = {"nulls": nulls.value if nulls else None, "master": master}
+            status, added, removed = job(state, rules, **asked, conf=_assignments(conf, "--conf"))
+        if format is Format.json:
+            told = {"version": status.version, "added": added, "removed": removed, "totals": dict(status.totals)}
+            _emit(json.dumps(told, ensure_ascii=False, indent=2) + "\n", output)
+        else:
+            from holdfast.report.watch_text import rules_text
+
+            _emit(rules_text(status, added, removed), output)
+
+
+def _emit_watched(status: WatchStatus, format: Format, output: Path | None) -> None:
+    if format is Format.json:
+        _emit(json.dumps(status.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
+    else:
+        from holdfast.report.watch_text import status_text
+
+        _emit(status_text(status), output)
+
+
+def _emit_batch(
+    outcome: BatchOutcome, name: str, format: Format, output: Path | None, *, one_line: bool = False
+) -> None:
+    if format is Format.json:
+        _emit(json.dumps(outcome.to_dict(), ensure_ascii=False, indent=None if one_line else 2) + "\n", output)
+        if outcome.cut:
+            listed = len(outcome.added) + len(outcome.removed)
+            print(f"note: --limit cuts the lists to {listed:,} violations; the counts are exact", file=sys.stderr)
+    else:
+        from holdfast.report.watch_text import batch_text
+
+        _emit(batch_text(outcome, name), output)
+    sys.stdout.flush()
 
 
 @app.command("demo")

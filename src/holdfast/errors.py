@@ -67,6 +67,20 @@ class OutputError(HoldfastError, OSError):
     """A result cannot be written where it was asked to go."""
 
 
+class StateError(HoldfastError, ValueError):
+    """There is no state at the place that was named, or it cannot be read or written as one."""
+
+
+class BusyStateError(StateError):
+    """Another process is writing to the state; nothing was changed by this one."""
+
+    exit_code = 3
+
+
+class ChangeError(HoldfastError, ValueError):
+    """A batch of changes does not fit the table: a key that is there already, or is not, or columns that differ."""
+
+
 class SessionError(HoldfastError, RuntimeError):
     """Spark or Java cannot be started, or lacks something the job needs."""
 

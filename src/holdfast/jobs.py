@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from holdfast.detect.plan import Plan
     from holdfast.spark.check import CheckResult
     from holdfast.spark.discover import DiscoverResult
-    from holdfast.spark.table import Frame, Table
+    from holdfast.spark.table import Frame, Session, Table
+    from holdfast.states.batch_outcome import BatchOutcome
+    from holdfast.states.watch_status import WatchStatus
 
 DEFAULT_LIMIT = 1_000_000
 
@@ -155,3 +158,150 @@ def open_table(
     if not isinstance(data, str | os.PathLike):
         return Table(data, "DataFrame")
     return read_table(get_session(master=master, conf=conf), data, ReadOptions(**reading))
+
+
+# watch ------------------------------------------------------------------------------------------------------------
+
+
+def watch(
+    frame: Frame,
+    rules: RuleSet | Rule | str | os.PathLike[str] | Iterable[str | Rule],
+    *,
+    key: str | Sequence[str],
+    checkpoint: str | os.PathLike[str],
+    batch: int | None = None,
+    nulls: Nulls | None = None,
+    limit: int | None = DEFAULT_LIMIT,
+    trigger: Mapping[str, Any] | None = None,
+    on_batch: Callable[[BatchOutcome], None] | None = None,
+) -> Any:
+    """A streaming query that keeps the violations of the rules up to date under the changes that the stream brings.
+
+    The frame's rows are changes: its columns are the table's, with `_change_type` as change feeds name it; without it
+    all are inserts. The state lies in the folder `checkpoint`, empty at first; `holdfast watch show CHECKPOINT/state`
+    reads it. `on_batch` is called with the outcome of each batch. Inside foreachBatch, give the batch's frame and
+    `batch=batch_id`: the outcome of that batch comes back, and a batch that comes again changes nothing.
+    """
+    from holdfast.spark.watch_stream import watch_frame
+
+    wanted = _watched_rules(rules, nulls)
+    return watch_frame(
+        frame,
+        wanted,
+        _key(wanted, key),
+        os.fspath(checkpoint),
+        batch=batch,
+        limit=limit,
+        trigger=trigger,
+        on_batch=on_batch,
+    )
+
+
+def watch_init(
+    state: str | os.PathLike[str],
+    data: Frame | str | os.PathLike[str],
+    rules: RuleSet | Rule | str | os.PathLike[str] | Iterable[str | Rule],
+    *,
+    key: str | Sequence[str] | None = None,
+    nulls: Nulls | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> WatchStatus:
+    """A new state in the folder `state`: the table as it is now, and how often it violates each rule."""
+    wanted = _watched_rules(rules, nulls)
+
+    from holdfast.spark.watch_init import init_watch
+
+    table = open_table(data, master=master, conf=conf, **reading)
+    started = time.monotonic()
+    made = init_watch(table, wanted, _key(wanted, key), state, reading)
+    return made.status(seconds=time.monotonic() - started)
+
+
+def watch_apply(
+    state: str | os.PathLike[str],
+    changes: str | os.PathLike[str],
+    *,
+    batch: str | None = None,
+    limit: int | None = DEFAULT_LIMIT,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> BatchOutcome:
+    """What the changes in a file add to the violations and take from them, applied once however often it is given."""
+    from holdfast.spark.watch import watched
+
+    found = watched(_session(master, conf), state)
+    return found.apply_file(os.fspath(changes), batch=batch, limit=limit, reading=reading)
+
+
+def watch_run(
+    state: str | os.PathLike[str],
+    source: str | os.PathLike[str],
+    *,
+    once: bool = False,
+    limit: int | None = DEFAULT_LIMIT,
+    on_batch: Callable[[BatchOutcome, str], None] = lambda outcome, name: None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> None:
+    """Applies each file of changes that is in the folder `source` or comes there; with `once`, those there now."""
+    from holdfast.spark.watch_stream import follow_folder
+
+    spark = _session(master, conf)
+    follow_folder(spark, os.fspath(state), os.fspath(source), once=once, limit=limit, on_batch=on_batch)
+
+
+def watch_show(
+    state: str | os.PathLike[str],
+    *,
+    violations: str | None = None,
+    limit: int | None = DEFAULT_LIMIT,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> WatchStatus:
+    """The state's totals and worst rows; with `violations`, all current violations in that folder, as `check` does."""
+    from holdfast.spark.outputs import write_folders
+    from holdfast.spark.watch import watched
+
+    started = time.monotonic()
+    found = watched(_session(master, conf), state)
+    with found.check(limit=limit if violations is not None else 0) as result:
+        if violations is not None:
+            write_folders({"pairs": result.pairs, "rows": result.rows, "groups": result.groups}, violations)
+        return found.with_worst_rows(result, seconds=time.monotonic() - started)
+
+
+def watch_rules(
+    state: str | os.PathLike[str],
+    rules: RuleSet | Rule | str | os.PathLike[str] | Iterable[str | Rule],
+    *,
+    nulls: Nulls | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> tuple[WatchStatus, list[str], list[str]]:
+    """The state with these rules from now on; the names of those that are new or changed, and of those gone."""
+    wanted = _watched_rules(rules, nulls)
+
+    from holdfast.spark.watch import watched
+
+    started = time.monotonic()
+    found = watched(_session(master, conf), state)
+    new, gone = found.change_rules(wanted)
+    return found.newest().status(seconds=time.monotonic() - started), new, gone
+
+
+def _watched_rules(rules: Any, nulls: Nulls | None) -> RuleSet:
+    wanted = as_rule_set(rules)
+    return wanted if nulls is None else replace(wanted, nulls=nulls)
+
+
+def _key(rules: RuleSet, key: str | Sequence[str] | None) -> tuple[str, ...]:
+    return rules.key if key is None else parse_names(key) if isinstance(key, str) else tuple(key)
+
+
+def _session(master: str | None, conf: Mapping[str, str] | None) -> Session:
+    from holdfast.spark.session import get_session
+
+    return get_session(master=master, conf=conf)

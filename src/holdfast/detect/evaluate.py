@@ -86,6 +86,56 @@ def pair_counts(program: PairProgram, part: Part) -> tuple[Ints, Ints]:
     return _Pairs(program, part).counts
 
 
+def listed_pairs(program: PairProgram, part: Part) -> tuple[Ints, Ints]:
+    """All violating pairs, without a count before them: for parts in which few pairs agree on the equalities.
+
+    Of a symmetric rule the smaller key is left; each pair once where its rows play both parts.
+    """
+    return _Pairs(program, part).pairs(UNLIMITED, counted=False)
+
+
+def both_pairs_count(program: PairProgram, part: Part, forms: int, flags: int) -> int:
+    """Ordered pairs that violate the program twice: by the part's forms and flags, and by those so many numbers on."""
+    later = [_shifted(denial, forms, flags) for denial in program.denials]
+    total = 0
+    for size in range(1, len(later) + 1):
+        for now in combinations(program.denials, size):
+            for later_size in range(1, len(later) + 1):
+                for then in combinations(later, later_size):
+                    sign = 1 if (size + later_size) % 2 == 0 else -1
+                    total += sign * int(_count_denials([*now, *then], part)[0].sum())
+    return total
+
+
+def _shifted(denial: PairDenial, forms: int, flags: int) -> PairDenial:
+    left, right = (None if flag is None else flag + flags for flag in (denial.left, denial.right))
+    compares = tuple(Compare(c.left + forms, c.right + forms, c.allowed) for c in denial.compares)
+    return PairDenial(left, right, compares, denial.symmetric)
+
+
+def violated_by(program: PairProgram, part: Part, left: Ints, right: Ints) -> Bools:
+    """Which of the pairs of rows, given by position, violate the program; roles are not asked."""
+    found = np.zeros(len(left), np.bool_)
+    for denial in program.denials:
+        fit = part.flag(denial.left)[left] & part.flag(denial.right)[right]
+        for compare in denial.compares:
+            a, b = part.forms[compare.left], part.forms[compare.right]
+            x, y, x_valid, y_valid = a.codes[left], b.codes[right], a.valid[left], b.valid[right]
+            related = np.zeros(len(left), np.bool_)
+            for allowed, holds in ((LT, x < y), (EQ, x == y), (GT, x > y)):
+                if compare.allowed & allowed:
+                    related |= holds
+            related &= x_valid & y_valid
+            if part.nulls == "equal":
+                if compare.allowed & EQ:
+                    related |= ~x_valid & ~y_valid
+                if compare.allowed == NE:
+                    related |= x_valid != y_valid
+            fit = fit & related
+        found |= fit
+    return found
+
+
 def pairs_of(program: Program, part: Part, *, limit: int) -> tuple[Ints, Ints]:
     """At most `limit` violating pairs, by position; of a symmetric rule the smaller key left."""
     match program:
@@ -167,9 +217,15 @@ class _Pairs:
                 as_right += sign * right
         return as_left, as_right
 
-    def pairs(self, limit: int, of: int | None = None) -> tuple[Ints, Ints]:
-        """At most `limit` pairs; with `of`, only such with this left row, or of a symmetric rule with this row."""
-        wanted = self.counts[0] > 0 if of is None else np.arange(self.part.size) == of
+    def pairs(self, limit: int, of: int | None = None, *, counted: bool = True) -> tuple[Ints, Ints]:
+        """At most `limit` pairs; with `of`, only such with this left row, or of a symmetric rule with this row.
+
+        `counted` counts first, and then looks only at rows that are in a pair.
+        """
+        if of is not None:
+            wanted = np.arange(self.part.size) == of
+        else:
+            wanted = self.counts[0] > 0 if counted else self.part.flag(None)
         lefts, rights = [], []
         order = self.part.order
         for denial in self.program.denials:

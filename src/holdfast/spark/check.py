@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import cached_property, reduce
 from typing import Any, Literal
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -20,7 +21,7 @@ from holdfast.detect.outcome import CheckOutcome, FailOn, RuleOutcome, Summary, 
 from holdfast.detect.plan import Plan, RulePlan, make_plan
 from holdfast.encode.digits import digits_key
 from holdfast.encode.expression import DIGITS_FUNCTION
-from holdfast.errors import HoldfastError, RunError
+from holdfast.errors import HoldfastError, RunError, SourceError
 from holdfast.report.html import summary_html
 from holdfast.report.text import summary_text
 from holdfast.report.words import number, value_text
@@ -66,17 +67,17 @@ def run_check(
     fail_on: FailOn = "error",
     all_columns: bool = False,
     engine: EngineName = "auto",
+    key_required: bool = False,
 ) -> CheckResult:
     """What the plan finds. `limit` caps the pairs that are listed per rule; counts are exact.
 
-    A key that is null or occurs twice is told in the notes, and rows are numbered instead. `engine` forces the way:
-    `sql` for Spark SQL alone, `kernel` for one task, `spread` for many.
+    A key that is null or occurs twice is told in the notes, and rows are numbered instead; with `key_required`, that is
+    a SourceError. `engine` forces the way: `sql` for Spark SQL alone, `kernel` for one task, `spread` for many.
     """
     started = time.monotonic()
     notes = list(table.notes)
     with told_plainly(table):
-        if DIGITS_FUNCTION in plan.functions:
-            spark.udf.register(DIGITS_FUNCTION, F.udf(_digits, BinaryType(), useArrow=True))
+        register_functions(spark, plan)
         scan = Scan.of(spark, table, plan, all_columns)
         # One task sees for itself whether a key occurs twice; everywhere else that is asked before anything runs.
         in_one_task = _in_one_task(scan, engine)
@@ -87,6 +88,10 @@ def run_check(
             problem = scan.told_twice(first.key_twice) if isinstance(first, KernelEngine) else scan.key_twice
         if problem is not None:
             scan.close()
+            if key_required:
+                raise SourceError(
+                    f"{table.name}: {problem}.", hint="name a key that every row has, and no two rows share."
+                )
             notes.append(f"{problem}; rows are named by _row instead")
             plan = replace(plan, key=())
             scan = Scan.of(spark, table, plan, all_columns)
@@ -104,6 +109,12 @@ def run_check(
         notes=tuple(notes),
     )
     return CheckResult(scan, plan, outcome, engines, summaries)
+
+
+def register_functions(spark: SparkSession, plan: Plan) -> None:
+    """The session knows the functions that the plan's SQL calls."""
+    if DIGITS_FUNCTION in plan.functions:
+        spark.udf.register(DIGITS_FUNCTION, F.udf(_digits, BinaryType(), useArrow=True))
 
 
 def _engines(scan: Scan, plan: Plan, limit: int | None, engine: EngineName, notes: list[str]) -> list[Engine]:
@@ -237,6 +248,11 @@ class CheckResult:
     @property
     def holds(self) -> bool:
         return self.outcome.holds
+
+    @property
+    def scanned(self) -> DataFrame:
+        """The rows of the scan under safe names, with their key `k`, conditions and look-ups; until `close()`."""
+        return self._scan.rows
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `holdfast check --format json` prints."""
@@ -384,7 +400,8 @@ def told_plainly(table: Table, doing: str = "checking") -> Iterator[None]:
         yield
     except HoldfastError:
         raise
-    except PySparkException as problem:
+    except (PySparkException, Py4JJavaError) as problem:
+        # What Spark finds wrong deep inside a job comes as the one or as the other.
         explained = explain_failure(problem, table)
         if explained is not None:
             raise explained from problem

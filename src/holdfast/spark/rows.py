@@ -50,7 +50,7 @@ def select_rows(frame: DataFrame, plan: Plan, *, all_columns: bool) -> DataFrame
     """The rows under safe names, with conditions as truth values, not yet named: one scan when it runs."""
     with_conditions = frame
     for i, condition in enumerate(plan.conditions):
-        with_conditions = _with_condition(with_conditions, frame, condition, f"_hf_w{i}")
+        with_conditions = with_condition(with_conditions, frame, condition, f"_hf_w{i}")
     located = _located(with_conditions) if not plan.key else with_conditions
     width = len(frame.columns)
     extra = [f"w{i}" for i in range(len(plan.conditions))]
@@ -58,10 +58,10 @@ def select_rows(frame: DataFrame, plan: Plan, *, all_columns: bool) -> DataFrame
     safe = located.toDF(*(f"c{i}" for i in range(width)), *extra)
     needed = {plan.schema.position(name) for name in (*plan.columns, *plan.key)}
     kept = [f"c{i}" for i in range(width) if all_columns or i in needed]
-    return _with_lookups(safe.select(*kept, *extra), plan)
+    return with_lookups(safe.select(*kept, *extra), plan)
 
 
-def _with_lookups(rows: DataFrame, plan: Plan) -> DataFrame:
+def with_lookups(rows: DataFrame, plan: Plan) -> DataFrame:
     """The rows with a truth value `m0`, `m1`, ... for each look-up of the plan: whether its table has their values."""
     for i, lookup in enumerate(plan.lookups):
         places = range(len(lookup.types))
@@ -74,7 +74,8 @@ def _with_lookups(rows: DataFrame, plan: Plan) -> DataFrame:
     return rows
 
 
-def _with_condition(frame: DataFrame, original: DataFrame, condition: str, name: str) -> DataFrame:
+def with_condition(frame: DataFrame, original: DataFrame, condition: str, name: str) -> DataFrame:
+    """The frame with whether each row satisfies the condition on the original's columns; null is no."""
     try:
         checked = original.select(F.expr(condition).alias("c")).schema[0].dataType
         if not isinstance(checked, BooleanType | NullType):

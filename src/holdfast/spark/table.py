@@ -9,12 +9,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.spark.csv_types import ColumnType
 
-# What the rooms after this one call a Spark table; they do not import pyspark.
+# What the rooms after this one call a Spark table and its session; they do not import pyspark.
 Frame: TypeAlias = DataFrame
+Session: TypeAlias = SparkSession
 
 
 @dataclass(frozen=True)

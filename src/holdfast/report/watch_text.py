@@ -1,0 +1,77 @@
+"""A watched table and what batches do to it, as text on a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from holdfast.report.words import number, value_text
+from holdfast.states.batch_outcome import BatchOutcome, Violation
+from holdfast.states.watch_status import WatchStatus
+
+SHOWN = 5
+
+
+def batch_text(outcome: BatchOutcome, name: str) -> str:
+    """What the batch changed: counts per rule, the first few violations that came and went, and the totals."""
+    head = f"{name}  version {outcome.version}, {number(outcome.rows, 'row')}, {outcome.seconds:.1f} s"
+    if not outcome.applied:
+        return f"{name}  had been applied before: nothing has changed since version {outcome.version}\n"
+    lines = [head, ""]
+    for sign, word, count, listed in (
+        ("+", "added", outcome.added_count, outcome.added),
+        ("-", "removed", outcome.removed_count, outcome.removed),
+    ):
+        lines.append(f"{number(count, 'violation')} {word}" + _cut(count, listed))
+        lines += _some(sign, listed)
+    lines += ["", "totals", *_table([(rule, f"{total:,}") for rule, total in outcome.totals.items()])]
+    return "\n".join(lines) + "\n"
+
+
+def _cut(count: int, listed: Sequence[Violation]) -> str:
+    return f"; the limit cuts the list to {len(listed):,}" if len(listed) < count else ""
+
+
+def _some(sign: str, listed: Sequence[Violation]) -> Iterable[str]:
+    per_rule = Counter(violation.rule for violation in listed)
+    shown: Counter[str] = Counter()
+    for violation in listed:
+        shown[violation.rule] += 1
+        if shown[violation.rule] <= SHOWN:
+            with_whom = "" if violation.right is None else f" with {value_text(violation.right)}"
+            yield f"  {sign} {violation.rule}: {value_text(violation.left)}{with_whom}"
+        elif shown[violation.rule] == SHOWN + 1:
+            yield f"  {sign} {violation.rule}: and {per_rule[violation.rule] - SHOWN:,} more"
+
+
+def status_text(status: WatchStatus) -> str:
+    """The state: its rows and batches, the violations of each rule, and its worst rows where they were looked at."""
+    size = f"version {status.version}, {number(status.rows, 'row')}, {number(status.batches, 'batch')}"
+    size = size.replace("batchs", "batches")
+    lines = [f"{status.table}  {size}, {status.seconds:.1f} s", ""]
+    cells = []
+    for rule, total in status.totals.items():
+        told = number(total, status.units[rule].removesuffix("s")) if total else "no violations"
+        cells.append((rule, told, status.rules[rule]))
+    lines += _table(cells)
+    worst = [(rule, _worst(rows, status.units)) for rule, rows in status.worst.items() if rows]
+    if worst:
+        lines += ["", "worst rows", *_table(worst)]
+    return "\n".join(lines) + "\n"
+
+
+def _worst(rows: Sequence[tuple[object, int]], units: Mapping[str, str]) -> str:
+    del units
+    return ", ".join(value_text(key) + (f" ({number(n, 'pair')})" if n else "") for key, n in rows)
+
+
+def rules_text(status: WatchStatus, added: Sequence[str], removed: Sequence[str]) -> str:
+    """What a change of rules did, and the state after it."""
+    told = [f"{word}: {', '.join(names)}" for word, names in (("new", added), ("gone", removed)) if names]
+    return "\n".join([*(told or ["the rules are as they were"]), "", status_text(status)])
+
+
+def _table(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Cells in columns as wide as their longest, the last as it comes."""
+    widths = [max((len(line[i]) for line in lines), default=0) for i in range(len(lines[0]) - 1)] if lines else []
+    return ["  " + "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]]) for line in lines]

@@ -1,0 +1,121 @@
+"""Batches that come by themselves: files of a folder, and micro-batches of a streaming frame."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from holdfast.errors import HoldfastError, OptionError, RunError, SourceNotFoundError
+from holdfast.rules.rule import RuleSet
+from holdfast.spark.changes import FEED_COLUMNS
+from holdfast.spark.table import Table
+from holdfast.spark.watch import WatchedTable, watched
+from holdfast.spark.watch_init import init_watch
+from holdfast.states.batch_outcome import BatchOutcome
+from holdfast.states.manifest import has_state
+from holdfast.states.store import open_store
+
+OnBatch = Callable[[BatchOutcome, str], None]
+_FILES = "*.{csv,tsv,parquet,pq,json,jsonl,ndjson,orc,gz,bz2}"
+_STREAM = "stream"
+
+
+def follow_folder(
+    spark: SparkSession, place: str, source: str, *, once: bool, limit: int | None, on_batch: OnBatch
+) -> None:
+    """Every file of the folder, and with `once` no file that comes later, taken in as a batch in order of its age.
+
+    A file that does not fit ends it: those before it are taken in, it is not, and the next run begins with it.
+    """
+    state = watched(spark, place)
+    folder = Path(source).expanduser().absolute()
+    if not folder.is_dir():
+        raise SourceNotFoundError(f"there is no folder {source} to follow.")
+    failed: list[HoldfastError] = []
+
+    def take(frame: DataFrame, _: int) -> None:
+        listed = sorted(frame.collect(), key=lambda row: (row["modificationTime"], row["path"]))
+        for row in listed:
+            path = unquote(urlsplit(row["path"]).path)
+            try:
+                on_batch(watched(frame.sparkSession, place).follow_file(path, limit=limit), os.path.basename(path))
+            except HoldfastError as problem:
+                failed.append(problem)
+                raise
+
+    # Spark says which files are new; what they hold is read as any other file of changes.
+    files = (
+        spark.readStream.format("binaryFile")
+        .schema("path string, modificationTime timestamp, length bigint, content binary")
+        .option("pathGlobFilter", _FILES)
+        .option("ignoreMissingFiles", True)
+        .load(folder.as_uri())
+        .select("path", "modificationTime")
+    )
+    checkpoint = state.store.path(f"streams/{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}")
+    writer = files.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
+    query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="1 second")).start()
+    try:
+        query.awaitTermination()
+    except PySparkException as problem:
+        if failed:
+            raise failed[0] from None
+        reason = str(problem).strip().splitlines()
+        raise RunError(f"following {source} failed: {reason[0] if reason else problem}") from problem
+    finally:
+        query.stop()
+
+
+def watch_frame(
+    frame: DataFrame,
+    rules: RuleSet,
+    key: Sequence[str],
+    checkpoint: str,
+    *,
+    batch: int | None,
+    limit: int | None,
+    trigger: Mapping[str, Any] | None,
+    on_batch: Callable[[BatchOutcome], None] | None,
+) -> StreamingQuery | BatchOutcome:
+    """A query that takes in the changes of a streaming frame; of any other frame, the outcome of it as one batch.
+
+    The state lies in the checkpoint, empty at first, and watches these rules from now on.
+    """
+    spark = frame.sparkSession
+    place = os.path.join(checkpoint, "state")
+    state = _state(spark, frame, rules, key, place)
+    if not frame.isStreaming:
+        if batch is None:
+            raise OptionError(
+                "a frame that is not a stream is one batch, and a batch needs its number.",
+                hint="inside foreachBatch, pass batch=batch_id.",
+            )
+        return state.apply_frame(frame, stream=_STREAM, number=batch, limit=limit)
+
+    def take(some: DataFrame, number: int) -> None:
+        outcome = watched(some.sparkSession, place).apply_frame(some, stream=_STREAM, number=number, limit=limit)
+        if on_batch is not None:
+            on_batch(outcome)
+
+    writer = frame.writeStream.foreachBatch(take).option("checkpointLocation", os.path.join(checkpoint, "stream"))
+    return (writer.trigger(**trigger) if trigger else writer).start()
+
+
+def _state(spark: SparkSession, frame: DataFrame, rules: RuleSet, key: Sequence[str], place: str) -> WatchedTable:
+    if not has_state(open_store(place)):
+        fields = [field for field in frame.schema.fields if field.name not in FEED_COLUMNS]
+        empty = spark.createDataFrame([], StructType(fields))
+        return init_watch(Table(empty, "stream"), rules, key, place, {})
+    state = watched(spark, place)
+    if state.other_rules(rules):
+        state.change_rules(rules)
+    return state.newest()

@@ -1,0 +1,95 @@
+"""What a batch changed, as tasks tell it: counts that add up, and files of the log."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from holdfast.states.batch_outcome import Violation
+from holdfast.states.manifest import PENDING
+from holdfast.states.store import Store, told_as_output
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Violations that came and went, and by how much the totals move."""
+
+    added: int
+    removed: int
+    totals: Mapping[str, int]
+
+    @classmethod
+    def of(cls, notes: Iterable[Mapping[str, Any]], names: Sequence[str], over_pairs: Sequence[bool]) -> Counts:
+        """The sum of what the notes tell. The total of a rule over pairs counts its pairs, not rows alone."""
+        added = removed = 0
+        totals = dict.fromkeys(names, 0)
+        for note in notes:
+            if "rule" not in note:
+                continue
+            come, go = note["pairs"] if "pairs" in note else note["rows"]
+            added, removed = added + come, removed + go
+            if "pairs" in note or not over_pairs[note["rule"]]:
+                totals[names[note["rule"]]] += come - go
+        return cls(added, removed, totals)
+
+
+@dataclass(frozen=True)
+class CutLog:
+    """The files of a version's log, and what they list, in order of rules and keys."""
+
+    files: tuple[str, ...]
+    added: tuple[Violation, ...]
+    removed: tuple[Violation, ...]
+
+
+def cut_log(store: Store, files: Sequence[str], names: Sequence[str], version: int, limit: int | None) -> CutLog:
+    """The log that tasks have written, each up to the limit, cut to it: so many of a rule that came, and that went."""
+    if not files:
+        return CutLog((), (), ())
+    table = pa.concat_tables([pq.read_table(store.path(f"{PENDING}/{name}")) for name in files])
+    rules = np.searchsorted(np.sort(names), table.column("rule").to_numpy(zero_copy_only=False).astype(str))
+    change = table.column("change").to_numpy().astype(np.int64)
+    if limit is not None:
+        order = np.lexsort((change, rules))
+        fresh = np.ones(len(order), np.bool_)
+        fresh[1:] = (rules[order][1:] != rules[order][:-1]) | (change[order][1:] != change[order][:-1])
+        starts = np.flatnonzero(fresh)
+        place = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+        kept = order[place < limit]
+        if len(kept) < table.num_rows:
+            table = table.take(pa.array(np.sort(kept)))
+            files = (f"{version:012}-{secrets.token_hex(12)}.parquet",)
+            with told_as_output(store.root):
+                pq.write_table(table, store.path(f"{PENDING}/{files[0]}"))
+    return CutLog(tuple(files), _violations(table, 1, names), _violations(table, -1, names))
+
+
+def empty_log(store: Store, key: pa.DataType) -> str:
+    """The name of a file of no changes, so that the log has its columns from the start."""
+    columns = {"version": pa.int64(), "rule": pa.string(), "left": key, "right": key, "change": pa.int8()}
+    name = f"{0:012}-{secrets.token_hex(12)}.parquet"
+    with told_as_output(store.root):
+        pq.write_table(pa.schema(list(columns.items())).empty_table(), store.path(f"{PENDING}/{name}"))
+    return name
+
+
+def _violations(table: pa.Table, change: int, names: Sequence[str]) -> tuple[Violation, ...]:
+    mine = table.filter(pa.array(table.column("change").to_numpy() == change))
+    place = {name: i for i, name in enumerate(names)}
+    columns = (mine.column(name).to_pylist() for name in ("rule", "left", "right"))
+    found = [Violation(rule, _key(left), _key(right)) for rule, left, right in zip(*columns, strict=True)]
+    return tuple(sorted(found, key=lambda v: (place[v.rule], _sortable(v.left), _sortable(v.right))))
+
+
+def _key(value: Any) -> Any:
+    return tuple(value.values()) if isinstance(value, dict) else value
+
+
+def _sortable(value: Any) -> Any:
+    return (0, ()) if value is None else (1, value if isinstance(value, tuple) else (value,))

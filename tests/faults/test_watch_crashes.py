@@ -1,0 +1,173 @@
+"""A watched table whose processes are killed at any moment loses no change and applies none twice.
+
+A process applies files of changes one after the other, is killed, and is started again with the same files until it
+gets through. The totals are then those of a fresh check, and the log adds up to them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+RULES = ["g -> a", "not(t.g = s.g and t.a > s.a and t.b < s.b)", "unique(b)", "not(t.a > 8)"]
+ROWS, BATCHES = 60, 5
+
+# Applies what it is given, tries again where Spark failed, and says what it did.
+PROGRAM = """
+import json, sys
+from pathlib import Path
+from holdfast.errors import HoldfastError
+from holdfast.rules.rule import rule_set
+from holdfast.spark.session import get_session
+from holdfast.spark.sources import read_table
+from holdfast.spark.watch import watched
+from holdfast.spark.watch_init import init_watch
+from holdfast.states.manifest import has_state
+from holdfast.states.store import open_store
+place, data, rules, files = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4:]
+spark = get_session(master="local[2]", conf={"spark.sql.shuffle.partitions": "2"})
+print("up", flush=True)
+if not has_state(open_store(place)):
+    init_watch(read_table(spark, data), rule_set(rules), ("id",), place, {})
+print("init", flush=True)
+for file in files:
+    for attempt in range(20):
+        try:
+            outcome = watched(spark, place).apply_file(file, limit=None)
+        except HoldfastError as problem:
+            print(json.dumps({"failed": str(problem)}), flush=True)
+            continue
+        print(json.dumps({"file": file, "applied": outcome.applied}), flush=True)
+        break
+state = watched(spark, place)
+with state.check(limit=None) as result:
+    fresh = {r["name"]: r["violating_rows"] if r["violating_pairs"] is None else r["violating_pairs"]
+             for r in result.to_dict()["rules"]}
+print(json.dumps({"totals": dict(state.manifest.totals), "fresh": fresh, "rows": state.manifest.rows,
+                  "there": state.frame.count(), "version": state.manifest.version}), flush=True)
+"""
+
+
+def written(folder: Path, seed: int) -> tuple[Path, list[Path], int]:
+    """A table, files of changes to it, and how many rows there are after them."""
+    chance = random.Random(seed)
+
+    def row(key: int) -> str:
+        return f"{key},{chance.randrange(4)},{chance.randrange(10)},{chance.randrange(40)}"
+
+    (folder / "t.csv").write_text("id,g,a,b\n" + "\n".join(map(row, range(ROWS))) + "\n")
+    there, after, files = set(range(ROWS)), ROWS, []
+    for number in range(BATCHES):
+        lines = ["id,g,a,b,_change_type"]
+        some = chance.sample(sorted(there), 12)
+        lines += [f"{key},,,,delete" for key in some[:5]]
+        lines += [f"{row(key)},update_postimage" for key in some[5:]]
+        lines += [f"{row(key)},insert" for key in range(after, after + 8)]
+        there = there - set(some[:5]) | set(range(after, after + 8))
+        after += 8
+        files.append(folder / f"c{number}.csv")
+        files[-1].write_text("\n".join(lines) + "\n")
+    return folder / "t.csv", files, len(there)
+
+
+def started(folder: Path, data: Path, files: list[Path]) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", PROGRAM, str(folder / "state"), str(data), json.dumps(RULES), *map(str, files)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+    )
+
+
+def workers(leader: int) -> list[int]:
+    """Python workers among the processes of the session that `leader` leads."""
+    found = []
+    for place in Path("/proc").iterdir():
+        try:
+            if place.name.isdigit() and os.getsid(int(place.name)) == leader:
+                words = (place / "cmdline").read_bytes().split(b"\0")
+                if b"pyspark.daemon" in words:  # workers are its children, and look like it
+                    found.append(int(place.name))
+        except OSError:
+            continue
+    return found
+
+
+def lines_until(process: subprocess.Popen[str], word: str) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if word in line:
+            return
+
+
+def crash(folder: Path, seed: int, whom: str) -> None:
+    """Kills the driver and its JVM, or workers only, once they work, and looks at what is there in the end."""
+    chance = random.Random(seed)
+    data, files, rows = written(folder, seed)
+    process = started(folder, data, files)
+    lines_until(process, "up" if whom == "early driver" else "init")
+    if whom == "worker":
+        stop = threading.Event()
+
+        def kill_workers() -> None:
+            for _ in range(3):
+                if stop.wait(chance.uniform(0.2, 1.5)):
+                    return
+                for worker in workers(process.pid):
+                    try:
+                        os.kill(worker, signal.SIGKILL)
+                    except ProcessLookupError:
+                        continue
+
+        killer = threading.Thread(target=kill_workers)
+        killer.start()
+        output = process.communicate(timeout=240)[0]
+        stop.set()
+        killer.join()
+    else:
+        time.sleep(chance.uniform(0, 6))
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        process = started(folder, data, files)
+        output = process.communicate(timeout=240)[0]
+    assert process.returncode == 0, output
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    assert {line["file"] for line in lines if "file" in line} == set(map(str, files))
+    last = lines[-1]
+    assert last["totals"] == last["fresh"]
+    assert last["rows"] == last["there"] == rows
+    assert_log_adds_up(folder / "state", last["totals"])
+
+
+def assert_log_adds_up(state: Path, totals: dict[str, int]) -> None:
+    """Each pair comes and goes in turn, and what came less what went, since the first version, makes the totals."""
+    first = json.loads((state / "versions" / f"{0:012}.json").read_bytes())
+    by_pair: dict[tuple[object, ...], list[int]] = {}
+    log = sorted(pq.read_table(state / "changes").to_pylist(), key=lambda line: line["version"])
+    net = dict.fromkeys(totals, 0)
+    for line in log:
+        by_pair.setdefault((line["rule"], line["left"], line["right"]), []).append(line["change"])
+        net[line["rule"]] += line["change"]
+    assert all(a != b for changes in by_pair.values() for a, b in pairwise(changes))
+    assert {name: first["totals"][name] + n for name, n in net.items()} == totals
+
+
+@pytest.mark.parametrize("whom", ["driver", "worker"])
+def test_a_killed_process_loses_nothing(tmp_path: Path, whom: str) -> None:
+    crash(tmp_path, 1, whom)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("whom", ["driver", "worker", "early driver"])
+@pytest.mark.parametrize("seed", range(2, 10))
+def test_many_killed_processes_lose_nothing(tmp_path: Path, seed: int, whom: str) -> None:
+    crash(tmp_path, seed, whom)

@@ -1,0 +1,144 @@
+"""What a state keeps through many batches: few files, all ids, whole versions for readers; also on Spark Connect."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from holdfast.errors import ChangeError
+from holdfast.jobs import watch_apply, watch_init
+from holdfast.spark.java import find_java, newest_java, spark_java_home
+from holdfast.spark.watch import WatchedTable, watched
+from holdfast.states import compaction, manifest
+
+RULES = ["g -> a", "not(t.g = s.g and t.a > s.a and t.b < s.b)", "not(t.a > s.a and t.b < s.b)", "not(t.a > 8)"]
+CONNECT = """
+import json, sys
+from pyspark.sql import SparkSession
+from holdfast.errors import ChangeError
+from holdfast.jobs import watch_apply, watch_init, watch_show
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+state, data, changes, rules = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
+watch_init(state, data, rules, key="id")
+outcome = watch_apply(state, changes)
+print(json.dumps([outcome.to_dict(), watch_show(state).to_dict()["totals"]]))
+"""
+
+
+def table(path: Path, keys: range, kind: str | None = None, seed: int = 0) -> Path:
+    chance = random.Random(f"{path.name} {seed}")
+    lines = [f"{i},{chance.randrange(3)},{chance.randrange(10)},{chance.randrange(9)}" for i in keys]
+    head = "id,g,a,b" + ("" if kind is None else ",_change_type")
+    path.write_text("\n".join([head, *(line + ("" if kind is None else f",{kind}") for line in lines)]) + "\n")
+    return path
+
+
+def totals_now(state: WatchedTable) -> dict[str, int]:
+    with state.check(limit=0) as result:
+        rules = result.to_dict()["rules"]
+    return {r["name"]: r["violating_rows"] if r["violating_pairs"] is None else r["violating_pairs"] for r in rules}
+
+
+def test_many_batches_leave_few_files_and_exact_totals(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "MANY", 3)
+    monkeypatch.setattr(compaction, "FEW_ROWS", 60)
+    state = tmp_path / "state"
+    watch_init(state, table(tmp_path / "t.csv", range(80)), RULES, key="id")
+    for number in range(7):
+        kind = "update_postimage" if number % 2 else "insert"
+        keys = (
+            range(20 * number, 20 * number + 30) if kind != "insert" else range(1000 + 20 * number, 1020 + 20 * number)
+        )
+        keys = range(min(keys.start, 50), min(keys.start, 50) + 30) if kind != "insert" else keys
+        done = watch_apply(state, table(tmp_path / f"c{number}.csv", keys, kind), limit=0)
+        assert done.applied
+    now = watched(spark, state)
+    assert done.totals == now.manifest.totals == totals_now(now)
+    assert now.manifest.version > 7, "files were merged in versions of their own"
+    assert now.manifest.rows == 160 == now.frame.count()
+    for segments in (now.manifest.row_table, *(t.segments for t in now.manifest.pair_tables)):
+        assert len([s for s in segments if not s.base]) < 6
+    assert any(s.base and s.rows > 80 for s in now.manifest.row_table), "the table was written anew"
+
+
+def test_a_batch_is_known_after_its_version_is_gone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest, "KEPT_VERSIONS", 2)
+    state = tmp_path / "state"
+    watch_init(state, table(tmp_path / "t.csv", range(10)), RULES[:1], key="id")
+    before = watched(spark, state)
+    first = table(tmp_path / "first.csv", range(10, 20), "insert")
+    for number, changes in enumerate(
+        [first, *(table(tmp_path / f"c{i}.csv", range(5), "update_postimage") for i in range(3))]
+    ):
+        assert watch_apply(state, changes).applied
+        if number == 0:
+            assert before.frame.count() == 10, "who opened a version reads that version"
+    again = watch_apply(state, first)
+    assert not again.applied
+    assert len(list((state / "versions").iterdir())) <= 3
+    needed = watched(spark, state).manifest.files
+    assert {f"rows/{p.name}" for p in (state / "rows").iterdir()} >= {f for f in needed if f.startswith("rows/")}
+
+
+def test_long_tableaux_and_conditions_are_watched(spark: SparkSession, tmp_path: Path) -> None:
+    lines = "".join(f"      - {{g: {i}, a: {i % 7}}}\n" for i in range(60))
+    head = "key: id\nrules:\n  - name: long\n    rule: g -> a\n    where: b < 8\n    patterns:\n"
+    (tmp_path / "rules.yaml").write_text(f"{head}{lines}      - {{g: _, a: _}}\n")
+    state = tmp_path / "state"
+    watch_init(state, table(tmp_path / "t.csv", range(60)), tmp_path / "rules.yaml")
+    done = watch_apply(state, table(tmp_path / "c.csv", range(20, 40), "update_postimage"))
+    assert done.added_count
+    now = watched(spark, state)
+    assert done.totals == now.manifest.totals == totals_now(now)
+
+
+def test_changes_take_the_types_of_the_state(spark: SparkSession, tmp_path: Path) -> None:
+    made = "SELECT CAST(d AS DATE) AS day, CAST(n AS DECIMAL(9,2)) AS n, CAST(i AS INT) AS i, t FROM VALUES "
+    made += "('2024-01-01', 1.5, 1, TIMESTAMP '2024-01-01 10:00:00'), ('2024-01-02', 2.5, 2, NULL) AS v(d, n, i, t)"
+    spark.sql(made).coalesce(1).write.parquet(str(tmp_path / "t"))
+    state = tmp_path / "state"
+    watch_init(state, tmp_path / "t", ["unique(i)", "not(t.t > s.t and t.n < s.n)"], key=["day", "n"])
+    (tmp_path / "more.json").write_text('{"day": "2024-01-03", "n": 3, "i": 2, "t": "2024-01-01 09:00:00"}\n')
+    done = watch_apply(state, tmp_path / "more.json")
+    assert done.totals == {"unique-i": 1, "t-n": 1}
+    assert done.to_dict()["added"][0] == {
+        "rule": "unique-i",
+        "left": ["2024-01-02", "2.50"],
+        "right": ["2024-01-03", "3.00"],
+    }
+    (tmp_path / "wide.json").write_text('{"day": "2024-01-04", "n": 3, "i": 3}\n')
+    with pytest.raises(ChangeError, match="the changes lack columns"):
+        watch_apply(state, tmp_path / "wide.json")
+    (tmp_path / "wide.json").write_text('{"day": "2024-01-04", "n": 3, "i": 3000000000, "t": null}\n')
+    with pytest.raises(ChangeError, match="the value 3000000000 does not fit the column 'i', which is int"):
+        watch_apply(state, tmp_path / "wide.json")
+    assert watched(spark, state).manifest.version == 1
+
+
+@pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Connect needs its extras")
+def test_connect_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    data = table(tmp_path / "t.csv", range(40))
+    changes = table(tmp_path / "c.csv", range(5, 15), "update_postimage")
+    watch_init(tmp_path / "classic", data, RULES, key="id")
+    classic = watch_apply(tmp_path / "classic", changes)
+    arguments = [str(tmp_path / "connect"), str(data), str(changes), json.dumps(RULES)]
+    java = spark_java_home(find_java(os.environ, newest=newest_java()), os.environ)
+    env = {**os.environ, "PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java)}
+    command = [sys.executable, "-c", CONNECT, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=env)
+    assert done.returncode == 0, done.stderr[-3000:]
+    outcome, totals = json.loads(done.stdout.splitlines()[-1])
+    assert outcome == classic.to_dict()
+    assert totals == classic.totals
