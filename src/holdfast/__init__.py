@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.incremental.monitor import Monitor
     from holdfast.jobs import check, discover, watch
-    from holdfast.jobs import check, discover, watch
     from holdfast.rules.rule import Rule, RuleSet, parse_rule
     from holdfast.rules.rule_file import read_rules
 

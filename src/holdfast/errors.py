@@ -59,10 +59,6 @@ class SourceError(HoldfastError, ValueError):
     """Data is there but cannot be read as what it claims to be."""
 
 
-class ChangeError(HoldfastError, ValueError):
-    """A change that cannot be made: a key that is there already or is not there, other columns or types."""
-
-
 class OutputError(HoldfastError, OSError):
     """A result cannot be written where it was asked to go."""
 
@@ -78,7 +74,7 @@ class BusyStateError(StateError):
 
 
 class ChangeError(HoldfastError, ValueError):
-    """A batch of changes does not fit the table: a key that is there already, or is not, or columns that differ."""
+    """A change that cannot be made: a key that is there already, or is not; other columns or types."""
 
 
 class SessionError(HoldfastError, RuntimeError):
