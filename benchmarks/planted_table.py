@@ -67,8 +67,8 @@ def planted(rows: int, share: float, seed: int) -> Planted:
             "ordered": pa.array(ordered.astype("datetime64[D]")),
             "shipped": pa.array(shipped.astype("datetime64[D]")),
             "colour": texts("c", rng.integers(0, 5, rows)),
-            "size": rng.integers(0, 12, rows),
-            "weight": rng.integers(0, 40, rows),
+            "size": texts("s", rng.integers(0, 12, rows)),
+            "weight": rng.integers(200, 240, rows),
         }
     )
     aimed = {KEY: twice, CITY: typos, STATE: moved, RATE: paid, DATES: late}

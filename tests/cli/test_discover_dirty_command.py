@@ -72,7 +72,7 @@ def test_text_names_what_breaks_a_rule(spark: SparkSession, place: Path) -> None
 
 
 def test_the_library_carries_pairs_and_suspects(spark: SparkSession, place: Path) -> None:
-    found = hf.discover(place / "dirty.csv", error=0.01, max_predicates=2)
+    found = hf.discover(place / "dirty.csv", columns="id,zip,city", error=0.01)
     by_rule = {str(one.rule): one for one in found.outcome.shown}
     assert (by_rule["zip -> city"].violating_pairs, by_rule["zip -> city"].suspect_rows) == (81, 3)
     assert "broken by 81 pairs, 3 suspects" in found._repr_html_()
@@ -90,16 +90,13 @@ def test_many_rows_are_sampled_and_the_rules_shown_are_counted_on_all(spark: Spa
     city = np.where(rng.random(6_000) < 0.01, 99, zips % 7)
     lines = [f"{i},{z},{c},{s}" for i, (z, c, s) in enumerate(zip(zips, city, rng.integers(0, 9, 6_000), strict=True))]
     (tmp_path / "large.csv").write_text("id,zip,city,size\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    options = ("--error", "0.002", "--strategy", "hybrid", "--top", "10")
-    done = holdfast("discover", tmp_path / "large.csv", *options, "-o", tmp_path / "rules.yaml")
-    assert done.exit_code == 0, done.output
-    plain = " ".join(done.stdout.split())
+    found = hf.discover(tmp_path / "large.csv", error=0.002, strategy="hybrid", top=10)
+    assert not found.complete
+    plain = " ".join(found.summary().split())
     assert "note: rules come from a sample of 5,000,000 pairs of rows" in plain
     assert "in the sample 0." in plain
     assert "Not all there are: evidence was sampled" in plain
-    found = hf.discover(tmp_path / "large.csv", error=0.002, strategy="hybrid", top=10)
-    assert not found.complete
-    with hf.check(tmp_path / "large.csv", tmp_path / "rules.yaml") as checked:
+    with hf.check(tmp_path / "large.csv", found) as checked:
         assert checked.holds
         exact = {rule["rule"]: rule["violating_pairs"] for rule in checked.to_dict()["rules"]}
     shown = {rule["rule"]: rule["violating_pairs"] for rule in found.to_dict()["rules"]}

@@ -52,7 +52,7 @@ ONE_ROW = Discovery(
 )
 
 
-@settings(slowly, max_examples=150)
+@settings(slowly, max_examples=100)
 @given(case=discoveries(), error=errors, threads=st.sampled_from([1, 2]))
 @example(case=ONE_ROW, error=Decimal("0.2"), threads=1)
 def test_find_matches_reference(case: Discovery, error: Decimal, threads: int) -> None:
@@ -62,7 +62,7 @@ def test_find_matches_reference(case: Discovery, error: Decimal, threads: int) -
     assert found.complete
 
 
-@settings(slowly, max_examples=60)
+@settings(slowly, max_examples=40)
 @given(case=discoveries(), smaller=errors | st.just(Decimal(0)), larger=errors)
 def test_every_rule_at_a_smaller_error_is_implied_by_one_at_a_larger(
     case: Discovery, smaller: Decimal, larger: Decimal
@@ -73,7 +73,7 @@ def test_every_rule_at_a_smaller_error_is_implied_by_one_at_a_larger(
         assert any(other.implies(rule) for other in loose), (case, few, many, str(rule))
 
 
-@settings(slowly, max_examples=60)
+@settings(slowly, max_examples=40)
 @given(case=discoveries(), error=errors)
 def test_rules_are_counted_and_accepted_as_check_does(case: Discovery, error: Decimal) -> None:
     found = ranked(found_in(case, error))[:40]
@@ -89,7 +89,7 @@ def test_rules_are_counted_and_accepted_as_check_does(case: Discovery, error: De
             assert (one.rule.allow_pairs is not None) == bool(pairs)
 
 
-@settings(slowly, max_examples=10)
+@settings(slowly, max_examples=6)
 @given(case=discoveries(), error=errors)
 def test_discover_on_spark_matches_reference(spark: SparkSession, case: Discovery, error: Decimal) -> None:
     fields = [StructField(name, DataType.fromDDL(kind)) for name, kind in case.table.ddl_fields]

@@ -57,7 +57,7 @@ def same(body: CFD) -> tuple[object, ...]:
     return (*sorted(left), "->", body.right[0], str(pattern.right[0]))
 
 
-@settings(slowly, max_examples=250)
+@settings(slowly, max_examples=200)
 @given(
     table=repeating() | narrow() | narrow(),
     support=supports,
@@ -86,7 +86,7 @@ def test_patterns_match_reference(
     assert [one.score for one in rules] == sorted((one.score for one in rules), reverse=True)
 
 
-@settings(slowly, max_examples=8)
+@settings(slowly, max_examples=5)
 @given(table=repeating() | narrow(), support=supports, confidence=confidences)
 def test_discover_on_spark_matches_reference(
     spark: SparkSession, table: RandomTable, support: Decimal, confidence: Decimal

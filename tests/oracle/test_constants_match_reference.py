@@ -53,7 +53,7 @@ def as_texts(some: Iterable[DenialConstraint]) -> list[list[list[str]]]:
     return sorted(sorted(sorted(map(str, one.predicates)) for one in (c, c.mirrored())) for c in some)
 
 
-@settings(slowly, max_examples=80)
+@settings(slowly, max_examples=60)
 @given(case=discoveries(most_bits=8, max_rows=6) | narrow() | narrow(), support=supports, error=errors)
 def test_find_matches_reference(case: Discovery, support: Decimal, error: Decimal) -> None:
     columns = {n: pa.array([row[n] for row in case.table.rows], ARROW[kind]) for n, kind in case.table.types.items()}
@@ -70,7 +70,7 @@ def test_find_matches_reference(case: Discovery, support: Decimal, error: Decima
         assert one.violating_pairs is None or one.violating_pairs == len(checked.pairs or ())
 
 
-@settings(slowly, max_examples=6)
+@settings(slowly, max_examples=4)
 @given(case=narrow(), support=supports)
 def test_discover_on_spark_matches_reference(spark: SparkSession, case: Discovery, support: Decimal) -> None:
     fields = [StructField(name, DataType.fromDDL(kind)) for name, kind in case.table.ddl_fields]

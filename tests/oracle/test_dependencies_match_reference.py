@@ -48,7 +48,7 @@ def same(body: Key | FD) -> tuple[frozenset[str], str | None]:
     return (frozenset(body.columns), None) if isinstance(body, Key) else (frozenset(body.left), body.right[0])
 
 
-@settings(slowly, max_examples=150)
+@settings(slowly, max_examples=100)
 @given(table=repeating(), error=errors, nulls=nulls, most=most)
 def test_find_matches_reference(table: RandomTable, error: Decimal, nulls: str, most: int | None) -> None:
     options = DiscoverOptions(error_rows=error, nulls=nulls, max_predicates=most)  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ def test_find_matches_reference(table: RandomTable, error: Decimal, nulls: str, 
         assert 0 <= one.score <= 1
 
 
-@settings(slowly, max_examples=60)
+@settings(slowly, max_examples=40)
 @given(table=repeating(), some=errors, other=errors, nulls=nulls)
 def test_every_rule_at_a_smaller_error_is_implied_by_one_at_a_larger(
     table: RandomTable, some: Decimal, other: Decimal, nulls: str
@@ -79,7 +79,7 @@ def test_every_rule_at_a_smaller_error_is_implied_by_one_at_a_larger(
         assert any(wider.implies(rule) for wider in loose)
 
 
-@settings(slowly, max_examples=8)
+@settings(slowly, max_examples=5)
 @given(table=repeating(), error=errors)
 def test_discover_on_spark_matches_reference(spark: SparkSession, table: RandomTable, error: Decimal) -> None:
     fields = [StructField(name, DataType.fromDDL(kind)) for name, kind in table.ddl_fields]

@@ -45,7 +45,7 @@ def test_planted_rules_come_first_and_their_check_names_the_planted_rows(
     spark: SparkSession, tmp_path: Path, share: float, seed: int
 ) -> None:
     made = recipe()
-    case = made.planted(800, share, seed)
+    case = made.planted(600, share, seed)
     path = tmp_path / "planted.parquet"
     pq.write_table(case.table, path)
     found = hf.discover(path, error=share, one_row=True, max_predicates=3, top=SHOWN)
@@ -61,7 +61,7 @@ def test_planted_rules_come_first_and_their_check_names_the_planted_rows(
 
 def test_planted_keys_and_dependencies_by_rows(spark: SparkSession, tmp_path: Path) -> None:
     made = recipe()
-    case = made.planted(800, 0.01, 3)
+    case = made.planted(600, 0.01, 3)
     path = tmp_path / "planted.parquet"
     pq.write_table(case.table, path)
     found = hf.discover(path, error_rows=0.02, max_predicates=3, top=SHOWN)
