@@ -65,6 +65,12 @@ class StrategyName(StrEnum):
     hybrid = "hybrid"
 
 
+class DeviceName(StrEnum):
+    auto = "auto"
+    cpu = "cpu"
+    gpu = "gpu"
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"holdfast {metadata.version('holdfast')}")
@@ -363,6 +369,9 @@ def discover(
     strategy: Annotated[
         StrategyName, typer.Option(help="Look at all pairs of rows, or sample and complete (hybrid).")
     ] = StrategyName.auto,
+    device: Annotated[
+        DeviceName, typer.Option(help="What relates all pairs: a GPU where there is one and it pays, or as said.")
+    ] = DeviceName.auto,
     explain: Annotated[bool, typer.Option("--explain", help="Print what would be compared and stop.")] = False,
     types: Types = None,
     null_values: NullValues = None,
@@ -400,6 +409,7 @@ def discover(
             max_predicates=max_predicates,
             time_limit=time_limit,
             strategy=strategy.value,
+            device=device.value,
         )
         shown = how_many(top)
         reading = _reading(types, null_values, delimiter, encoding, multiline, input_format)

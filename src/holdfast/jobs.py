@@ -13,6 +13,7 @@ from holdfast.discover.options import (
     DEFAULT_OVERLAP,
     DEFAULT_TIME_LIMIT,
     DEFAULT_TOP,
+    Device,
     Share,
     Strategy,
     discover_options,
@@ -101,6 +102,7 @@ def discover(
     max_predicates: int | None = None,
     time_limit: float | str | None = DEFAULT_TIME_LIMIT,
     strategy: Strategy = "auto",
+    device: Device = "auto",
     top: int | str | None = DEFAULT_TOP,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
@@ -135,6 +137,7 @@ def discover(
         max_predicates=max_predicates,
         time_limit=time_limit,
         strategy=strategy,
+        device=device,
     )
     shown = how_many(top)
 

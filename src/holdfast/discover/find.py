@@ -14,12 +14,12 @@ from holdfast.discover import sampled
 from holdfast.discover.by_rows import column_codes, row_dependencies
 from holdfast.discover.clock import Clock
 from holdfast.discover.coded_rows import CodedRows, coded_rows
+from holdfast.discover.device import MOST_GPU_ROWS, count_pairs, uses_gpu
 from holdfast.discover.hybrid import complete_by_sample
 from holdfast.discover.invert import most_general
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.space import PredicateSpace, Words, as_words
 from holdfast.encode.column_type import ColumnType
-from holdfast.kernels.evidence import all_pairs
 from holdfast.kernels.partitions import broken_dependency, broken_key, refined, whole
 from holdfast.kernels.support import least_support
 from holdfast.states.evidence import Evidence, Ints
@@ -68,6 +68,7 @@ class Found:
     phases: Mapping[str, float] = field(default_factory=dict)
     error: Decimal = Decimal(0)
     sampled: int | None = None
+    device: str = "cpu"
     by_rows: ByRows | None = None
 
 
@@ -92,8 +93,9 @@ def find_in(
         if rows.rows * (rows.rows - 1) > 2 * sampled.SAMPLED_PAIRS:
             return _sampled(rows, options, clock, threads)
     with clock.phase("evidence"):
-        evidence = rows.evidence(all_pairs(rows.codes, rows.weights, rows.layout, threads=threads))
-    return found_from(rows, evidence, options, clock, threads=threads)
+        on = count_pairs(rows, options.device, threads=threads)
+        evidence = rows.evidence(on.counted)
+    return found_from(rows, evidence, options, clock, threads=threads, device=on.device)
 
 
 def chosen_strategy(rows: CodedRows, options: DiscoverOptions, *, cores: int) -> str:
@@ -103,13 +105,18 @@ def chosen_strategy(rows: CodedRows, options: DiscoverOptions, *, cores: int) ->
         return "by-rows"
     if options.strategy != "auto":
         return options.strategy
-    return "all-pairs" if rows.codes.shape[1] <= ALL_PAIRS_ROWS * max(cores, 1) ** 0.5 else "hybrid"
+    distinct = rows.codes.shape[1]
+    if distinct <= ALL_PAIRS_ROWS * max(cores, 1) ** 0.5 or options.device == "gpu":
+        return "all-pairs"
+    return "all-pairs" if distinct <= MOST_GPU_ROWS and uses_gpu(distinct, options.device) else "hybrid"
 
 
-def found_from(rows: CodedRows, evidence: Evidence, options: DiscoverOptions, clock: Clock, *, threads: int) -> Found:
-    """What the evidence of all pairs of the rows says."""
+def found_from(
+    rows: CodedRows, evidence: Evidence, options: DiscoverOptions, clock: Clock, *, threads: int, device: str = "cpu"
+) -> Found:
+    """What the evidence of all pairs of the rows says; `device` is what counted it."""
     found = most_general(rows.space, evidence, options, clock, threads=threads)
-    how = _How("all-pairs", exact=True, complete=found.complete, why=found.why)
+    how = _How("all-pairs", exact=True, complete=found.complete, why=found.why, device=device)
     return _weighed(rows, found.masks, found.violating, evidence, options, clock, threads, how)
 
 
@@ -181,6 +188,7 @@ class _How:
     complete: bool
     why: str | None
     sampled: int | None = None
+    device: str = "cpu"
 
 
 def _weighed(
@@ -204,4 +212,5 @@ def _weighed(
         phases=dict(clock.phases),
         error=options.error,
         sampled=how.sampled,
+        device=how.device,
     )

@@ -13,6 +13,8 @@ from holdfast.rules.rule import Nulls
 
 Strategy = Literal["auto", "all-pairs", "hybrid"]
 STRATEGIES: tuple[Strategy, ...] = ("auto", "all-pairs", "hybrid")
+Device = Literal["auto", "cpu", "gpu"]
+DEVICES: tuple[Device, ...] = ("auto", "cpu", "gpu")
 Share = Decimal | float | str
 DEFAULT_OVERLAP = 0.3
 DEFAULT_TOP = 50
@@ -27,7 +29,8 @@ class DiscoverOptions:
     `columns` are compared, all when empty, without `exclude`. Two columns of one kind are compared with each other
     when they share at least `cross_columns` of the smaller one's values (None: never), within one row too with
     `one_row`. Text has an order with `order_text`. Rules have at most `max_predicates`; the search ends after
-    `time_limit` seconds, and says so. `seed` is of the samples that the hybrid strategy draws.
+    `time_limit` seconds, and says so. `seed` is of the samples that the hybrid strategy draws. `device` is
+    what relates all pairs: a GPU where there is one and it pays, unless it says otherwise.
 
     A rule may be violated by the share `error` of all ordered pairs of rows. With `error_rows`, what is looked for are
     keys and dependencies, of which that share of the rows would have to go; with `conditional`, dependencies on rows
@@ -45,6 +48,7 @@ class DiscoverOptions:
     max_predicates: int | None = None
     time_limit: float | None = None
     strategy: Strategy = "auto"
+    device: Device = "auto"
     seed: int = 1
     error: Decimal = Decimal(0)
     error_rows: Decimal | None = None
@@ -98,6 +102,8 @@ class DiscoverOptions:
             raise OptionError(f"time-limit is {self.time_limit:g}.", hint="give a number of seconds above 0.")
         if self.strategy not in STRATEGIES:
             raise OptionError(f"{self.strategy!r} is no strategy.", hint=f"one of {', '.join(STRATEGIES)}.")
+        if self.device not in DEVICES:
+            raise OptionError(f"{self.device!r} is no device.", hint=f"one of {', '.join(DEVICES)}.")
 
     def to_dict(self) -> Mapping[str, Any]:
         """The options by name, as reports print them."""

@@ -123,6 +123,7 @@ class DiscoverOutcome:
     options: DiscoverOptions
     top: int | None = None
     strategy: str = "all-pairs"
+    device: str = "cpu"
     why: str | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -19,12 +19,14 @@ import pyarrow as pa
 from holdfast.discover.clock import Clock
 from holdfast.discover.coded_rows import CodedRows, coded_rows
 from holdfast.discover.conditional_rules import ConditionalRules, conditional_rules
+from holdfast.discover.device import count_pairs
 from holdfast.discover.find import ByRows, Found, chosen_strategy, find, find_in, found_from
-from holdfast.discover.options import DiscoverOptions
+from holdfast.discover.options import Device, DiscoverOptions
 from holdfast.discover.space import PredicateSpace
 from holdfast.discover.with_constants import FoundWithin, Given, Within, find_with_constants
 from holdfast.encode.column_type import ColumnType
-from holdfast.kernels.evidence import Counted, Layout, all_pairs, merged
+from holdfast.errors import SessionError
+from holdfast.kernels.evidence import Counted, Layout, merged
 from holdfast.rules.parse import parse_constraint
 from holdfast.rules.predicate import Comparison, Constant
 from holdfast.states.evidence import Evidence
@@ -47,7 +49,7 @@ class FindTask:
     def __call__(self, batches: Batches) -> Batches:
         table = arrived(batches, self.types)
         if table is not None:
-            yield from _lines(_found_parts(find(table, self.types, self.options, threads=own_cores())))
+            yield from _lines(_unless_refused(lambda: find(table, self.types, self.options, threads=own_cores())))
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ class EvidenceTask:
     """The evidence of one share of all pairs, of `shares`; which one comes as a column beside the coded rows."""
 
     shares: int
+    device: Device = "auto"
 
     def __call__(self, batches: Batches) -> Batches:
         table = arrived(batches)
@@ -112,11 +115,18 @@ class EvidenceTask:
         parts = _parts_in(one)
         rows, about = _rows_of(parts)
         # A task has its slot's one core: the others are at work on the other shares.
-        counted = merged([
-            all_pairs(rows.codes, rows.weights, rows.layout, share=int(share), shares=self.shares) for share in mine
-        ])  # fmt: skip
+        try:
+            on = [count_pairs(rows, self.device, share=int(share), shares=self.shares) for share in mine]
+        except SessionError as problem:
+            yield from _lines(_refused(problem))
+            return
+        counted = merged([one.counted for one in on])
         name = f"counted-{int(mine[0])}"
-        yield from _lines({f"{name}-packed": counted.packed.tobytes(), f"{name}-counts": counted.counts.tobytes()})
+        yield from _lines({
+            f"{name}-packed": counted.packed.tobytes(),
+            f"{name}-counts": counted.counts.tobytes(),
+            f"{name}-device": on[0].device.encode(),
+        })  # fmt: skip
         if 0 in mine:
             yield from _lines(_rows_parts(rows, about))
 
@@ -132,6 +142,9 @@ class SolveTask:
         if table is None:
             return
         parts = _parts_in(table)
+        if "refused" in parts:
+            yield from _lines({"refused": parts["refused"]})
+            return
         rows, about = _rows_of(parts)
         clock = Clock(self.options.time_limit)
         clock.phases.update(about["phases"])
@@ -144,11 +157,16 @@ class SolveTask:
             for name in sorted(parts)
             if name.endswith("-packed")
         ]
-        if counted:
-            found = found_from(rows, rows.evidence(merged(counted)), self.options, clock, threads=own_cores())
-        else:
-            found = find_in(rows, self.options, clock, threads=own_cores(), strategy=about["strategy"])
-        yield from _lines(_found_parts(found))
+        devices = sorted({bytes(content).decode() for name, content in parts.items() if name.endswith("-device")})
+
+        def found() -> Found:
+            cores = own_cores()
+            if not counted:
+                return find_in(rows, self.options, clock, threads=cores, strategy=about["strategy"])
+            evidence = rows.evidence(merged(counted))
+            return found_from(rows, evidence, self.options, clock, threads=cores, device=" and ".join(devices))
+
+        yield from _lines(_unless_refused(found))
 
 
 def own_cores() -> int:
@@ -163,10 +181,14 @@ def worth_sharing(about: bytes, least: int) -> bool:
 
 
 def found_in(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
-    """What a task found, from its lines; None when there are none."""
+    """What a task found, from its lines; None when there are none. SessionError where it lacked what was asked for."""
     parts = _parts(lines)
     if not parts:
         return None
+    if "refused" in parts:
+        # Several tasks may have said so, one after the other.
+        (message, hint), _ = json.JSONDecoder().raw_decode(parts["refused"].decode())
+        raise SessionError(message, hint=hint)
     about = json.loads(parts["about"])
     space = PredicateSpace.from_lists(about["pairs"])
     words, masks = (np.frombuffer(parts[name], np.uint64).reshape(-1, space.words) for name in ("words", "masks"))
@@ -213,7 +235,19 @@ def conditional_in(lines: Iterable[tuple[str, int, bytes]]) -> ConditionalRules 
 
 # Values to bytes and back ------------------------------------------------------------------------------------------
 
-_TOLD = ("rows", "distinct_rows", "strategy", "exact", "complete", "why", "phases", "sampled")
+_TOLD = ("rows", "distinct_rows", "strategy", "exact", "complete", "why", "phases", "sampled", "device")
+
+
+def _unless_refused(find: Callable[[], Found]) -> Parts:
+    """What is found, or why a task could not do what was asked: an error would reach the driver as a traceback."""
+    try:
+        return _found_parts(find())
+    except SessionError as problem:
+        return _refused(problem)
+
+
+def _refused(problem: SessionError) -> Parts:
+    return {"refused": json.dumps([problem.message, problem.hint]).encode()}
 
 
 def arrived(batches: Batches, names: Iterable[str] | None = None) -> pa.Table | None:

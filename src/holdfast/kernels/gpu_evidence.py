@@ -38,8 +38,10 @@ _MOST_CELLS = 1 << 27
 _FIRST_KEYS = 1 << 22
 
 
-def all_pairs(columns: Codes, weights: Ints, layout: Layout, *, share: int = 0, shares: int = 1) -> Counted:
-    """As `evidence.all_pairs`, on the GPU of this process. Cost: about 200 billion pairs a second on an H200.
+def all_pairs(
+    columns: Codes, weights: Ints, layout: Layout, *, share: int = 0, shares: int = 1, card: int = 0
+) -> Counted:
+    """As `evidence.all_pairs`, on a GPU of this machine. Cost: about 200 billion pairs a second on an H200.
 
     Raises what CuPy raises where there is no GPU, or not enough of its memory.
     """
@@ -50,12 +52,26 @@ def all_pairs(columns: Codes, weights: Ints, layout: Layout, *, share: int = 0, 
     found = []
     if rows > 1 and layout.ways:
         kernel = _kernel(layout, plain)
-        found.append(kernel.run(cupy, np.ascontiguousarray(columns, np.int32), weights, share, shares))
+        with cupy.cuda.Device(card):
+            found.append(kernel.run(cupy, np.ascontiguousarray(columns, np.int32), weights, share, shares))
     if not plain and share == 0:
         found.append(_with_themselves(columns, weights, layout))
     if not found:
         return Counted(np.zeros((0, len(layout.sizes)), np.uint16), np.zeros(0, np.int64))
     return merged(found)
+
+
+def missing() -> str | None:
+    """Why no GPU can be used in this process, or None when one can."""
+    try:
+        import cupy
+    except ImportError:
+        return "CuPy is not installed"
+    try:
+        cards = cupy.cuda.runtime.getDeviceCount()
+        return None if cards else "there is no GPU"
+    except Exception as problem:  # the driver is missing or too old; CuPy has many ways to say so
+        return f"no GPU answers ({problem})"
 
 
 def _with_themselves(columns: Codes, weights: Ints, layout: Layout) -> Counted:

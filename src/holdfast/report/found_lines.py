@@ -100,7 +100,7 @@ def size(outcome: DiscoverOutcome) -> str:
     evidence = f"{outcome.evidence:,} {'kind' if outcome.evidence == 1 else 'kinds'} of evidence"
     return (
         f"{number(outcome.rows, 'row')}, {number(outcome.predicates, 'predicate')}, {evidence}, "
-        f"{outcome.seconds:.1f} s, {outcome.strategy}"
+        f"{outcome.seconds:.1f} s, {outcome.strategy}{'' if outcome.device == 'cpu' else f' on {outcome.device}'}"
     )
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from holdfast.discover.device import CARD
 from holdfast.discover.explain import ExplainedSpace, ExplainTask, explained_space
 from holdfast.discover.find import Found
 from holdfast.discover.options import DiscoverOptions
@@ -18,6 +21,7 @@ from holdfast.discover.outcome import DiscoverOutcome, FoundRule
 from holdfast.discover.rank import ranked
 from holdfast.discover.space import PredicateSpace
 from holdfast.discover.task import (
+    Batches,
     ConditionalTask,
     ConstantsTask,
     EncodeTask,
@@ -143,6 +147,7 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
             options=options,
             top=top,
             strategy=found.strategy if found is not None else "all-pairs",
+            device=found.device if found is not None else "cpu",
             why=unfinished[0].why if unfinished else None,
             phases=found.phases if found is not None else {},
             notes=(*table.notes, *notes, *more, *_why_nothing(rows, types)),
@@ -218,20 +223,34 @@ def _search(table: Table, types: Mapping[str, ColumnType], options: DiscoverOpti
     """What the search finds. On one machine one task does it all, with the cores there are."""
     rows, spark = _rows(table, types).coalesce(1), table.frame.sparkSession
     if str(spark.conf.get("spark.master", "local")).partition("[")[0] == "local":
-        return _found(rows.mapInArrow(FindTask(types, options), _LINE))
+        return _found(rows.mapInArrow(OnCard(FindTask(types, options)), _LINE))
     # On a cluster all pairs are shared out; what one task can do alone it does.
     slots = spark.range(0, _MANY, 1).select(F.spark_partition_id()).distinct().count()
-    kept = rows.mapInArrow(EncodeTask(types, options, slots), _LINE).persist()
+    kept = rows.mapInArrow(OnCard(EncodeTask(types, options, slots)), _LINE).persist()
     try:
         encoded = kept.where("piece >= 0")
         about = encoded.where("part = 'about'").first()
         if about is not None and slots > 1 and worth_sharing(bytes(about["bytes"]), SHARED_ROWS):
             shares = spark.range(0, slots, 1, slots).withColumnRenamed("id", "share")
             shared = encoded.crossJoin(shares).repartitionByRange(slots, "share")
-            encoded = shared.mapInArrow(EvidenceTask(slots), _LINE)
-        return _found(encoded.repartition(1).mapInArrow(SolveTask(options), _LINE))
+            encoded = shared.mapInArrow(OnCard(EvidenceTask(slots, options.device)), _LINE)
+        return _found(encoded.repartition(1).mapInArrow(OnCard(SolveTask(options)), _LINE))
     finally:
         kept.unpersist()
+
+
+@dataclass(frozen=True)
+class OnCard:
+    """A task that uses the GPU it was given, where the cluster gives out `gpu` as a resource."""
+
+    task: Callable[[Batches], Batches]
+
+    def __call__(self, batches: Batches) -> Batches:
+        context = TaskContext.get()
+        given = context.resources().get("gpu") if context is not None else None
+        if given is not None and given.addresses:
+            os.environ[CARD] = given.addresses[0]
+        return self.task(batches)
 
 
 def _found(lines: DataFrame) -> Found | None:
