@@ -92,3 +92,13 @@ def test_an_order_rule_that_holds_in_one_country() -> None:
     rule = rules["not(t.country = 'UK' and s.country = 'UK' and t.salary <= s.salary and t.rate > s.rate)"]
     assert rule.rule.description == "where country = 'UK', a higher salary never has a lower rate" or rule.score > 0
     assert rule.violating_pairs == 0
+
+
+def test_too_many_rows_for_all_pairs_are_said() -> None:
+    table = pa.table({"a": [1, 1, 2, 2], "b": [1, 2, 3, 4]})
+    types = {name: column_type("bigint") for name in ("a", "b")}
+    options = DiscoverOptions(constants=True, cross_columns=None, strategy="hybrid")
+    found, within = find_with_constants(table, types, options)
+    assert found.complete
+    assert not within.complete
+    assert "all pairs" in str(within.why)

@@ -8,7 +8,7 @@ other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -19,7 +19,7 @@ from holdfast.discover.clock import Clock
 from holdfast.discover.coded_rows import CodedRows, coded_rows, family_codes
 from holdfast.discover.conditional import least_rows
 from holdfast.discover.constant_values import constant_of
-from holdfast.discover.find import ALL_PAIRS_ROWS, Found, find_in
+from holdfast.discover.find import Found, find_in
 from holdfast.discover.invert import most_general
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.outcome import FoundRule, RankedRules
@@ -77,10 +77,12 @@ def find_with_constants(
     found = find_in(rows, options, clock, threads=threads)
     if found.rows < 2 or not found.complete:
         return found, FoundWithin((), found.complete, found.why)
+    if not found.exact:
+        # Whether a rule holds without its values is seen in the evidence of all pairs.
+        return found, FoundWithin((), False, "there are too many rows for all pairs, which rules with values need")
     with clock.phase("constants"):
-        search = _Search(table, types, rows, found, options, clock, threads)
-        parts = search.run()
-    return found, parts
+        parts = _Search(table, types, rows, found, options, clock, threads).run()
+    return replace(found, phases=dict(clock.phases)), parts
 
 
 class _Search:
@@ -93,7 +95,6 @@ class _Search:
         self.rows, self.found, self.options, self.clock, self.threads = rows, found, options, clock, threads
         self.least = least_rows(options, rows.rows)
         self.budget = int(options.error * rows.rows * (rows.rows - 1))
-        self.most_rows = int(ALL_PAIRS_ROWS * max(threads, 1) ** 0.5)
         self.members = self._frequent(table, types)
         # Per column the bits of two rows that differ there.
         space = rows.space
@@ -145,11 +146,6 @@ class _Search:
                 if same is not None:
                     level[given] = (mine, same)  # the same rows with one value less: nothing new holds among them
                     continue
-                if len(mine) > self.most_rows:
-                    why = (
-                        f"more than {self.most_rows:,} different rows have one value: no rules with it were looked for"
-                    )
-                    return FoundWithin(tuple(parts), False, why)
                 # `combinations` leaves out the last one first.
                 told = self._within(given, mine, [evidence for _, evidence in reversed(below)])
                 if told is None:
@@ -190,12 +186,11 @@ class _Search:
         )  # fmt: skip
         if not told.complete:
             return None
-        everything = (1 << rows.space.bits) - 1
         if self.budget >= evidence.pairs:
             # So few pairs that all of them may break a rule: what holds among them says nothing.
             nothing = slice(0, 0)
             return self._part(given, some, told.masks[nothing], told.violating[nothing], evidence), evidence, False
-        fresh = np.array([self._speaks(mask, given, everything) for mask in as_masks(told.masks)], np.bool_)
+        fresh = np.array([self._speaks(mask, given) for mask in as_masks(told.masks)], np.bool_)
         usual = np.full(len(fresh), np.inf)
         for (name, _), parent in zip(given, below, strict=True):
             left = np.flatnonzero(fresh)
@@ -219,7 +214,7 @@ class _Search:
             part.given, part.rows, part.masks[order], part.support[order], part.violating[order], scores[order]
         )
 
-    def _speaks(self, mask: int, given: Given, everything: int) -> bool:
+    def _speaks(self, mask: int, given: Given) -> bool:
         """Whether some table could violate the constraint, given the values; columns that have one do not differ."""
         fixed = {name for name, _ in given}
         for i, pair in enumerate(self.rows.space.pairs):
