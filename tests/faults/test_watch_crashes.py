@@ -130,7 +130,7 @@ def crash(folder: Path, seed: int, whom: str) -> None:
 
         killer = threading.Thread(target=kill_workers)
         killer.start()
-        output = process.communicate(timeout=240)[0]
+        output = process.communicate(timeout=600)[0]
         stop.set()
         killer.join()
     else:
@@ -138,7 +138,7 @@ def crash(folder: Path, seed: int, whom: str) -> None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         process = started(folder, data, files)
-        output = process.communicate(timeout=240)[0]
+        output = process.communicate(timeout=600)[0]
     assert process.returncode == 0, output
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     assert {line["file"] for line in lines if "file" in line} == set(map(str, files))
