@@ -106,13 +106,13 @@ def totals_of(rules: Any, found: Mapping[str, Any]) -> dict[str, int]:
     return {n: sum((right is not None) or not over_pairs[n] for _, right in some) for n, some in found.items()}
 
 
-@settings(slowly, max_examples=4)
+@settings(slowly, max_examples=3)
 @given(history=histories())
 def test_changes_one_batch_after_the_other(spark: SparkSession, history: History) -> None:
     assert_watched(spark, history, history.batches)
 
 
-@settings(slowly, max_examples=3)
+@settings(slowly, max_examples=2)
 @given(history=histories())
 def test_changes_as_one_batch_over_several_partitions(spark: SparkSession, history: History) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", "4")

@@ -137,7 +137,7 @@ def test_connect_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
     java = spark_java_home(find_java(os.environ, newest=newest_java()), os.environ)
     env = {**os.environ, "PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java)}
     command = [sys.executable, "-c", CONNECT, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=env)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
     outcome, totals = json.loads(done.stdout.splitlines()[-1])
     assert outcome == classic.to_dict()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from holdfast.report.words import number, value_text
 from holdfast.states.batch_outcome import BatchOutcome, Violation
@@ -14,10 +14,10 @@ SHOWN = 5
 
 def batch_text(outcome: BatchOutcome, name: str) -> str:
     """What the batch changed: counts per rule, the first few violations that came and went, and the totals."""
-    head = f"{name}  version {outcome.version}, {number(outcome.rows, 'row')}, {outcome.seconds:.1f} s"
     if not outcome.applied:
-        return f"{name}  had been applied before: nothing has changed since version {outcome.version}\n"
-    lines = [head, ""]
+        return f"{name}  has been applied before: version {outcome.version} stays as it is\n"
+    size = f"version {outcome.version}, {number(outcome.rows, 'row')}, {outcome.seconds:.1f} s"
+    lines = [f"{name}  {size}", ""]
     for sign, word, count, listed in (
         ("+", "added", outcome.added_count, outcome.added),
         ("-", "removed", outcome.removed_count, outcome.removed),
@@ -46,22 +46,21 @@ def _some(sign: str, listed: Sequence[Violation]) -> Iterable[str]:
 
 def status_text(status: WatchStatus) -> str:
     """The state: its rows and batches, the violations of each rule, and its worst rows where they were looked at."""
-    size = f"version {status.version}, {number(status.rows, 'row')}, {number(status.batches, 'batch')}"
-    size = size.replace("batchs", "batches")
-    lines = [f"{status.table}  {size}, {status.seconds:.1f} s", ""]
+    batches = "1 batch" if status.batches == 1 else f"{status.batches:,} batches"
+    size = f"version {status.version}, {number(status.rows, 'row')}, {batches}, {status.seconds:.1f} s"
+    lines = [f"{status.table}  {size}", ""]
     cells = []
     for rule, total in status.totals.items():
         told = number(total, status.units[rule].removesuffix("s")) if total else "no violations"
         cells.append((rule, told, status.rules[rule]))
     lines += _table(cells)
-    worst = [(rule, _worst(rows, status.units)) for rule, rows in status.worst.items() if rows]
+    worst = [(rule, _worst(rows)) for rule, rows in status.worst.items() if rows]
     if worst:
         lines += ["", "worst rows", *_table(worst)]
     return "\n".join(lines) + "\n"
 
 
-def _worst(rows: Sequence[tuple[object, int]], units: Mapping[str, str]) -> str:
-    del units
+def _worst(rows: Sequence[tuple[object, int]]) -> str:
     return ", ".join(value_text(key) + (f" ({number(n, 'pair')})" if n else "") for key, n in rows)
 
 

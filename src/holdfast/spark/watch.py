@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -172,8 +173,16 @@ class WatchedTable:
             totals=made.totals,
             seconds=time.monotonic() - started,
         )
-        compact(self.spark, self.store, made, self.plan, self.groups)
+        self._compact(made)
         return outcome
+
+    def _compact(self, made: Manifest) -> None:
+        try:
+            compact(self.spark, self.store, made, self.plan, self.groups)
+        except Exception as problem:
+            # The batch is in, and is told so; the next one tries again.
+            reason = (str(problem).strip() or type(problem).__name__).splitlines()[0]
+            warnings.warn(f"the files of the state {self.store.root} were not merged: {reason}", stacklevel=2)
 
     def _notes(self, changes: Changes, version: int, limit: int) -> list[dict[str, Any]]:
         """What the tasks tell of the batch; nothing that they have written counts yet."""

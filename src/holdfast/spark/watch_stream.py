@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
@@ -27,6 +27,7 @@ from holdfast.states.store import open_store
 OnBatch = Callable[[BatchOutcome, str], None]
 _FILES = "*.{csv,tsv,parquet,pq,json,jsonl,ndjson,orc,gz,bz2}"
 _STREAM = "stream"
+_LOOK_EVERY = 0.2
 
 
 def follow_folder(
@@ -65,14 +66,17 @@ def follow_folder(
     writer = files.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
     query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="1 second")).start()
     try:
-        query.awaitTermination()
-    except PySparkException as problem:
-        if failed:
-            raise failed[0] from None
-        reason = str(problem).strip().splitlines()
-        raise RunError(f"following {source} failed: {reason[0] if reason else problem}") from problem
+        # Waiting in Spark's own call, an interrupt would cut its connection in the middle of an answer.
+        while query.isActive:
+            time.sleep(_LOOK_EVERY)
+        problem = query.exception()
     finally:
         query.stop()
+    if failed:
+        raise failed[0]
+    if problem is not None:
+        reason = str(problem).strip().splitlines()
+        raise RunError(f"following {source} failed: {reason[0] if reason else problem}") from problem
 
 
 def watch_frame(

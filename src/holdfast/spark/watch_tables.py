@@ -23,6 +23,8 @@ from holdfast.states.store import Store
 
 # A batch of fewer bytes than this is not worth another task.
 _BYTES_PER_TASK = 4_000_000
+# Nobody knows how many rows a frame has; each range of hashes leaves a file in every table it touches.
+_TASKS_OF_A_FRAME = 8
 
 
 def first_rows(store: Store, rows: DataFrame, width: int, count: int) -> list[Segment]:
@@ -103,9 +105,8 @@ def place_sql(hash_sql: str, places: int) -> str:
 def splits_for(spark: SparkSession, table: Table) -> int:
     """Into how many ranges of hashes a batch is divided: a power of two, by its bytes, at most the tasks at once."""
     files = () if table.origin is None else table.origin.local
-    wanted = _slots(spark)
-    if files:
-        wanted = min(wanted, max(1, -(-sum(file.stat().st_size for file in files) // _BYTES_PER_TASK)))
+    size = -(-sum(file.stat().st_size for file in files) // _BYTES_PER_TASK)
+    wanted = min(_slots(spark), max(size, 1) if files else _TASKS_OF_A_FRAME)
     return 1 << (wanted.bit_length() - 1)
 
 

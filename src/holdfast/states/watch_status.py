@@ -13,8 +13,8 @@ from holdfast.states.batch_outcome import plain_json
 class WatchStatus:
     """A version of a state: how many rows it has, how many batches it has taken in, and the violations of each rule.
 
-    `worst` has, by rule name, some rows with the number of violating pairs they are in; a rule without has nobody
-    looked at. `units` says of each total what it counts: pairs, or rows.
+    `worst` has, by rule name, the rows that are in most violating pairs, and in how many; it is empty where nobody has
+    looked. `units` says of each total what it counts: pairs, or rows. `rules` are their texts.
     """
 
     table: str
