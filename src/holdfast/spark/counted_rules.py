@@ -13,7 +13,7 @@ from holdfast.spark.check import plan_check, run_check
 from holdfast.spark.table import Table
 
 # Greedy suspects need the pairs themselves; of a rule that more pairs break they are not known.
-LISTED_PAIRS = 100_000
+LISTED_PAIRS = 30_000
 # Suspects are looked for of those shown and some more, of so many at most; and so many are put to the table at once.
 COUNTED_RULES, MORE_THAN_SHOWN, AT_ONCE = 200, 25, 50
 # How much it weighs that rows would have to go; and what is left of a score where too many pairs break the rule.
