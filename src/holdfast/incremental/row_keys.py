@@ -59,6 +59,8 @@ class RowKeys:
 
     def names(self, slots: Slots) -> Callable[[], list[Any]]:
         """The keys of the rows, to be listed later, when the rows may have gone."""
+        if len(slots) == 0:
+            return list
         if self._whole_numbers:
             codes = self._store.rows.codes[slots, 0]
             return lambda: list(codes.tolist())
