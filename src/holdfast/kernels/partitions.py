@@ -104,25 +104,35 @@ def _refined(rows, starts, codes, weights, size):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
+def _tallied(rows, start, end, codes, weights, heavy, seen):  # type: ignore[no-untyped-def]
+    """Of one group: its rows that have a code, those with the most frequent one, and the sum of squares over codes.
+
+    `heavy` is zero before and after; `seen` is for notes.
+    """
+    n, total = 0, np.int64(0)
+    for at in range(start, end):
+        code = codes[rows[at]]
+        if code >= 0:
+            if heavy[code] == 0:
+                seen[n] = code
+                n += 1
+            heavy[code] += weights[rows[at]]
+            total += weights[rows[at]]
+    most, alike = np.int64(0), np.int64(0)
+    for j in range(n):
+        here = heavy[seen[j]]
+        most = max(most, here)
+        alike += here * here
+        heavy[seen[j]] = 0
+    return total, most, alike
+
+
+@njit(cache=True, nogil=True)
 def _broken(rows, starts, codes, weights, size):  # type: ignore[no-untyped-def]
     suspects, pairs, tested = np.int64(0), np.int64(0), np.int64(0)
     heavy, seen = np.zeros(size, np.int64), np.empty(size, np.int64)
     for g in range(len(starts) - 1):
-        n, total = 0, np.int64(0)
-        for at in range(starts[g], starts[g + 1]):
-            code = codes[rows[at]]
-            if code >= 0:
-                if heavy[code] == 0:
-                    seen[n] = code
-                    n += 1
-                heavy[code] += weights[rows[at]]
-                total += weights[rows[at]]
-        most, alike = np.int64(0), np.int64(0)
-        for j in range(n):
-            here = heavy[seen[j]]
-            most = max(most, here)
-            alike += here * here
-            heavy[seen[j]] = 0
+        total, most, alike = _tallied(rows, starts[g], starts[g + 1], codes, weights, heavy, seen)
         suspects += total - most
         pairs += (total * total - alike) // 2
         tested += total * (total - 1) // 2
@@ -170,21 +180,7 @@ def _broken_within(rows, starts, outer, groups, codes, weights, size):  # type: 
     pairs, tested = np.zeros(groups, np.int64), np.zeros(groups, np.int64)
     heavy, seen = np.zeros(size, np.int64), np.empty(size, np.int64)
     for g in range(len(starts) - 1):
-        n, total = 0, np.int64(0)
-        for at in range(starts[g], starts[g + 1]):
-            code = codes[rows[at]]
-            if code >= 0:
-                if heavy[code] == 0:
-                    seen[n] = code
-                    n += 1
-                heavy[code] += weights[rows[at]]
-                total += weights[rows[at]]
-        most, alike = np.int64(0), np.int64(0)
-        for j in range(n):
-            here = heavy[seen[j]]
-            most = max(most, here)
-            alike += here * here
-            heavy[seen[j]] = 0
+        total, most, alike = _tallied(rows, starts[g], starts[g + 1], codes, weights, heavy, seen)
         if total > 1:
             to = outer[rows[starts[g]]]
             support[to] += total
