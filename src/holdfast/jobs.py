@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.detect.outcome import FailOn
@@ -19,9 +18,8 @@ from holdfast.discover.options import (
     discover_options,
     how_many,
 )
-from holdfast.rules.parse import parse_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
-from holdfast.rules.rule_file import as_rule_set
+from holdfast.rules.rule_file import as_rule_set, named_key
 
 if TYPE_CHECKING:
     from holdfast.detect.plan import Plan
@@ -73,10 +71,8 @@ def plan_check(
     **reading: Any,
 ) -> tuple[Table, Plan]:
     """The table that `check` would read, and the plan it would run; nothing is scanned."""
-    wanted = as_rule_set(rules)  # before Spark starts: a typo in a rule should not cost a start-up
-    if nulls is not None:
-        wanted = replace(wanted, nulls=nulls)
-    names = wanted.key if key is None else parse_names(key) if isinstance(key, str) else tuple(key)
+    wanted = as_rule_set(rules, nulls=nulls)  # before Spark starts: a typo in a rule should not cost a start-up
+    names = named_key(wanted, key)
 
     from holdfast.spark.check import plan_check as plan_on_spark
 
@@ -187,11 +183,11 @@ def watch(
     """
     from holdfast.spark.watch_stream import watch_frame
 
-    wanted = _watched_rules(rules, nulls)
+    wanted = as_rule_set(rules, nulls=nulls)
     return watch_frame(
         frame,
         wanted,
-        _key(wanted, key),
+        named_key(wanted, key),
         os.fspath(checkpoint),
         batch=batch,
         limit=limit,
@@ -212,13 +208,13 @@ def watch_init(
     **reading: Any,
 ) -> WatchStatus:
     """A new state in the folder `state`: the table as it is now, and how often it violates each rule."""
-    wanted = _watched_rules(rules, nulls)
+    wanted = as_rule_set(rules, nulls=nulls)
 
     from holdfast.spark.watch_init import init_watch
 
     table = open_table(data, master=master, conf=conf, **reading)
     started = time.monotonic()
-    made = init_watch(table, wanted, _key(wanted, key), state, reading)
+    made = init_watch(table, wanted, named_key(wanted, key), state, reading)
     return made.status(seconds=time.monotonic() - started)
 
 
@@ -285,7 +281,7 @@ def watch_rules(
     conf: Mapping[str, str] | None = None,
 ) -> tuple[WatchStatus, list[str], list[str]]:
     """The state with these rules from now on; the names of those that are new or changed, and of those gone."""
-    wanted = _watched_rules(rules, nulls)
+    wanted = as_rule_set(rules, nulls=nulls)
 
     from holdfast.spark.watch import watched
 
@@ -293,15 +289,6 @@ def watch_rules(
     found = watched(_session(master, conf), state)
     new, gone = found.change_rules(wanted)
     return found.newest().status(seconds=time.monotonic() - started), new, gone
-
-
-def _watched_rules(rules: Any, nulls: Nulls | None) -> RuleSet:
-    wanted = as_rule_set(rules)
-    return wanted if nulls is None else replace(wanted, nulls=nulls)
-
-
-def _key(rules: RuleSet, key: str | Sequence[str] | None) -> tuple[str, ...]:
-    return rules.key if key is None else parse_names(key) if isinstance(key, str) else tuple(key)
 
 
 def _session(master: str | None, conf: Mapping[str, str] | None) -> Session:

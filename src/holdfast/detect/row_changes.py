@@ -23,6 +23,7 @@ from holdfast.states.segment import Segment, as_typed, entries_with, key_of, nul
 from holdfast.states.store import Store
 
 INSERT, DELETE, BEFORE, AFTER = range(4)
+CHANGE_TYPE = "_change_type"
 CHANGE_TYPES = ("insert", "delete", "update_preimage", "update_postimage")
 
 Ints = NDArray[np.int64]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -11,20 +10,20 @@ from numpy.typing import NDArray
 
 from holdfast.detect.bind import Schema, require_columns, require_types
 from holdfast.detect.program import RowProgram
+from holdfast.detect.row_changes import CHANGE_TYPE
 from holdfast.encode.column_type import ColumnType, column_type
 from holdfast.errors import ChangeError, OptionError, TypeMismatchError
 from holdfast.incremental.coded_batch import Coded, RowBatch, made_coding, require_names, row_batch
 from holdfast.incremental.condition import condition_test
 from holdfast.incremental.explain import told_schedule, told_ways
-from holdfast.incremental.net_changes import CHANGE_TYPE, net_changes
+from holdfast.incremental.net_changes import net_changes
 from holdfast.incremental.partners import AccessPath, Partners
 from holdfast.incremental.row_keys import RowKeys
 from holdfast.incremental.row_store import RowStore, Slots
 from holdfast.incremental.rule_program import rule_programs
 from holdfast.incremental.slot_pairs import NO_PAIRS, SlotPairs
-from holdfast.rules.parse import parse_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
-from holdfast.rules.rule_file import as_rule_set
+from holdfast.rules.rule_file import as_rule_set, named_key
 from holdfast.states.violations_change import LazyList, RuleChange, Violation, ViolationsChange
 
 Keep = Literal["counts", "pairs"]
@@ -63,9 +62,8 @@ class Monitor:
         With `keep="pairs"` all violations are kept in memory, which `violations` then lists at once. `access` is for
         comparing: how partners are found is otherwise chosen by what the rows are like.
         """
-        wanted = as_rule_set(rules)
-        self.rules = wanted if nulls is None else replace(wanted, nulls=nulls)
-        self.key = wanted.key if key is None else parse_names(key) if isinstance(key, str) else tuple(key)
+        self.rules = as_rule_set(rules, nulls=nulls)
+        self.key = named_key(self.rules, key)
         if not self.key:
             raise OptionError("a monitor needs to know the key of its rows.", hint="name it: Monitor(rules, key='id').")
         if keep not in ("counts", "pairs"):

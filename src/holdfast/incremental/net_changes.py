@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from holdfast.detect.row_changes import CHANGE_TYPE, CHANGE_TYPES
 from holdfast.errors import ChangeError
-
-CHANGE_TYPE = "_change_type"
 
 
 def net_changes(
@@ -36,7 +35,7 @@ def net_changes(
         else:
             raise ChangeError(
                 f"{kind!r} is no kind of change.",
-                hint=f"{CHANGE_TYPE} is insert, delete, update_preimage or update_postimage.",
+                hint=f"{CHANGE_TYPE} is one of {', '.join(CHANGE_TYPES)}.",
             )
     touched = {key: first[key] for key in once if key in last}
     return touched, {key: last[key] for key in once if key in last}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from holdfast.errors import HoldfastError, RuleFileError, SourceNotFoundError, closest_hint
 from holdfast.rules.dependency import CFD, FD, Body, Pattern
-from holdfast.rules.parse import parse_body
+from holdfast.rules.parse import parse_body, parse_names
 from holdfast.rules.predicate import Constant, quoted_name
-from holdfast.rules.rule import Allowance, Rule, RuleSet, allowance, readable_name, rule_set, with_unique_names
+from holdfast.rules.rule import Allowance, Nulls, Rule, RuleSet, allowance, readable_name, rule_set, with_unique_names
 
 _SETTINGS = 'lines such as rule: "A -> B"'
 _COLUMNS = "a value for each of its columns, as in {CC: 44, city: EDI}"
@@ -313,11 +314,21 @@ def _pattern_value(text: str | None) -> Constant | None:
     return None if text in (None, "_") else Constant(str(text), raw=True)
 
 
-def as_rule_set(rules: Any) -> RuleSet:
+def as_rule_set(rules: Any, *, nulls: Nulls | None = None) -> RuleSet:
     """Rules in any form a caller may have them: a set, a file, a rule's text, or a list of texts and rules.
 
-    An object with a `rule_set`, such as what discovery found, goes too.
+    An object with a `rule_set`, such as what discovery found, goes too. `nulls`, if given, is how they read nulls.
     """
+    wanted = _rule_set_of(rules)
+    return wanted if nulls is None else replace(wanted, nulls=nulls)
+
+
+def named_key(rules: RuleSet, key: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The key's columns as a caller names them, in a text or a list; without, those that the rules name."""
+    return rules.key if key is None else parse_names(key) if isinstance(key, str) else tuple(key)
+
+
+def _rule_set_of(rules: Any) -> RuleSet:
     if isinstance(rules, RuleSet):
         return rules
     if isinstance(found := getattr(rules, "rule_set", None), RuleSet):

@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructType
 
-from holdfast.detect.row_changes import CHANGE_TYPES
+from holdfast.detect.row_changes import CHANGE_TYPE, CHANGE_TYPES
 from holdfast.encode.column_type import ColumnType, column_type
 from holdfast.errors import ChangeError, OptionError, closest_hint
 from holdfast.spark.sources import read_table
 from holdfast.spark.table import ReadOptions, Table
 
-CHANGE_TYPE, COMMIT_VERSION = "_change_type", "_commit_version"
+COMMIT_VERSION = "_commit_version"
 # What change feeds of lakehouses say besides; only the order of commits matters here.
 FEED_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp")
 MISFIT = "holdfast-misfit"

@@ -10,10 +10,10 @@ from typing import Any
 from pyspark.sql.types import StructField, StructType
 
 from holdfast.detect.pair_groups import pair_groups
+from holdfast.detect.row_changes import CHANGE_TYPE
 from holdfast.errors import OptionError, RunError, SourceError, StateError
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules
-from holdfast.spark.changes import CHANGE_TYPE
 from holdfast.spark.check import run_check, told_plainly
 from holdfast.spark.refused_changes import raise_unfit
 from holdfast.spark.rows import schema_of
