@@ -49,7 +49,9 @@ class FindTask:
     def __call__(self, batches: Batches) -> Batches:
         table = arrived(batches, self.types)
         if table is not None:
-            yield from _lines(_unless_refused(lambda: find(table, self.types, self.options, threads=own_cores())))
+            yield from _lines(
+                _unless_refused(lambda: _found_parts(find(table, self.types, self.options, threads=own_cores())))
+            )
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,11 @@ class ConstantsTask:
     def __call__(self, batches: Batches) -> Batches:
         table = arrived(batches, self.types)
         if table is not None:
-            found, within = find_with_constants(table, self.types, self.options, threads=own_cores())
-            yield from _lines({**_found_parts(found), **_within_parts(within)})
+            yield from _lines(_unless_refused(lambda: self._parts(table)))
+
+    def _parts(self, table: pa.Table) -> Parts:
+        found, within = find_with_constants(table, self.types, self.options, threads=own_cores())
+        return {**_found_parts(found), **_within_parts(within)}
 
 
 @dataclass(frozen=True)
@@ -166,7 +171,7 @@ class SolveTask:
             evidence = rows.evidence(merged(counted))
             return found_from(rows, evidence, self.options, clock, threads=cores, device=" and ".join(devices))
 
-        yield from _lines(_unless_refused(found))
+        yield from _lines(_unless_refused(lambda: _found_parts(found())))
 
 
 def own_cores() -> int:
@@ -238,10 +243,10 @@ def conditional_in(lines: Iterable[tuple[str, int, bytes]]) -> ConditionalRules 
 _TOLD = ("rows", "distinct_rows", "strategy", "exact", "complete", "why", "phases", "sampled", "device")
 
 
-def _unless_refused(find: Callable[[], Found]) -> Parts:
+def _unless_refused(search: Callable[[], Parts]) -> Parts:
     """What is found, or why a task could not do what was asked: an error would reach the driver as a traceback."""
     try:
-        return _found_parts(find())
+        return search()
     except SessionError as problem:
         return _refused(problem)
 

@@ -19,6 +19,7 @@ from holdfast.discover.clock import Clock
 from holdfast.discover.coded_rows import CodedRows, coded_rows, family_codes
 from holdfast.discover.conditional import least_rows
 from holdfast.discover.constant_values import constant_of
+from holdfast.discover.device import count_pairs
 from holdfast.discover.find import Found, find_in
 from holdfast.discover.invert import most_general
 from holdfast.discover.options import DiscoverOptions
@@ -27,7 +28,6 @@ from holdfast.discover.rank import ranked
 from holdfast.discover.space import Words, as_masks, as_words
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import TrivialRuleError
-from holdfast.kernels.evidence import all_pairs
 from holdfast.kernels.support import least_support, violating_pairs
 from holdfast.rules.constraint import DenialConstraint, denial
 from holdfast.rules.dependency import CFD, Denial, dependency_of, kind_of
@@ -178,7 +178,7 @@ class _Search:
         more with further values. None when the search for them was not completed."""
         rows = self.rows
         some = CodedRows(rows.space, rows.layout, rows.shown, rows.codes[:, mine], rows.weights[mine])
-        evidence = some.evidence(all_pairs(some.codes, some.weights, some.layout, threads=self.threads))
+        evidence = some.evidence(count_pairs(some, self.options.device, threads=self.threads).counted)
         most = self.options.max_predicates
         told = most_general(
             rows.space, evidence, self.options, self.clock, threads=self.threads, budget=self.budget,

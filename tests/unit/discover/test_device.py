@@ -14,7 +14,7 @@ from holdfast.discover.coded_rows import CodedRows, coded_rows
 from holdfast.discover.device import count_pairs, uses_gpu
 from holdfast.discover.find import ALL_PAIRS_ROWS, chosen_strategy, find_in
 from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.task import EvidenceTask, FindTask, found_in
+from holdfast.discover.task import ConstantsTask, EvidenceTask, FindTask, found_in
 from holdfast.encode.column_type import column_type
 from holdfast.errors import OptionError, SessionError
 from holdfast.kernels import gpu_evidence
@@ -116,3 +116,12 @@ def test_without_cupy_there_is_no_card() -> None:
         import cupy  # type: ignore[import-not-found]  # noqa: F401
     except ImportError:
         assert gpu_evidence.missing() == "CuPy is not installed"
+
+
+def test_rules_with_values_are_refused_in_words_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu_evidence, "missing", lambda: "there is no GPU")
+    batch = table(10).rename_columns(["c0", "c1"]).to_batches()
+    task = ConstantsTask(TYPES, DiscoverOptions(device="gpu", constants=True))
+    lines = [(line["part"], line["piece"], line["bytes"]) for out in task(iter(batch)) for line in out.to_pylist()]
+    with pytest.raises(SessionError, match="but there is no GPU"):
+        found_in(lines)
