@@ -207,7 +207,8 @@ def _narrowest(family, unhit, allowed, todo):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _grown(lines):  # type: ignore[no-untyped-def]
+def grown(lines):  # type: ignore[no-untyped-def]
+    """The lines, with room for as many again."""
     larger = np.zeros((2 * len(lines), lines.shape[1]), lines.dtype)
     larger[: len(lines)] = lines
     return larger
@@ -278,7 +279,7 @@ def _search(family, slots, order, starts, most_slots, depth, start, free, stop_d
             if d >= stop_depth:
                 parted = True
                 if opened == len(paths):
-                    paths, frees = _grown(paths), _grown(frees)
+                    paths, frees = grown(paths), grown(frees)
                 paths[opened], frees[opened] = path, allowed[d]
                 opened += 1
             elif d == base + STEP and len(family) >= WORTH_PARTING and stop_depth > depth:
@@ -291,7 +292,7 @@ def _search(family, slots, order, starts, most_slots, depth, start, free, stop_d
                     )  # fmt: skip
                     nodes += below[3]
                     while found + len(below[0]) > len(sets):
-                        sets = _grown(sets)
+                        sets = grown(sets)
                     sets[found : found + len(below[0])] = below[0]
                     found += len(below[0])
             if not parted:
@@ -300,7 +301,7 @@ def _search(family, slots, order, starts, most_slots, depth, start, free, stop_d
                     allowed[d] &= ~todo[d]
                 else:
                     if found == len(sets):
-                        sets = _grown(sets)
+                        sets = grown(sets)
                     for k in range(d):
                         sets[found, path[k] >> 6] |= one << np.uint64(path[k] & 63)
                     found += 1

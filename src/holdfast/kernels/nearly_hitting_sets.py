@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels.bits import lowest, popcount
 from holdfast.kernels.flag import raised_after
+from holdfast.kernels.hitting_sets import grown
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -126,13 +127,6 @@ class _Problem:
             path, free, stop_depth, flag,
         )  # fmt: skip
         return found
-
-
-@njit(cache=True, nogil=True)
-def _grown(lines):  # type: ignore[no-untyped-def]
-    larger = np.zeros((2 * len(lines), lines.shape[1]), lines.dtype)
-    larger[: len(lines)] = lines
-    return larger
 
 
 @njit(cache=True, nogil=True)
@@ -327,7 +321,7 @@ def _search(  # type: ignore[no-untyped-def]
             branch_at[d] = branch_last[d] = branch_first[d]
             if d >= stop_depth:
                 if opened == len(paths):
-                    paths, frees = _grown(paths), _grown(frees)
+                    paths, frees = grown(paths), grown(frees)
                 paths[opened], frees[opened] = path, allowed[d]
                 opened += 1
             else:
@@ -369,7 +363,7 @@ def _search(  # type: ignore[no-untyped-def]
                             break
                     if stays and left <= budget and minimal:
                         if found == len(sets):
-                            sets, missed = _grown(sets), _longer(missed)
+                            sets, missed = grown(sets), _longer(missed)
                         for k in range(d):
                             sets[found, path[k] >> 6] |= one << np.uint64(path[k] & 63)
                         sets[found, e >> 6] |= one << np.uint64(e & 63)
@@ -476,8 +470,8 @@ def _search(  # type: ignore[no-untyped-def]
         if d + 2 > levels:
             wider = np.zeros((2 * levels, 2 * levels), np.int64)
             wider[:levels, :levels] = firm
-            firm, hits, allowed, total = wider, _grown(hits), _grown(allowed), _longer(total)
-            in_reach = _grown(in_reach)
+            firm, hits, allowed, total = wider, grown(hits), grown(allowed), _longer(total)
+            in_reach = grown(in_reach)
             levels *= 2
         # The list below: what the element meets becomes critical for it, or is met twice and leaves.
         epoch += 1
@@ -489,7 +483,7 @@ def _search(  # type: ignore[no-untyped-def]
             firm[d + 1, k] = firm[d, k]
         firm[d + 1, d] = 0
         while len(bits) < last[d] + (last[d] - first[d]):
-            bits, weights, labels = _grown(bits), _longer(weights), _longer(labels)
+            bits, weights, labels = grown(bits), _longer(weights), _longer(labels)
         for i in range(first[d], last[d]):
             label = labels[i]
             if bits[i, element >> 6] >> np.uint64(element & 63) & one:

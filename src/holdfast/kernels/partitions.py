@@ -104,11 +104,8 @@ def _refined(rows, starts, codes, weights, size):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def _tallied(rows, start, end, codes, weights, heavy, seen):  # type: ignore[no-untyped-def]
-    """Of one group: its rows that have a code, those with the most frequent one, and the sum of squares over codes.
-
-    `heavy` is zero before and after; `seen` is for notes.
-    """
+def _weighed(rows, start, end, codes, weights, heavy, seen):  # type: ignore[no-untyped-def]
+    """How many codes one group has, noted in `seen`, and its rows that have one; `heavy` then has those of each."""
     n, total = 0, np.int64(0)
     for at in range(start, end):
         code = codes[rows[at]]
@@ -118,6 +115,16 @@ def _tallied(rows, start, end, codes, weights, heavy, seen):  # type: ignore[no-
                 n += 1
             heavy[code] += weights[rows[at]]
             total += weights[rows[at]]
+    return n, total
+
+
+@njit(cache=True, nogil=True)
+def _tallied(rows, start, end, codes, weights, heavy, seen):  # type: ignore[no-untyped-def]
+    """Of one group: its rows that have a code, those with the most frequent one, and the sum of squares over codes.
+
+    `heavy` is zero before and after; `seen` is for notes.
+    """
+    n, total = _weighed(rows, start, end, codes, weights, heavy, seen)
     most, alike = np.int64(0), np.int64(0)
     for j in range(n):
         here = heavy[seen[j]]
@@ -196,15 +203,7 @@ def _frequent_codes(rows, starts, codes, weights, size, least):  # type: ignore[
     counts, others = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
     heavy, seen = np.zeros(size, np.int64), np.empty(size, np.int64)
     for g in range(len(starts) - 1):
-        n, total = 0, np.int64(0)
-        for at in range(starts[g], starts[g + 1]):
-            code = codes[rows[at]]
-            if code >= 0:
-                if heavy[code] == 0:
-                    seen[n] = code
-                    n += 1
-                heavy[code] += weights[rows[at]]
-                total += weights[rows[at]]
+        n, total = _weighed(rows, starts[g], starts[g + 1], codes, weights, heavy, seen)
         for j in range(n):
             here = heavy[seen[j]]
             if here >= least:
