@@ -155,6 +155,9 @@ class Coding:
     @contextmanager
     def unless_refused(self) -> Iterator[None]:
         """What is learned of types inside stays known only when nothing is refused there."""
+        if self.settled:  # there is nothing left to learn
+            yield
+            return
         kinds, coders, settled = dict(self.kinds), dict(self.coders), self.settled
         try:
             yield

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from holdfast.states.batch_outcome import plain_json
+
 Violation: TypeAlias = tuple[Any, Any]
 """(left key, right key), or (key, None) of a row that breaks a rule by itself."""
 
@@ -146,8 +148,8 @@ class ViolationsChange:
 def _told(side: Mapping[str, Sequence[Violation]]) -> Iterator[dict[str, Any]]:
     for name, listed in side.items():
         for left, right in listed:
-            line = {"rule": name, "left": _plain(left)}
-            yield line if right is None else {**line, "right": _plain(right)}
+            line = {"rule": name, "left": plain_json(left)}
+            yield line if right is None else {**line, "right": plain_json(right)}
 
 
 def _plain(key: Any) -> Any:
