@@ -411,8 +411,11 @@ def discover(
     order_text: bool = False,
     error: Decimal = Decimal(0),
     constants: Decimal | None = None,
+    space: Mapping[Operands, tuple[int, ...]] | None = None,
 ) -> frozenset[DenialConstraint]:
     """The most general valid, non-trivial constraints; of a constraint and its mirror one. Tries every constraint.
+
+    `space` is the predicate space where it is settled already, as for rules that are kept while rows change.
 
     A constraint is valid when at most the share `error` of all ordered pairs of rows violates it. A table of fewer than
     two rows has none. With `max_predicates`, those of them that have at most so many. With `constants`, a constraint
@@ -422,7 +425,8 @@ def discover(
     """
     if len(rows) < 2:
         return frozenset()
-    space = operand_pairs(rows, kinds, cross_columns=cross_columns, one_row=one_row, order_text=order_text)
+    if space is None:
+        space = operand_pairs(rows, kinds, cross_columns=cross_columns, one_row=one_row, order_text=order_text)
     tolerated = error * len(rows) * (len(rows) - 1)
     least = Decimal(2) if constants is None else _least_rows(constants, len(rows))
     sayable = {} if constants is None else _sayable(rows, list(kinds))

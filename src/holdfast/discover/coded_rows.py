@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.space import OperandPair, PredicateSpace, permuted
+from holdfast.discover.space import OperandPair, PredicateSpace, both_ways
 from holdfast.encode.codes import comparable_codes, dense_codes
 from holdfast.encode.column_type import ColumnType
 from holdfast.kernels.evidence import (
@@ -65,19 +65,30 @@ class CodedRows:
 
     def evidence(self, counted: Counted) -> Evidence:
         """The evidence of the counted pairs, in both orders."""
-        words = np.zeros((len(counted.packed), self.space.words), np.uint64)
-        for i, shown in enumerate(self.shown):
-            bits = np.array(shown, np.uint64)[self.layout.states_of(counted.packed, i)]
-            start = self.space.first_bits[i]
-            words[:, start // 64] |= bits << np.uint64(start % 64)
-            if start % 64 + len(self.space.pairs[i].relations) > 64:
-                words[:, start // 64 + 1] |= bits >> np.uint64(64 - start % 64)
-        both = np.concatenate([words, permuted(words, self.space.mirror)])
-        return evidence(both, np.concatenate([counted.counts, counted.counts]))
+        return both_orders(self.space, shown_words(self.space, self.layout, self.shown, counted), counted.counts)
 
     def evidence_of_pairs(self, left: Ints, right: Ints) -> Evidence:
         """The evidence of these pairs of distinct rows, in both orders; what is counted are pairs of distinct rows."""
         return self.evidence(listed_pairs(self.codes, left, right, self.layout))
+
+
+def shown_words(
+    space: PredicateSpace, layout: Layout, shown: Sequence[tuple[int, ...]], counted: Counted
+) -> NDArray[np.uint64]:
+    """Per line of packed relations the bits that a pair of rows shows in the order it was counted in."""
+    words = np.zeros((len(counted.packed), space.words), np.uint64)
+    for i, of_states in enumerate(shown):
+        bits = np.array(of_states, np.uint64)[layout.states_of(counted.packed, i)]
+        start = space.first_bits[i]
+        words[:, start // 64] |= bits << np.uint64(start % 64)
+        if start % 64 + len(space.pairs[i].relations) > 64:
+            words[:, start // 64 + 1] |= bits >> np.uint64(64 - start % 64)
+    return words
+
+
+def both_orders(space: PredicateSpace, words: NDArray[np.uint64], counts: Ints) -> Evidence:
+    """The evidence of pairs that show these bits one way round, in both orders."""
+    return evidence(both_ways(space, words), np.concatenate([counts, counts]))
 
 
 def coded_rows(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> CodedRows:
@@ -170,6 +181,37 @@ def _collapsed(codes: Mapping[str, Codes], rows: int) -> tuple[dict[str, Codes],
     return {name: column[firsts] for name, column in codes.items()}, weights.astype(np.int64)
 
 
+@dataclass(frozen=True)
+class Comparing:
+    """How the kernel compares an operand pair: by which way, and whether a null is a value like others."""
+
+    names: tuple[str, str]
+    way: int
+    nulls_are_values: bool
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """Per state of the operand pair, the bits that a pair of rows in it shows."""
+        return _SHOWN[self.way]
+
+
+def comparing(pair: OperandPair, nullable: Collection[str], nulls: Nulls) -> Comparing:
+    """How the operand pair is compared where these columns have nulls."""
+    names = pair.left.name, pair.right.name
+    some = any(name in nullable for name in names)
+    if pair.ordered:
+        way = ORDER if not some else ORDER_SKIP if nulls == "sql" else ORDER_MEET
+    else:
+        way = EQUALITY_SKIP if some and nulls == "sql" else EQUALITY
+    # Under `equal` a null among values without order is a value like others.
+    return Comparing(names, way, nulls == "equal" and not pair.ordered)
+
+
+def row_way(pair: OperandPair) -> int:
+    """The way of an operand pair within one row, whose state is known per row."""
+    return LEFT_ROW if pair.left.row == "t" else RIGHT_ROW
+
+
 def _layout(
     space: PredicateSpace, codes: Mapping[str, Codes], nulls: Nulls
 ) -> tuple[Layout, tuple[tuple[int, ...], ...], Codes]:
@@ -178,10 +220,9 @@ def _layout(
     lines: list[Codes] = []
     place: dict[tuple[str, bool], int] = {}
     beyond = max((int(column.max(initial=NULL)) for column in codes.values()), default=NULL) + 1
+    nullable = [name for name, column in codes.items() if bool((column == NULL).any())]
 
-    def line(name: str, ordered: bool) -> int:
-        # Under `equal` a null among values without order is a value like others.
-        filled = nulls == "equal" and not ordered
+    def line(name: str, filled: bool) -> int:
         if (name, filled) not in place:
             place[name, filled] = len(lines)
             lines.append(np.where(codes[name] == NULL, np.int32(beyond), codes[name]) if filled else codes[name])
@@ -190,20 +231,15 @@ def _layout(
     left, right, ways, shown = [], [], [], []
     within: dict[tuple[str, str], int] = {}
     for pair in space.pairs:
-        names = pair.left.name, pair.right.name
-        nullable = any(bool((codes[name] == NULL).any()) for name in names)
-        if pair.ordered:
-            way = ORDER if not nullable else ORDER_SKIP if nulls == "sql" else ORDER_MEET
-        else:
-            way = EQUALITY_SKIP if nullable and nulls == "sql" else EQUALITY
-        a, b = line(names[0], pair.ordered), line(names[1], pair.ordered)
-        if pair.one_row and names not in within:
-            within[names] = len(lines)
-            lines.append(_states_within(lines[a], lines[b], way))
-        left.append(within[names] if pair.one_row else a)
-        right.append(within[names] if pair.one_row else b)
-        ways.append((LEFT_ROW if pair.left.row == "t" else RIGHT_ROW) if pair.one_row else way)
-        shown.append(_SHOWN[way])
+        how = comparing(pair, nullable, nulls)
+        a, b = (line(name, how.nulls_are_values) for name in how.names)
+        if pair.one_row and how.names not in within:
+            within[how.names] = len(lines)
+            lines.append(_states_within(lines[a], lines[b], how.way))
+        left.append(within[how.names] if pair.one_row else a)
+        right.append(within[how.names] if pair.one_row else b)
+        ways.append(row_way(pair) if pair.one_row else how.way)
+        shown.append(how.shown)
     rows = len(next(iter(codes.values()))) if codes else 0
     columns = np.stack(lines).astype(np.int32, copy=False) if lines else np.zeros((0, rows), np.int32)
     layout = Layout(tuple(left), tuple(right), tuple(ways), tuple(map(len, shown)))

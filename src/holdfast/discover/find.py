@@ -116,13 +116,13 @@ def found_from(
 ) -> Found:
     """What the evidence of all pairs of the rows says; `device` is what counted it."""
     found = most_general(rows.space, evidence, options, clock, threads=threads)
-    how = _How("all-pairs", exact=True, complete=found.complete, why=found.why, device=device)
+    how = How("all-pairs", exact=True, complete=found.complete, why=found.why, device=device)
     return _weighed(rows, found.masks, found.violating, evidence, options, clock, threads, how)
 
 
 def _hybrid(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> Found:
     found = complete_by_sample(rows, options, clock, threads=threads)
-    how = _How("hybrid", exact=False, complete=found.complete, why=found.why)
+    how = How("hybrid", exact=False, complete=found.complete, why=found.why)
     none = np.zeros(len(found.masks), np.int64)
     return _weighed(rows, found.masks, none, found.evidence, options, clock, threads, how)
 
@@ -132,7 +132,7 @@ def _sampled(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: i
         evidence, drawn = sampled.sampled_evidence(rows, seed=options.seed, threads=threads)
     found = most_general(rows.space, evidence, options, clock, threads=threads)
     why = f"evidence was sampled: {drawn:,} of {rows.rows * (rows.rows - 1) // 2:,} pairs of rows"
-    how = _How("sample", exact=False, complete=False, why=f"{why}; {found.why}" if found.why else why, sampled=drawn)
+    how = How("sample", exact=False, complete=False, why=f"{why}; {found.why}" if found.why else why, sampled=drawn)
     return _weighed(rows, found.masks, found.violating, evidence, options, clock, threads, how)
 
 
@@ -180,30 +180,39 @@ def _by_rows(rows: CodedRows, options: DiscoverOptions, clock: Clock) -> Found:
 
 
 @dataclass(frozen=True)
-class _How:
+class How:
     """How a search went."""
 
     strategy: str
     exact: bool
-    complete: bool
-    why: str | None
+    complete: bool = True
+    why: str | None = None
     sampled: int | None = None
     device: str = "cpu"
 
 
 def _weighed(
     rows: CodedRows, masks: Words, violating: Ints, evidence: Evidence, options: DiscoverOptions, clock: Clock,
-    threads: int, how: _How,
+    threads: int, how: How,
 ) -> Found:  # fmt: skip
+    size = (rows.rows, len(rows.weights))
+    return weighed(rows.space, size, masks, violating, evidence, options, clock, threads=threads, how=how)
+
+
+def weighed(
+    space: PredicateSpace, size: tuple[int, int], masks: Words, violating: Ints, evidence: Evidence,
+    options: DiscoverOptions, clock: Clock, *, threads: int, how: How,
+) -> Found:  # fmt: skip
+    """The constraints with what speaks for them; `size` is how many rows there are, and how many different ones."""
     with clock.phase("weigh"):
-        support = least_support(masks, rows.space.pair_of_bit, evidence.words, evidence.counts, threads=threads)
+        support = least_support(masks, space.pair_of_bit, evidence.words, evidence.counts, threads=threads)
     return Found(
-        space=rows.space,
+        space=space,
         masks=masks,
         support=support + violating,
         evidence=evidence,
-        rows=rows.rows,
-        distinct_rows=len(rows.weights),
+        rows=size[0],
+        distinct_rows=size[1],
         strategy=how.strategy,
         exact=how.exact,
         complete=how.complete,

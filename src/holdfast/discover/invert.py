@@ -83,11 +83,11 @@ def most_general(
                 break
             within = few
         sets, missed = np.concatenate([p.sets for p in parts]), np.concatenate([p.missed for p in parts])
-        masks, which = distinct(_turned(space, ~sets & full_mask(space)))
+        masks, which = distinct(one_of_each(space, ~sets & full_mask(space)))
         # A mask and its mirror are violated by as many ordered pairs.
         violating = np.zeros(len(masks), np.int64)
         violating[which] = missed
-        some = ~_trivial(space, masks)
+        some = ~trivial(space, masks)
         return MostGeneral(masks[some], violating[some], found.complete, within, found.too_many)
 
 
@@ -97,7 +97,7 @@ def full_mask(space: PredicateSpace) -> Words:
     return np.array([mask >> (64 * w) & (2**64 - 1) for w in range(space.words)], np.uint64)
 
 
-def _turned(space: PredicateSpace, masks: Words) -> Words:
+def one_of_each(space: PredicateSpace, masks: Words) -> Words:
     """Per mask, it or its mirror image: the one that allows `<` where they first differ."""
     mirrored = permuted(masks, space.mirror)
     chosen, decided = masks.copy(), np.zeros(len(masks), np.bool_)
@@ -120,7 +120,7 @@ def allowed_relations(space: PredicateSpace, masks: Words) -> NDArray[np.uint8]:
     return allowed
 
 
-def _trivial(space: PredicateSpace, masks: Words) -> NDArray[np.bool_]:
+def trivial(space: PredicateSpace, masks: Words) -> NDArray[np.bool_]:
     if all(pair.same_column for pair in space.pairs):
         return np.zeros(len(masks), np.bool_)  # nothing to contradict: each operand is in one pair
     operands = {o: i for i, o in enumerate(dict.fromkeys(o for p in space.pairs for o in (p.left, p.right)))}

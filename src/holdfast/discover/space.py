@@ -167,3 +167,8 @@ def permuted(lines: Words, target: Sequence[int] | NDArray[np.int64]) -> Words:
         shown = (lines[:, bit // WORD] >> np.uint64(bit % WORD)) & one
         moved[:, into // WORD] |= shown << np.uint64(into % WORD)
     return moved
+
+
+def both_ways(space: PredicateSpace, lines: Words) -> Words:
+    """The lines, and after them their mirror images."""
+    return np.concatenate([lines, permuted(lines, space.mirror)])

@@ -59,6 +59,9 @@ class Coder(Protocol):
     def many(self, values: pa.Array) -> Codes:
         """The codes of all values, those of nulls being anything."""
 
+    def value(self, code: int) -> Any:
+        """The value that has the code; of equal ones, such as 1 and 1.0, the one that came first."""
+
     def constant(self, value: Any) -> BoundCode:
         """The place of a constant, given as a value of its column's kind."""
 
@@ -82,6 +85,9 @@ class IntegerCoder(_Direct):
         if not _LEAST <= value <= _MOST:
             raise TypeMismatchError(f"{value} is beyond 64 bits")
         return int(value)
+
+    def value(self, code: int) -> int:
+        return code
 
     def many(self, values: pa.Array) -> Codes:
         if pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
@@ -118,6 +124,10 @@ class FloatCoder(_Direct):
         (bits,) = struct.unpack("<q", struct.pack("<d", abs(value) if value == 0 or value != value else value))
         return int(bits) if bits >= 0 else int(bits ^ 0x7FFFFFFFFFFFFFFF)
 
+    def value(self, code: int) -> float:
+        (value,) = struct.unpack("<d", struct.pack("<q", code if code >= 0 else code ^ 0x7FFFFFFFFFFFFFFF))
+        return float(value)
+
     def many(self, values: pa.Array) -> Codes:
         if not pa.types.is_floating(values.type):
             return np.array([0 if v is None else self.one(v) for v in values.to_pylist()], np.int64)
@@ -146,6 +156,9 @@ class BooleanCoder(_Direct):
             raise TypeMismatchError(f"{value!r} is neither true nor false")
         return int(value)
 
+    def value(self, code: int) -> bool:
+        return bool(code)
+
     def many(self, values: pa.Array) -> Codes:
         if not pa.types.is_boolean(values.type):
             raise TypeMismatchError(f"values of type {values.type} are neither true nor false")
@@ -162,6 +175,9 @@ class DateCoder(_Direct):
         if type(value) is not dt.date:
             raise TypeMismatchError(f"{value!r} is no date")
         return value.toordinal() - _EPOCH_DAY
+
+    def value(self, code: int) -> dt.date:
+        return dt.date.fromordinal(code + _EPOCH_DAY)
 
     def many(self, values: pa.Array) -> Codes:
         if not pa.types.is_date(values.type):
@@ -184,6 +200,9 @@ class TimeCoder(_Direct):
         if isinstance(value, dt.date):
             return (value.toordinal() - _EPOCH_DAY) * _DAY
         raise TypeMismatchError(f"{value!r} is no time")
+
+    def value(self, code: int) -> dt.datetime:
+        return _EPOCH + code * _MICROSECOND
 
     def many(self, values: pa.Array) -> Codes:
         if pa.types.is_date(values.type):
@@ -236,6 +255,13 @@ class LabelCoder:
 
     def find(self, value: Any) -> int | None:
         return self._codes.get(self._key(value))
+
+    def value(self, code: int) -> Any:
+        if self._ordered:
+            key = self._values[bisect_left(self._labels, code)]
+        else:
+            key = next(value for value, own in self._codes.items() if own == code)
+        return math.nan if isinstance(key, _Greatest) else key
 
     def _key(self, value: Any) -> Any:
         kind = type(value)

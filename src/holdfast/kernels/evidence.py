@@ -21,6 +21,7 @@ from holdfast.kernels.bits import popcount
 Codes = NDArray[np.int32]
 Ints = NDArray[np.int64]
 Packed = NDArray[np.uint16]
+Short = NDArray[np.int16]
 
 NULL = -1
 
@@ -100,17 +101,17 @@ def all_pairs(
     work = [(a, b) for at, a in enumerate(blocks) for b in blocks[at:]][share::shares]
 
     def run(which: int) -> Counted:
-        counter = _Counter(layout)
+        counter = PairCounter(layout)
         for a, b in work[which::threads]:
             first, second = ((columns[:, x[0] : x[1]], weights[x[0] : x[1]]) for x in (a, b))
             since = np.arange(a[1] - a[0]) + 1 if a == b else None
             counter.add(first, second, since, itself=a == b)
         return counter.counted()
 
-    return _shared_out(run, threads)
+    return shared_out(run, threads)
 
 
-def _shared_out(run: Callable[[int], Counted], threads: int) -> Counted:
+def shared_out(run: Callable[[int], Counted], threads: int) -> Counted:
     if threads == 1:
         return run(0)
     with ThreadPoolExecutor(threads) as pool:
@@ -139,7 +140,7 @@ def pairs_in_groups(
     threads = max(1, min(threads, len(work)))
 
     def run(which: int) -> Counted:
-        counter = _Counter(layout)
+        counter = PairCounter(layout)
         for first, second in work[which::threads]:
             one = order[first[0] : first[1]]
             two = one if second == first else order[second[0] : second[1]]
@@ -149,7 +150,7 @@ def pairs_in_groups(
             counter.add(left, right, begin, end, itself=itself and second == first)
         return counter.counted()
 
-    return _shared_out(run, threads)
+    return shared_out(run, threads)
 
 
 _Span = tuple[int, int]
@@ -216,7 +217,7 @@ def merged(parts: Sequence[Counted]) -> Counted:
 _Block = tuple[Codes, Ints]
 
 
-class _Counter:
+class PairCounter:
     """Counts packed relations of block pairs, in a table of cells or a hash table."""
 
     def __init__(self, layout: Layout) -> None:
@@ -249,13 +250,19 @@ class _Counter:
         """Counts the pairs of a row of the first block with rows of the second: per row those from `since` until
         `until`, all without them. With `itself` the blocks are one, and a row of weight w is in w(w-1)/2 pairs with
         itself."""
-        left, right = self._codes(first[0], second[0])
+        self.add_codes(*self._codes(first[0], second[0]), first[1], second[1], since, until, itself=itself)
+
+    def add_codes(
+        self, left: Short, right: Short, weights: Ints, others: Ints, since: Ints | None = None,
+        until: Ints | None = None, *, itself: bool = False,
+    ) -> None:  # fmt: skip
+        """As `add`, of codes that are there already: a line per operand pair, for each side."""
         rows, n = left.shape[1], right.shape[1]
         since = np.zeros(rows, np.int64) if since is None else since
         until = np.full(rows, n) if until is None else until
-        plain = bool((first[1] == 1).all() and (second[1] == 1).all())
+        plain = bool((weights == 1).all() and (others == 1).all())
         fixed = (left, right, self.ways, self.groups, self.weights, self.width)
-        pairs = (plain, itself and not plain, first[1], second[1], since, until)
+        pairs = (plain, itself and not plain, weights, others, since, until)
         if self.layout.cells is not None:
             _count_cells(*fixed, self.radix, self.cells, *pairs)
             return
@@ -271,7 +278,7 @@ class _Counter:
         self._resize(4 * len(counts))
         _rehash(keys, counts, self.keys, self.counts, self.filled)
 
-    def _codes(self, first: Codes, second: Codes) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
+    def _codes(self, first: Codes, second: Codes) -> tuple[Short, Short]:
         pairs = len(self.ways)
         left, right = (np.empty((pairs, block.shape[1]), np.int16) for block in (first, second))
         for i, (a, b) in enumerate(zip(self.layout.left, self.layout.right, strict=True)):
@@ -340,7 +347,7 @@ def _add_states(a, b, left, right, way, weight, into):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def _relate(left, right, i, start, end, ways, groups, weights, packed):  # type: ignore[no-untyped-def]
+def relate(left, right, i, start, end, ways, groups, weights, packed):  # type: ignore[no-untyped-def]
     """The packed relations of row i on the left with the rows on the right from `start` until `end`."""
     none = np.uint16(0)
     n = end - start
@@ -385,7 +392,7 @@ def _count_cells(  # type: ignore[no-untyped-def]
         n = until[i] - start
         if n <= 0:
             continue
-        _relate(left, right, i, start, until[i], ways, groups, weights, packed)
+        relate(left, right, i, start, until[i], ways, groups, weights, packed)
         if width == 1:
             for j in range(n):
                 cell[j] = packed[0, j]
@@ -407,7 +414,7 @@ def _count_cells(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _mixed(h, word):  # type: ignore[no-untyped-def]
+def mixed(h, word):  # type: ignore[no-untyped-def]
     h = (h ^ word) * np.uint64(0x9E3779B97F4A7C15)
     return h ^ (h >> np.uint64(32))
 
@@ -418,7 +425,7 @@ def _place(keys, counts, lines, j, mask):  # type: ignore[no-untyped-def]
     words = keys.shape[0]
     h = np.uint64(0)
     for w in range(words):
-        h = _mixed(h, lines[w, j])
+        h = mixed(h, lines[w, j])
     at = np.int64(h & np.uint64(mask))
     while counts[at] != 0:
         equal = True
@@ -433,7 +440,7 @@ def _place(keys, counts, lines, j, mask):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _place_of_one(keys, counts, key, mask):  # type: ignore[no-untyped-def]
     """As `_place`, for keys of one word."""
-    at = np.int64(_mixed(np.uint64(0), key) & np.uint64(mask))
+    at = np.int64(mixed(np.uint64(0), key) & np.uint64(mask))
     while counts[at] != 0 and keys[at] != key:
         at = (at + 1) & mask
     return at
@@ -455,7 +462,7 @@ def _count_keys(  # type: ignore[no-untyped-def]
             continue
         if len(counts) // 2 - filled[0] < n:
             return i
-        _relate(left, right, i, start, until[i], ways, groups, weights, packed)
+        relate(left, right, i, start, until[i], ways, groups, weights, packed)
         lines[:, :n] = 0
         for g in range(width):
             shift, into, digits = np.uint64(16 * (g & 3)), lines[g >> 2], packed[g]

@@ -49,18 +49,20 @@ def hitting_sets(
     slots: Ints,
     *,
     most_slots: int | None = None,
+    spare: Words | None = None,
     threads: int = 1,
     seconds: float | None = None,
 ) -> HittingSets:
     """All minimal hitting sets of the family that take no slot whole, in order.
 
     `family` has a line of words per set, bit b of it for element b; `slots` gives each element's slot. With
-    `most_slots`, only those that touch at most that many slots. After `seconds` the search ends, and says so; what it
-    has found by then are minimal hitting sets.
+    `most_slots`, only those that touch at most that many slots; with `spare`, sets like those of the family, only
+    those that leave one of them unhit. After `seconds` the search ends, and says so; what it has found by then are
+    minimal hitting sets.
     """
     if len(family) == 0:
         return HittingSets(np.zeros((1, family.shape[1]), np.uint64), True, 0)
-    problem = _Problem(family, slots, most_slots)
+    problem = _Problem(family, slots, most_slots, np.zeros((0, family.shape[1]), np.uint64) if spare is None else spare)
     # Raised when time is up (1) or too much was found (2); and how many words were found.
     flag, found, nodes = np.zeros(2, np.int64), [], 0
     with raised_after(seconds, flag):
@@ -91,7 +93,8 @@ _Found = tuple[Words, Ints, Words, int]
 class _Problem:
     """The family as the kernel needs it."""
 
-    def __init__(self, family: Words, slots: Ints, most_slots: int | None) -> None:
+    def __init__(self, family: Words, slots: Ints, most_slots: int | None, spare: Words) -> None:
+        self.spare = np.ascontiguousarray(spare)
         # Sets with few elements first: they are looked at first, and leave the least to choose from.
         size = np.bitwise_count(family).sum(axis=1)
         self.family = np.ascontiguousarray(family[np.argsort(size, kind="stable")])
@@ -110,13 +113,14 @@ class _Problem:
         self.depth = int(min(np.maximum(self.width - 1, 0).sum(), len(family))) + 2
 
     def search(self, path: Ints, allowed: Words, flag: Ints, stop_depth: int = 1 << 40) -> _Found:
-        found: _Found = _search(
+        found: _Found = search(
             self.family,
             self.slots,
             self.order,
             self.starts,
             self.most_slots,
             self.depth,
+            self.spare,
             path,
             allowed,
             stop_depth,
@@ -165,6 +169,16 @@ def _take(element, d, contains, unhit, critical, taken_from, newly, path):  # ty
             other[w] &= ~mine[w]
     path[d] = element
     return True
+
+
+@njit(cache=True, nogil=True)
+def _spares(element, d, spared_by, unspared):  # type: ignore[no-untyped-def]
+    """Whether the element, as the d-th chosen one, leaves a set unhit that so far was to be spared; with those left."""
+    some = False
+    for w in range(unspared.shape[1]):
+        unspared[d + 1, w] = unspared[d, w] & ~spared_by[element, w]
+        some |= unspared[d + 1, w] != 0
+    return some
 
 
 @njit(cache=True, nogil=True)
@@ -242,8 +256,9 @@ def _part(family, live, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _search(family, slots, order, starts, most_slots, depth, start, free, stop_depth, flag):  # type: ignore[no-untyped-def]
-    """Every minimal hitting set that contains `start` and otherwise only elements of `free`.
+def search(family, slots, order, starts, most_slots, depth, spare, start, free, stop_depth, flag):  # type: ignore[no-untyped-def]
+    """Every minimal hitting set that contains `start` and otherwise only elements of `free`, and leaves one of the
+    sets `spare` unhit, if there are any.
 
     Ends at `stop_depth` chosen elements, telling the nodes there, and when `flag` is raised. Returns the sets, the
     paths and free elements of the nodes it ended at, and how many nodes it saw.
@@ -271,6 +286,12 @@ def _search(family, slots, order, starts, most_slots, depth, start, free, stop_d
         in_slot[slots[start[k]]] += 1
     d, descend = base, True
     allowed[d] = free
+    spared_by = _containing(spare, len(slots))
+    unspared = np.zeros((depth + 1 if len(spare) else 1, spared_by.shape[1]), np.uint64)
+    for i in range(len(spare)):
+        unspared[0, i >> 6] |= one << np.uint64(i & 63)
+    for k in range(base if len(spare) else 0):
+        _spares(start[k], k, spared_by, unspared)
     while True:
         if descend:
             descend = False
@@ -286,9 +307,9 @@ def _search(family, slots, order, starts, most_slots, depth, start, free, stop_d
                 live, size = _undecided(unhit, critical, d)
                 if size * PART <= len(family):
                     parted = True
-                    below = _search(
-                        _part(family, live, size), slots, order, starts, most_slots, depth, path[:d], allowed[d],
-                        stop_depth, flag,
+                    below = search(
+                        _part(family, live, size), slots, order, starts, most_slots, depth, spare, path[:d],
+                        allowed[d], stop_depth, flag,
                     )  # fmt: skip
                     nodes += below[3]
                     while found + len(below[0]) > len(sets):
@@ -326,6 +347,8 @@ def _search(family, slots, order, starts, most_slots, depth, start, free, stop_d
             # From here on the others may be joined by this one. (One that would have left another without a critical
             # set never comes back: it would do so in every larger choice.)
             allowed[d, path[d] >> 6] |= one << np.uint64(path[d] & 63)
+        elif len(spare) and not _spares(element, d, spared_by, unspared):
+            pass  # nor would any larger choice
         elif _take(element, d, contains, unhit, critical, taken_from, newly, path):
             slot = slots[element]
             touched += in_slot[slot] == 0

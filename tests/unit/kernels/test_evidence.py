@@ -135,13 +135,13 @@ def test_several_blocks_add_up(monkeypatch: pytest.MonkeyPatch, pairs: int, weig
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows that differ", "rows that repeat"])
 def test_a_hash_table_that_fills_up_grows(monkeypatch: pytest.MonkeyPatch, pairs: int, weighted: bool) -> None:
     sizes: list[int] = []
-    resize = evidence._Counter._resize
+    resize = evidence.PairCounter._resize
 
     def small(counter: Any, size: int) -> None:
         sizes.append(16 if size == 1 << 16 else size)
         resize(counter, sizes[-1])
 
-    monkeypatch.setattr(evidence._Counter, "_resize", small)
+    monkeypatch.setattr(evidence.PairCounter, "_resize", small)
     columns, weights, layout = wide_case(pairs, 60, weighted=weighted)
     wanted = by_loops(columns, weights, layout)
     assert as_counter(all_pairs(columns, weights, layout), layout) == wanted

@@ -107,7 +107,7 @@ def in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
         return (int(word) & -int(word)).bit_length() - 1
 
     monkeypatch.setattr(kernel, "lowest", lowest)
-    monkeypatch.setattr(kernel, "_search", kernel._search.py_func)
+    monkeypatch.setattr(kernel, "search", kernel.search.py_func)
 
 
 def test_it_ends_when_there_are_more_than_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:

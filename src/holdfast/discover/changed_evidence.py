@@ -1,0 +1,155 @@
+"""The evidence that rows bring when they come, and take with them when they go: theirs with all others, and among them.
+
+`CodedRows.evidence` of all pairs is the twin: what it says after a change is what it said before, plus what came and
+minus what went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.discover.coded_rows import both_orders, comparing, row_way, shown_words
+from holdfast.discover.space import PredicateSpace, Words, permuted
+from holdfast.kernels.evidence import EQUALITY, EQUALITY_SKIP, ORDER_MEET, Counted, Layout, Short
+from holdfast.kernels.pairs_between import MOST_ROWS, BlockPair, beside
+from holdfast.rules.rule import Nulls
+from holdfast.states.evidence import Evidence, distinct
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """Rows as codes, a line per column: equality and order of codes are those of values, also between columns that
+    are compared. Where not valid, the value is null."""
+
+    codes: Mapping[str, Ints]
+    valid: Mapping[str, Bools]
+    size: int
+
+    def part(self, start: int, end: int) -> KeptRows:
+        return self.some(slice(start, end), min(end, self.size) - start)
+
+    def take(self, rows: Ints) -> KeptRows:
+        return self.some(rows, len(rows))
+
+    def some(self, which: Ints | slice, size: int) -> KeptRows:
+        codes = {name: codes[which] for name, codes in self.codes.items()}
+        return KeptRows(codes, {name: valid[which] for name, valid in self.valid.items()}, size)
+
+
+@dataclass(frozen=True)
+class NewPair:
+    """A pair of rows, by position in the two blocks, that shows what no pair had shown; the bits it shows."""
+
+    left: int
+    right: int
+    words: Words
+
+
+@dataclass(frozen=True)
+class Related:
+    """What pairs of rows of two blocks show."""
+
+    space: PredicateSpace
+    blocks: BlockPair
+    shown: tuple[tuple[int, ...], ...]
+    counted: Counted
+    start: int
+
+    def evidence(self) -> Evidence:
+        return both_orders(self.space, self._words(), self.counted.counts)
+
+    def _words(self) -> Words:
+        return shown_words(self.space, self.blocks.layout, self.shown, self.counted)
+
+    def new_pairs(self, known: Words) -> list[NewPair]:
+        """A pair for each evidence, whichever way round, that is not known; of an evidence and its mirror one."""
+        words = self._words()
+        mirrored = permuted(words, self.space.mirror)
+        lines, which = distinct(np.concatenate([known, words, mirrored]))
+        is_known = np.zeros(len(lines), np.bool_)
+        is_known[which[: len(known)]] = True
+        own, other = which[len(known) :].reshape(2, -1)
+        fresh = np.flatnonzero(~is_known[own])
+        _, firsts = np.unique(np.minimum(own, other)[fresh], return_index=True)
+        fresh = fresh[firsts]
+        if len(fresh) == 0:
+            return []
+        left, right = self.blocks.first_pairs(self.counted.packed[fresh])
+        return [
+            NewPair(int(a) + self.start, int(b), words[i]) for i, a, b in zip(fresh, left, right, strict=True) if a >= 0
+        ]
+
+
+def related(
+    space: PredicateSpace, nulls: Nulls, changed: KeptRows, others: KeptRows, *, threads: int = 1
+) -> Iterator[Related]:
+    """What the changed rows show with all others, block by block."""
+    for start in range(0, changed.size, MOST_ROWS):
+        block = changed.part(start, start + MOST_ROWS)
+        if others.size:
+            yield _related(space, nulls, block, others, start, threads)
+
+
+def related_within(
+    space: PredicateSpace, nulls: Nulls, changed: KeptRows, *, threads: int = 1
+) -> Iterator[tuple[Related, int]]:
+    """What the changed rows show with each other, block by block, with the position of the first row on the right."""
+    for start in range(0, changed.size, MOST_ROWS):
+        block = changed.part(start, start + MOST_ROWS)
+        yield _related(space, nulls, block, block, start, threads, within=True), start
+        after = start + block.size
+        if after < changed.size:
+            yield _related(space, nulls, block, changed.part(after, changed.size), start, threads), after
+
+
+def _related(
+    space: PredicateSpace, nulls: Nulls, block: KeptRows, others: KeptRows, start: int, threads: int, *,
+    within: bool = False,
+) -> Related:  # fmt: skip
+    nullable = [
+        name for name in space.columns if not (bool(block.valid[name].all()) and bool(others.valid[name].all()))
+    ]
+    how = [comparing(pair, nullable, nulls) for pair in space.pairs]
+    left: list[Short] = []
+    right: list[Short] = []
+    for pair, one in zip(space.pairs, how, strict=True):
+        if pair.one_row:
+            left.append(_states_of_rows(block, one.names, one.way, one.nulls_are_values))
+            right.append(_states_of_rows(others, one.names, one.way, one.nulls_are_values))
+            continue
+        a, b = one.names
+        codes = beside(
+            block.codes[a], block.valid[a], others.codes[b], others.valid[b], nulls_equal=one.nulls_are_values
+        )
+        left.append(codes[0])
+        right.append(codes[1])
+    places = tuple(range(len(how)))
+    ways = tuple(row_way(p) if p.one_row else one.way for p, one in zip(space.pairs, how, strict=True))
+    shown = tuple(one.shown for one in how)
+    layout = Layout(places, places, ways, tuple(map(len, shown)))
+    blocks = BlockPair(_lines(left, block.size), _lines(right, others.size), layout, within)
+    return Related(space, blocks, shown, blocks.counted(threads=threads), start)
+
+
+def _lines(lines: Sequence[Short], rows: int) -> Short:
+    return np.stack(lines) if lines else np.zeros((0, rows), np.int16)
+
+
+def _states_of_rows(rows: KeptRows, names: tuple[str, str], way: int, nulls_are_values: bool) -> Short:
+    """The state of two columns of one row, per row, as the evidence kernel numbers them."""
+    (a, b), (a_valid, b_valid) = ((part[names[0]], part[names[1]]) for part in (rows.codes, rows.valid))
+    both, neither = a_valid & b_valid, ~a_valid & ~b_valid
+    if way in (EQUALITY, EQUALITY_SKIP):
+        states = np.where(both, a != b, 2)
+        if nulls_are_values:
+            states = np.where(both, a != b, ~neither)
+        return states.astype(np.int16)
+    missing = np.where(neither & (way == ORDER_MEET), 1, 3)
+    return np.where(both, (a >= b).astype(np.int16) + (a > b), missing).astype(np.int16)

@@ -1,0 +1,166 @@
+"""The rules of a table after a change of it, from the evidence before it: counted, and repaired.
+
+`find` is the twin that starts from nothing, and what it finds is what this says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.discover.changed_evidence import KeptRows, NewPair, related, related_within
+from holdfast.discover.clock import Clock
+from holdfast.discover.find import Found, How, weighed
+from holdfast.discover.invert import full_mask
+from holdfast.discover.options import DiscoverOptions
+from holdfast.discover.repair import changed_evidence, repaired_rules
+from holdfast.discover.space import PredicateSpace, Words, as_masks, both_ways
+from holdfast.kernels.extended_sets import contained_in, first_missed
+from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.rule import Nulls
+from holdfast.states.evidence import Evidence, distinct
+from holdfast.states.rules_change import AddedRule, RemovedRule, RulesChange, Witness
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class KeptRules:
+    """The most general constraints of so many rows, how many pairs violate each, and the evidence of all pairs."""
+
+    space: PredicateSpace
+    masks: Words
+    violating: Ints
+    evidence: Evidence
+    rows: int
+
+    @classmethod
+    def of(cls, found: Found) -> KeptRules:
+        """What a search found that counted all pairs and came to its end."""
+        assert found.exact, "all pairs were counted"
+        return cls(found.space, found.masks, found.violating, found.evidence, found.rows)
+
+    def found(self, options: DiscoverOptions, *, threads: int) -> Found:
+        """The same as a search would have told it."""
+        how, size = How("evidence", exact=True), (self.rows, self.rows)
+        return weighed(
+            self.space, size, self.masks, self.violating, self.evidence, options, Clock(None), threads=threads, how=how
+        )
+
+
+@dataclass(frozen=True)
+class EvidenceChange:
+    """The evidence of pairs that came and of pairs that went, and a pair for each that nobody knew."""
+
+    came: Evidence
+    went: Evidence
+    new_pairs: tuple[NewPair, ...] = ()
+
+
+def no_evidence(space: PredicateSpace) -> Evidence:
+    return Evidence(np.zeros((0, space.words), np.uint64), np.zeros(0, np.int64))
+
+
+def evidence_change(
+    space: PredicateSpace, nulls: Nulls, known: Words, gone: KeptRows, come: KeptRows, stay: KeptRows, *, threads: int,
+    among: bool = True,
+) -> EvidenceChange:  # fmt: skip
+    """What the rows that go take with them and those that come bring, with the rows that stay and, if `among`, with
+    each other. In new pairs the row that comes is on the left; on the right rows that stay are counted from 0, and
+    after them those that come."""
+    came, went = [no_evidence(space)], [no_evidence(space)]
+    new: list[NewPair] = []
+    went += [one.evidence() for one in related(space, nulls, gone, stay, threads=threads)]
+    for one in related(space, nulls, come, stay, threads=threads):
+        came.append(one.evidence())
+        new += one.new_pairs(known)
+    if among:
+        went += [one.evidence() for one, _ in related_within(space, nulls, gone, threads=threads)]
+        for one, start in related_within(space, nulls, come, threads=threads):
+            came.append(one.evidence())
+            new += [NewPair(p.left, p.right + start + stay.size, p.words) for p in one.new_pairs(known)]
+    return EvidenceChange(_sum(came), _sum(went), tuple(new))
+
+
+def _sum(parts: Sequence[Evidence]) -> Evidence:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.plus(part)
+    return total
+
+
+def evolved(
+    kept: KeptRules, change: EvidenceChange, rows: int, options: DiscoverOptions, *, threads: int
+) -> tuple[KeptRules, bool]:
+    """The rules after the change, which leaves so many rows; and whether they were repaired, not searched for."""
+    moved = changed_evidence(kept.evidence, change.came, change.went)
+    assert moved.after.pairs == rows * (rows - 1), "every ordered pair is counted once"
+    clock = Clock(None)
+    made = repaired_rules(kept.space, kept.masks, kept.evidence, moved, options, clock=clock, threads=threads)
+    assert made.complete, "a search without a time limit comes to its end"
+    return KeptRules(kept.space, made.masks, made.violating, moved.after, rows), made.repaired
+
+
+WitnessOf = Callable[[NewPair, bool, Sequence[str]], Witness]
+"""The pair, whether its right row is t, and the columns that matter to the witness that shows them."""
+
+
+def rules_change(
+    before: KeptRules, after: KeptRules, new_pairs: Sequence[NewPair], witness: WitnessOf, *, strategy: str,
+    notes: Iterable[str] = (),
+) -> RulesChange:  # fmt: skip
+    """Which rules came and which went between the two, and why."""
+    space = after.space
+    lines, which = distinct(np.concatenate([before.masks, after.masks]))
+    had, has = (np.zeros(len(lines), np.bool_) for _ in range(2))
+    had[which[: len(before.masks)]] = True
+    has[which[len(before.masks) :]] = True
+    gone, new = lines[had & ~has], lines[has & ~had]
+    told = _Telling(space)
+    gone_sets, new_sets, now_sets = (~masks & full_mask(space) for masks in (gone, new, after.masks))
+    # A pair shows a rule broken one way round or the other.
+    shown = np.array([pair.words for pair in new_pairs], np.uint64).reshape(-1, space.words)
+    broken = first_missed(gone_sets, both_ways(space, shown))
+    implied = contained_in(gone_sets, both_ways(space, now_sets), strictly=True)
+    removed = []
+    for i, mask in enumerate(as_masks(gone)):
+        seen, by = None, None
+        if broken[i] >= 0:
+            pair = new_pairs[int(broken[i]) % len(new_pairs)]
+            columns = list(dict.fromkeys(column.name for column in told.constraint(mask).columns()))
+            seen = witness(pair, bool(broken[i] >= len(new_pairs)), columns)
+        elif implied[i] >= 0:
+            by = told(as_masks(after.masks[[int(implied[i]) % len(after.masks)]])[0])
+        removed.append(RemovedRule(told(mask), seen, by))
+    refined = contained_in(new_sets, both_ways(space, gone_sets), strictly=True)
+    replaced = contained_in(both_ways(space, gone_sets), new_sets, strictly=True)
+    replaces = {int(j): i % len(gone) for i, j in reversed(list(enumerate(replaced.tolist()))) if j >= 0}
+    old = as_masks(gone)
+    added = tuple(
+        AddedRule(
+            told(mask),
+            told(old[int(refined[i]) % len(gone)]) if refined[i] >= 0 else None,
+            told(old[replaces[i]]) if i in replaces else None,
+        )
+        for i, mask in enumerate(as_masks(new))
+    )
+    return RulesChange(added, tuple(removed), len(after.masks), strategy, tuple(notes))
+
+
+class _Telling:
+    """Texts of masks, each made once."""
+
+    def __init__(self, space: PredicateSpace) -> None:
+        self._space = space
+        self._made: dict[int, DenialConstraint] = {}
+
+    def constraint(self, mask: int) -> DenialConstraint:
+        if mask not in self._made:
+            self._made[mask] = self._space.constraint(mask)
+        return self._made[mask]
+
+    def __call__(self, mask: int) -> str:
+        return str(self.constraint(mask))

@@ -1,0 +1,43 @@
+"""What a person can ask of rules that are kept up to date."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from holdfast.discover.find import Found
+from holdfast.discover.options import DiscoverOptions, discover_options
+from holdfast.errors import OptionError, RunError
+
+EvolveStrategy = Literal["auto", "evidence", "index", "rediscover"]
+EVOLVE_STRATEGIES: tuple[EvolveStrategy, ...] = ("auto", "evidence", "index", "rediscover")
+
+
+def evolve_options(**options: Any) -> DiscoverOptions:
+    """The options of the discovery whose rules are kept; OptionError for kinds of rules that are not."""
+    made = discover_options(**options)
+    for name, given in (("error-rows", made.error_rows is not None), ("conditional", made.conditional),
+                        ("constants", made.constants)):  # fmt: skip
+        if given:
+            raise OptionError(
+                f"{name} is given, but evolve keeps rules over pairs of rows.",
+                hint=f"leave {name} out, or use discover again when the table has changed.",
+            )
+    return made
+
+
+def require_strategy(strategy: str) -> EvolveStrategy:
+    """The strategy; OptionError where there is none of that name."""
+    for known in EVOLVE_STRATEGIES:
+        if strategy == known:
+            return known
+    raise OptionError(f"{strategy!r} is no strategy.", hint=f"one of {', '.join(EVOLVE_STRATEGIES)}.")
+
+
+def require_complete(found: Found) -> Found:
+    """What was found; RunError where the search did not come to its end, since then nothing tells what is missing."""
+    if not found.complete:
+        raise RunError(
+            f"the rules to start from were not all found: {found.why}.",
+            hint="allow more with --time-limit, or fewer rules with --max-predicates, --columns or --exclude.",
+        )
+    return found

@@ -1,0 +1,201 @@
+"""Rules kept up to date in one process: rows come, go and change, and the change of the rules is told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from holdfast.discover.changed_evidence import KeptRows, NewPair
+from holdfast.discover.coded_rows import families
+from holdfast.discover.find import find
+from holdfast.discover.options import DiscoverOptions
+from holdfast.discover.outcome import RankedRules
+from holdfast.discover.rank import ranked
+from holdfast.discover.space import PredicateSpace, as_masks
+from holdfast.encode.arrow_column_type import arrow_column_type
+from holdfast.encode.column_type import ColumnType
+from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
+from holdfast.incremental.coded_batch import row_batch
+from holdfast.incremental.evolve import KeptRules, evidence_change, evolved, rules_change
+from holdfast.incremental.evolve_options import EvolveStrategy, evolve_options, require_complete, require_strategy
+from holdfast.incremental.live_table import LiveTable, TableChange
+from holdfast.rules.parse import parse_names
+from holdfast.rules.rule import RuleSet
+from holdfast.states.rules_change import RulesChange, Witness
+
+
+class RuleKeeper:
+    """The rules of a table that lives in this process: at any time those that `discover` would find. No Spark, no JVM.
+
+    `insert`, `delete`, `update` and `apply` take one row or many and return the rules that came and went; a batch that
+    cannot be made is refused whole, with an error that names the key. A change costs its rows times those of the
+    table, not the square of the table.
+
+    >>> keeper = RuleKeeper([{"id": 1, "zip": "10115", "city": "Berlin"}, {"id": 2, "zip": "20095", "city": "Hamburg"},
+    ...                      {"id": 3, "zip": "10115", "city": "Berlin"}], key="id", exclude="id")
+    >>> sorted(keeper.denials)
+    ['not(t.zip != s.zip and t.city = s.city)', 'not(t.zip = s.zip and t.city != s.city)']
+    >>> change = keeper.insert({"id": 4, "zip": "10115", "city": "Bärlin"})
+    >>> change.removed[0].rule, change.removed[0].witness.values
+    ('not(t.zip = s.zip and t.city != s.city)', (('zip', '10115', '10115'), ('city', 'Bärlin', 'Berlin')))
+    """
+
+    def __init__(
+        self,
+        rows: Any,
+        *,
+        key: str | Sequence[str],
+        strategy: EvolveStrategy = "auto",
+        **options: Any,
+    ) -> None:
+        """`rows` are those that are there now; `options` are those of `discover`. The predicate space is settled
+        here."""
+        self.key = parse_names(key) if isinstance(key, str) else tuple(key)
+        self.options = evolve_options(**options)
+        self.strategy = require_strategy(strategy)
+        table = row_batch(rows).to_arrow()
+        types = _types(table, self.key, self.options)
+        self._threads = os.cpu_count() or 1
+        self._columns = {name: types[name] for name in table.column_names if _compared(name, types, self.options)}
+        found = find(table.select(list(self._columns)), self._columns, replace(self.options, strategy="all-pairs"),
+                     threads=self._threads)  # fmt: skip
+        self._kept = KeptRules.of(require_complete(found))
+        self._table = _live_table(self.key, types, self._columns, self._kept.space, self.options)
+        if table.num_rows:
+            self._table.make(self._table.inserting(table.select(list(self._table.names))))
+        self._extra = [name for name in table.column_names if name not in self._table.names]
+
+    # What is known ------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def denials(self) -> list[str]:
+        """Every rule as a denial constraint, in no particular order."""
+        return [str(self._kept.space.constraint(mask)) for mask in as_masks(self._kept.masks)]
+
+    @property
+    def found(self) -> RankedRules:
+        """Every rule with what speaks for it, best first."""
+        return ranked(self._kept.found(self.options, threads=self._threads))
+
+    @property
+    def rules(self) -> RuleSet:
+        """Every rule, best first, ready for a check."""
+        return RuleSet(tuple(one.rule for one in self.found), nulls=self.options.nulls)
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the rows' codes, their keys and the evidence."""
+        evidence = self._kept.evidence
+        return self._table.bytes + evidence.words.nbytes + evidence.counts.nbytes
+
+    # Changes ------------------------------------------------------------------------------------------------------
+
+    def insert(self, rows: Any) -> RulesChange:
+        """Rows come whose keys are new."""
+        return self._change(self._table.inserting(self._without_extra(rows)))
+
+    def delete(self, keys: Any) -> RulesChange:
+        """Rows go, named by their keys: one key or many; of several columns each key is a tuple."""
+        return self._change(self._table.deleting(keys))
+
+    def update(self, rows: Any) -> RulesChange:
+        """Rows take the place of those with their keys."""
+        return self._change(self._table.updating(self._without_extra(rows)))
+
+    def apply(self, changes: Any) -> RulesChange:
+        """A batch of changes, in order, as one: what counts is its net effect.
+
+        Rows have a column `_change_type`: insert, delete, update_preimage, update_postimage; without it all come.
+        """
+        return self._change(self._table.applying(self._without_extra(changes)))
+
+    def _without_extra(self, rows: Any) -> Any:
+        if not self._extra:
+            return rows
+        table = row_batch(rows).to_arrow()
+        return table.drop_columns([name for name in self._extra if name in table.column_names])
+
+    def _change(self, change: TableChange) -> RulesChange:
+        before, columns, nulls = self._kept, list(self._columns), self.options.nulls
+        stay = self._table.slots_but(change.gone)
+        size = len(stay) + len(change.codes)
+        kept = [self._table.rows(slots, columns) for slots in (change.gone, stay)]
+        come = self._table.coming(change, columns)
+        moved = evidence_change(
+            before.space, nulls, before.evidence.words, kept[0], come, kept[1], threads=self._threads
+        )
+        after, _ = evolved(before, moved, size, self.options, threads=self._threads)
+
+        def witness(pair: NewPair, turned: bool, names: Sequence[str]) -> Witness:
+            after = pair.right - len(stay)
+            left = (change.keys[pair.left], come, pair.left)
+            stays = after < 0
+            key = self._table.key_of(int(stay[pair.right])) if stays else change.keys[after]
+            right = (key, kept[1], pair.right) if stays else (key, come, after)
+            t, s = (right, left) if turned else (left, right)
+            values = tuple((name, self._value(t, name), self._value(s, name)) for name in names)
+            return Witness(t[0], s[0], values)
+
+        told = rules_change(before, after, moved.new_pairs, witness, strategy="evidence")
+        self._table.make(change)
+        self._kept = after
+        return told
+
+    def _value(self, row: tuple[Any, KeptRows, int], name: str) -> Any:
+        _, rows, at = row
+        return self._table.value(name, int(rows.codes[name][at]), bool(rows.valid[name][at]))
+
+    def assert_invariants(self) -> None:
+        """The evidence is that of all pairs of the rows that are there, and every key leads to its row."""
+        self._table.assert_invariants()
+        everyone = self._table.slots_but(np.zeros(0, np.int32))
+        rows, nobody = self._table.rows(everyone, list(self._columns)), np.zeros(0, np.int32)
+        none = self._table.rows(nobody, list(self._columns))
+        space = self._kept.space
+        again = evidence_change(space, self.options.nulls, self._kept.evidence.words, none, rows, none, threads=1).came
+        assert np.array_equal(again.words, self._kept.evidence.words), "the evidence is that of the rows"
+        assert np.array_equal(again.counts, self._kept.evidence.counts), "and is counted"
+
+
+def _types(table: pa.Table, key: Sequence[str], options: DiscoverOptions) -> dict[str, ColumnType]:
+    """The types of the key's columns and of all that can be compared, in this order."""
+    for what, names in (("the key", key), ("columns", options.columns), ("exclude", options.exclude)):
+        for name in names:
+            if name not in table.column_names:
+                raise UnknownColumnError(
+                    f"{what} names {name!r}, but the rows have no such column.",
+                    hint=closest_hint(name, table.column_names),
+                )
+    kinds = {name: arrow_column_type(table.schema.field(name).type) for name in table.column_names}
+    for name in (*key, *options.columns):
+        if kinds[name].family in _NOT_KEPT:
+            raise TypeMismatchError(f"the column {name!r} holds {kinds[name]}, which a keeper cannot compare.")
+    others = [name for name in table.column_names if name not in key and kinds[name].family not in _NOT_KEPT]
+    return {name: kinds[name] for name in (*key, *others)}
+
+
+_NOT_KEPT = ("other", "interval")
+
+
+def _compared(name: str, types: Mapping[str, ColumnType], options: DiscoverOptions) -> bool:
+    return name in types and name not in options.exclude and (not options.columns or name in options.columns)
+
+
+def _live_table(
+    key: Sequence[str], types: Mapping[str, ColumnType], compared: Mapping[str, ColumnType], space: PredicateSpace,
+    options: DiscoverOptions,
+) -> LiveTable:  # fmt: skip
+    """An empty table with these columns. Columns of one kind share their codes where they may be compared."""
+    together = families(compared) if options.cross_columns is not None else [[name] for name in compared]
+    family = {name: tuple(names) for names in together for name in names}
+    ordered = frozenset(name for pair in space.pairs if pair.ordered for name in (pair.left.name, pair.right.name))
+    names = {name: kind for name, kind in types.items() if name in key or name in compared}
+    return LiveTable(key, names, {name: family.get(name, (name,)) for name in names}, ordered)
