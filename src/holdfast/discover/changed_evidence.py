@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.discover.coded_rows import both_orders, comparing, row_way, shown_words
+from holdfast.discover.invert import full_mask
 from holdfast.discover.space import PredicateSpace, Words, permuted
-from holdfast.kernels.evidence import EQUALITY, EQUALITY_SKIP, ORDER_MEET, Counted, Layout, Short
+from holdfast.kernels.evidence import EQUALITY, EQUALITY_SKIP, FIRST, ORDER_MEET, Counted, Layout, Short
+from holdfast.kernels.extended_sets import first_missed
 from holdfast.kernels.pairs_between import MOST_ROWS, BlockPair, beside
 from holdfast.rules.rule import Nulls
 from holdfast.states.evidence import Evidence, distinct
@@ -45,7 +47,7 @@ class KeptRows:
 
 @dataclass(frozen=True)
 class NewPair:
-    """A pair of rows, by position in the two blocks, that shows what no pair had shown; the bits it shows."""
+    """A pair of rows, by position in the two blocks, and the bits it shows, which no pair had shown."""
 
     left: int
     right: int
@@ -68,50 +70,50 @@ class Related:
     def _words(self) -> Words:
         return shown_words(self.space, self.blocks.layout, self.shown, self.counted)
 
-    def new_pairs(self, known: Words) -> list[NewPair]:
-        """A pair for each evidence, whichever way round, that is not known; of an evidence and its mirror one."""
+    def breaking_pairs(self, known: Words, masks: Words) -> list[NewPair]:
+        """For each of the constraints that what is not known yet breaks, a pair of rows that breaks it; of all that
+        do, one that shows what most pairs show."""
+        assert self.counted.firsts is not None, "pairs were kept"
         words = self._words()
-        mirrored = permuted(words, self.space.mirror)
-        lines, which = distinct(np.concatenate([known, words, mirrored]))
+        lines, which = distinct(np.concatenate([known, words]))
         is_known = np.zeros(len(lines), np.bool_)
         is_known[which[: len(known)]] = True
-        own, other = which[len(known) :].reshape(2, -1)
-        fresh = np.flatnonzero(~is_known[own])
-        _, firsts = np.unique(np.minimum(own, other)[fresh], return_index=True)
-        fresh = fresh[firsts]
-        if len(fresh) == 0:
-            return []
-        left, right = self.blocks.first_pairs(self.counted.packed[fresh])
+        fresh = np.flatnonzero(~is_known[which[len(known) :]])
+        fresh = fresh[np.argsort(-self.counted.counts[fresh], kind="stable")]
+        both = np.stack([words[fresh], permuted(words[fresh], self.space.mirror)], axis=1)
+        broken = first_missed(~masks & full_mask(self.space), both.reshape(-1, words.shape[1]))
+        wanted = fresh[np.unique(broken[broken >= 0] // 2)]
+        pairs = self.counted.firsts[wanted].tolist()
         return [
-            NewPair(int(a) + self.start, int(b), words[i]) for i, a, b in zip(fresh, left, right, strict=True) if a >= 0
+            NewPair(pair // FIRST + self.start, pair % FIRST, words[i]) for i, pair in zip(wanted, pairs, strict=True)
         ]
 
 
 def related(
-    space: PredicateSpace, nulls: Nulls, changed: KeptRows, others: KeptRows, *, threads: int = 1
+    space: PredicateSpace, nulls: Nulls, changed: KeptRows, others: KeptRows, *, threads: int = 1, firsts: bool = False
 ) -> Iterator[Related]:
-    """What the changed rows show with all others, block by block."""
+    """What the changed rows show with all others, block by block; with `firsts`, pairs that break rules are told."""
     for start in range(0, changed.size, MOST_ROWS):
         block = changed.part(start, start + MOST_ROWS)
         if others.size:
-            yield _related(space, nulls, block, others, start, threads)
+            yield _related(space, nulls, block, others, start, threads, firsts)
 
 
 def related_within(
-    space: PredicateSpace, nulls: Nulls, changed: KeptRows, *, threads: int = 1
+    space: PredicateSpace, nulls: Nulls, changed: KeptRows, *, threads: int = 1, firsts: bool = False
 ) -> Iterator[tuple[Related, int]]:
     """What the changed rows show with each other, block by block, with the position of the first row on the right."""
     for start in range(0, changed.size, MOST_ROWS):
         block = changed.part(start, start + MOST_ROWS)
-        yield _related(space, nulls, block, block, start, threads, within=True), start
+        yield _related(space, nulls, block, block, start, threads, firsts, within=True), start
         after = start + block.size
         if after < changed.size:
-            yield _related(space, nulls, block, changed.part(after, changed.size), start, threads), after
+            yield _related(space, nulls, block, changed.part(after, changed.size), start, threads, firsts), after
 
 
 def _related(
-    space: PredicateSpace, nulls: Nulls, block: KeptRows, others: KeptRows, start: int, threads: int, *,
-    within: bool = False,
+    space: PredicateSpace, nulls: Nulls, block: KeptRows, others: KeptRows, start: int, threads: int,
+    firsts: bool, *, within: bool = False,
 ) -> Related:  # fmt: skip
     nullable = [
         name for name in space.columns if not (bool(block.valid[name].all()) and bool(others.valid[name].all()))
@@ -135,7 +137,7 @@ def _related(
     shown = tuple(one.shown for one in how)
     layout = Layout(places, places, ways, tuple(map(len, shown)))
     blocks = BlockPair(_lines(left, block.size), _lines(right, others.size), layout, within)
-    return Related(space, blocks, shown, blocks.counted(threads=threads), start)
+    return Related(space, blocks, shown, blocks.counted(threads=threads, firsts=firsts), start)
 
 
 def _lines(lines: Sequence[Short], rows: int) -> Short:

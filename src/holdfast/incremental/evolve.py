@@ -53,7 +53,7 @@ class KeptRules:
 
 @dataclass(frozen=True)
 class EvidenceChange:
-    """The evidence of pairs that came and of pairs that went, and a pair for each that nobody knew."""
+    """The evidence of pairs that came and of pairs that went, and for each rule that they break a pair that does."""
 
     came: Evidence
     went: Evidence
@@ -65,23 +65,24 @@ def no_evidence(space: PredicateSpace) -> Evidence:
 
 
 def evidence_change(
-    space: PredicateSpace, nulls: Nulls, known: Words, gone: KeptRows, come: KeptRows, stay: KeptRows, *, threads: int,
-    among: bool = True,
-) -> EvidenceChange:  # fmt: skip
+    kept: KeptRules, nulls: Nulls, gone: KeptRows, come: KeptRows, stay: KeptRows, *, threads: int, among: bool = True
+) -> EvidenceChange:
     """What the rows that go take with them and those that come bring, with the rows that stay and, if `among`, with
     each other. In new pairs the row that comes is on the left; on the right rows that stay are counted from 0, and
     after them those that come."""
+    space, known, masks = kept.space, kept.evidence.words, kept.masks
     came, went = [no_evidence(space)], [no_evidence(space)]
     new: list[NewPair] = []
     went += [one.evidence() for one in related(space, nulls, gone, stay, threads=threads)]
-    for one in related(space, nulls, come, stay, threads=threads):
+    for one in related(space, nulls, come, stay, threads=threads, firsts=True):
         came.append(one.evidence())
-        new += one.new_pairs(known)
+        new += one.breaking_pairs(known, masks)
     if among:
         went += [one.evidence() for one, _ in related_within(space, nulls, gone, threads=threads)]
-        for one, start in related_within(space, nulls, come, threads=threads):
+        for one, start in related_within(space, nulls, come, threads=threads, firsts=True):
             came.append(one.evidence())
-            new += [NewPair(p.left, p.right + start + stay.size, p.words) for p in one.new_pairs(known)]
+            broken = one.breaking_pairs(known, masks)
+            new += [NewPair(p.left, p.right + start + stay.size, p.words) for p in broken]
     return EvidenceChange(_sum(came), _sum(went), tuple(new))
 
 

@@ -129,9 +129,7 @@ class RuleKeeper:
         size = len(stay) + len(change.codes)
         kept = [self._table.rows(slots, columns) for slots in (change.gone, stay)]
         come = self._table.coming(change, columns)
-        moved = evidence_change(
-            before.space, nulls, before.evidence.words, kept[0], come, kept[1], threads=self._threads
-        )
+        moved = evidence_change(before, nulls, kept[0], come, kept[1], threads=self._threads)
         after, _ = evolved(before, moved, size, self.options, threads=self._threads)
 
         def witness(pair: NewPair, turned: bool, names: Sequence[str]) -> Witness:
@@ -159,8 +157,7 @@ class RuleKeeper:
         everyone = self._table.slots_but(np.zeros(0, np.int32))
         rows, nobody = self._table.rows(everyone, list(self._columns)), np.zeros(0, np.int32)
         none = self._table.rows(nobody, list(self._columns))
-        space = self._kept.space
-        again = evidence_change(space, self.options.nulls, self._kept.evidence.words, none, rows, none, threads=1).came
+        again = evidence_change(self._kept, self.options.nulls, none, rows, none, threads=1).came
         assert np.array_equal(again.words, self._kept.evidence.words), "the evidence is that of the rows"
         assert np.array_equal(again.counts, self._kept.evidence.counts), "and is counted"
 

@@ -32,6 +32,7 @@ EQUALITY, EQUALITY_SKIP, ORDER, ORDER_SKIP, ORDER_MEET = range(5)
 LEFT_ROW, RIGHT_ROW = 5, 6
 
 _GROUP = 1 << 16
+FIRST = 1 << 32
 # Up to here packed relations are places in a table of counts; beyond, keys of a hash table.
 _MOST_CELLS = 1 << 24
 _BLOCK = 4_096
@@ -82,10 +83,14 @@ class Layout:
 
 @dataclass(frozen=True)
 class Counted:
-    """Distinct packed relations, a line of groups each, and how many pairs have them."""
+    """Distinct packed relations, a line of groups each, and how many pairs have them.
+
+    `firsts` has, where it was asked for, one such pair each: the row on the left times FIRST, and the one on the right.
+    """
 
     packed: Packed
     counts: Ints
+    firsts: Ints | None = None
 
 
 def all_pairs(
@@ -211,16 +216,21 @@ def merged(parts: Sequence[Counted]) -> Counted:
     starts[1:] = (packed[1:] != packed[:-1]).any(axis=1)
     firsts = np.flatnonzero(starts)
     sums = np.add.reduceat(counts, firsts) if len(firsts) else counts
-    return Counted(packed[firsts], sums)
+    if any(part.firsts is None for part in parts):
+        return Counted(packed[firsts], sums)
+    pairs = np.concatenate([part.firsts for part in parts if part.firsts is not None])[order]
+    return Counted(packed[firsts], sums, pairs[firsts])
 
 
 _Block = tuple[Codes, Ints]
 
 
 class PairCounter:
-    """Counts packed relations of block pairs, in a table of cells or a hash table."""
+    """Counts packed relations of block pairs, in a table of cells or a hash table; with `firsts`, of rows that stand
+    for themselves, and with a pair that has each."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, *, firsts: bool = False) -> None:
+        self.tracking = firsts
         self.layout = layout
         self.ways = np.array(layout.ways, np.int64)
         self.groups = np.array([group for group, _ in layout.places], np.int64)
@@ -229,6 +239,7 @@ class PairCounter:
         self.words = -(-self.width // 4)
         if layout.cells is not None:
             self.cells = np.zeros(layout.cells, np.int64)
+            self.firsts = np.zeros(layout.cells if firsts else 0, np.int64)
             self.radix = np.array([1, *np.cumprod(layout.sizes[:-1])], np.uint32)
         else:
             self._resize(1 << 16)
@@ -236,6 +247,7 @@ class PairCounter:
     def _resize(self, size: int) -> None:
         self.keys = np.zeros((self.words, size), np.uint64)
         self.counts = np.zeros(size, np.int64)
+        self.firsts = np.zeros(size if self.tracking else 0, np.int64)
         self.filled = np.zeros(1, np.int64)
 
     def add(
@@ -254,9 +266,10 @@ class PairCounter:
 
     def add_codes(
         self, left: Short, right: Short, weights: Ints, others: Ints, since: Ints | None = None,
-        until: Ints | None = None, *, itself: bool = False,
+        until: Ints | None = None, *, itself: bool = False, start: int = 0,
     ) -> None:  # fmt: skip
-        """As `add`, of codes that are there already: a line per operand pair, for each side."""
+        """As `add`, of codes that are there already: a line per operand pair, for each side. The right rows are
+        numbered from `start`."""
         rows, n = left.shape[1], right.shape[1]
         since = np.zeros(rows, np.int64) if since is None else since
         until = np.full(rows, n) if until is None else until
@@ -264,19 +277,19 @@ class PairCounter:
         fixed = (left, right, self.ways, self.groups, self.weights, self.width)
         pairs = (plain, itself and not plain, weights, others, since, until)
         if self.layout.cells is not None:
-            _count_cells(*fixed, self.radix, self.cells, *pairs)
+            _count_cells(*fixed, self.radix, self.cells, self.firsts, start, *pairs)
             return
         row = 0
         while row < rows:
             if len(self.counts) // 2 - int(self.filled[0]) < n:
                 self._grow()
                 continue
-            row = _count_keys(*fixed, self.keys, self.counts, self.filled, *pairs, row)
+            row = _count_keys(*fixed, self.keys, self.counts, self.firsts, start, self.filled, *pairs, row)
 
     def _grow(self) -> None:
-        keys, counts = self.keys, self.counts
+        keys, counts, firsts = self.keys, self.counts, self.firsts
         self._resize(4 * len(counts))
-        _rehash(keys, counts, self.keys, self.counts, self.filled)
+        _rehash(keys, counts, firsts, self.keys, self.counts, self.firsts, self.filled)
 
     def _codes(self, first: Codes, second: Codes) -> tuple[Short, Short]:
         pairs = len(self.ways)
@@ -297,12 +310,17 @@ class PairCounter:
             for group, size in enumerate(self.layout.sizes):
                 packed[:, group] = rest % size
                 rest //= size
-            return Counted(packed, self.cells[found])
+            return Counted(packed, self.cells[found], self._firsts(found))
         found = np.flatnonzero(self.counts)
         keys = np.ascontiguousarray(self.keys[:, found].T)
         return Counted(
-            keys.view(np.uint16).reshape(len(found), 4 * self.words)[:, : self.width].copy(), self.counts[found]
+            keys.view(np.uint16).reshape(len(found), 4 * self.words)[:, : self.width].copy(),
+            self.counts[found],
+            self._firsts(found),
         )
+
+    def _firsts(self, found: Ints) -> Ints | None:
+        return self.firsts[found] if self.tracking else None
 
 
 @njit(cache=True, nogil=True)
@@ -347,7 +365,7 @@ def _add_states(a, b, left, right, way, weight, into):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True)
-def relate(left, right, i, start, end, ways, groups, weights, packed):  # type: ignore[no-untyped-def]
+def _relate(left, right, i, start, end, ways, groups, weights, packed):  # type: ignore[no-untyped-def]
     """The packed relations of row i on the left with the rows on the right from `start` until `end`."""
     none = np.uint16(0)
     n = end - start
@@ -383,7 +401,7 @@ def relate(left, right, i, start, end, ways, groups, weights, packed):  # type: 
 
 @njit(cache=True, nogil=True)
 def _count_cells(  # type: ignore[no-untyped-def]
-    left, right, ways, groups, weights, width, radix, cells, plain, itself, a, b, since, until
+    left, right, ways, groups, weights, width, radix, cells, firsts, first, plain, itself, a, b, since, until
 ):
     packed = np.empty((width, right.shape[1]), np.uint16)
     cell = np.empty(right.shape[1], np.uint32)
@@ -392,7 +410,7 @@ def _count_cells(  # type: ignore[no-untyped-def]
         n = until[i] - start
         if n <= 0:
             continue
-        relate(left, right, i, start, until[i], ways, groups, weights, packed)
+        _relate(left, right, i, start, until[i], ways, groups, weights, packed)
         if width == 1:
             for j in range(n):
                 cell[j] = packed[0, j]
@@ -402,7 +420,12 @@ def _count_cells(  # type: ignore[no-untyped-def]
             for g in range(2, width):
                 for j in range(n):
                     cell[j] += radix[g] * np.uint32(packed[g, j])
-        if plain:
+        if len(firsts):
+            for j in range(n):
+                if cells[cell[j]] == 0:
+                    firsts[cell[j]] = i * FIRST + first + start + j
+                cells[cell[j]] += 1
+        elif plain:
             for j in range(n):
                 cells[cell[j]] += 1
         else:
@@ -414,7 +437,7 @@ def _count_cells(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def mixed(h, word):  # type: ignore[no-untyped-def]
+def _mixed(h, word):  # type: ignore[no-untyped-def]
     h = (h ^ word) * np.uint64(0x9E3779B97F4A7C15)
     return h ^ (h >> np.uint64(32))
 
@@ -425,7 +448,7 @@ def _place(keys, counts, lines, j, mask):  # type: ignore[no-untyped-def]
     words = keys.shape[0]
     h = np.uint64(0)
     for w in range(words):
-        h = mixed(h, lines[w, j])
+        h = _mixed(h, lines[w, j])
     at = np.int64(h & np.uint64(mask))
     while counts[at] != 0:
         equal = True
@@ -440,7 +463,7 @@ def _place(keys, counts, lines, j, mask):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _place_of_one(keys, counts, key, mask):  # type: ignore[no-untyped-def]
     """As `_place`, for keys of one word."""
-    at = np.int64(mixed(np.uint64(0), key) & np.uint64(mask))
+    at = np.int64(_mixed(np.uint64(0), key) & np.uint64(mask))
     while counts[at] != 0 and keys[at] != key:
         at = (at + 1) & mask
     return at
@@ -448,7 +471,24 @@ def _place_of_one(keys, counts, key, mask):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _count_keys(  # type: ignore[no-untyped-def]
-    left, right, ways, groups, weights, width, keys, counts, filled, plain, itself, a, b, since, until, row
+    left,
+    right,
+    ways,
+    groups,
+    weights,
+    width,
+    keys,
+    counts,
+    firsts,
+    first,
+    filled,
+    plain,
+    itself,
+    a,
+    b,
+    since,
+    until,
+    row,
 ):
     """Counts from this row on, as long as the table has room for a row's worth of new keys; the row to go on with."""
     words = keys.shape[0]
@@ -462,7 +502,7 @@ def _count_keys(  # type: ignore[no-untyped-def]
             continue
         if len(counts) // 2 - filled[0] < n:
             return i
-        relate(left, right, i, start, until[i], ways, groups, weights, packed)
+        _relate(left, right, i, start, until[i], ways, groups, weights, packed)
         lines[:, :n] = 0
         for g in range(width):
             shift, into, digits = np.uint64(16 * (g & 3)), lines[g >> 2], packed[g]
@@ -482,12 +522,14 @@ def _count_keys(  # type: ignore[no-untyped-def]
                 filled[0] += 1
                 for w in range(words):
                     keys[w, at] = lines[w, j]
+                if len(firsts):
+                    firsts[at] = i * FIRST + first + start + j
             counts[at] += times
     return left.shape[1]
 
 
 @njit(cache=True, nogil=True)
-def _rehash(old_keys, old_counts, keys, counts, filled):  # type: ignore[no-untyped-def]
+def _rehash(old_keys, old_counts, old_firsts, keys, counts, firsts, filled):  # type: ignore[no-untyped-def]
     mask = len(counts) - 1
     for at in range(len(old_counts)):
         if old_counts[at] != 0:
@@ -497,4 +539,6 @@ def _rehash(old_keys, old_counts, keys, counts, filled):  # type: ignore[no-unty
             for w in range(len(keys)):
                 keys[w, to] = old_keys[w, at]
             counts[to] = old_counts[at]
+            if len(firsts):
+                firsts[to] = old_firsts[at]
             filled[0] += 1

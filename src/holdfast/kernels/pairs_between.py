@@ -12,18 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from holdfast.kernels.evidence import (
-    NULL,
-    Counted,
-    Layout,
-    Packed,
-    PairCounter,
-    Short,
-    merged,
-    mixed,
-    relate,
-    shared_out,
-)
+from holdfast.kernels.evidence import NULL, Counted, Layout, PairCounter, Short, shared_out
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -71,80 +60,25 @@ class BlockPair:
     layout: Layout
     within: bool = False
 
-    def counted(self, *, threads: int = 1) -> Counted:
-        """The packed relations of all rows on the left with those on the right, counted."""
+    def counted(self, *, threads: int = 1, firsts: bool = False) -> Counted:
+        """The packed relations of all rows on the left with those on the right, counted; with `firsts`, each with a
+        pair that has it."""
         starts = range(0, self.right.shape[1], _BLOCK)
         ones = np.ones(max(self.left.shape[1], _BLOCK), np.int64)
         since = np.arange(self.left.shape[1]) + 1
 
         def run(which: int) -> Counted:
-            counter = PairCounter(self.layout)
+            counter = PairCounter(self.layout, firsts=firsts)
             for start in starts[which::threads]:
                 part = self.right[:, start : start + _BLOCK]
                 n = part.shape[1]
                 first = np.clip(since - start, 0, n) if self.within else None
-                counter.add_codes(self.left, np.ascontiguousarray(part), ones[: self.left.shape[1]], ones[:n], first)
+                counter.add_codes(
+                    self.left, np.ascontiguousarray(part), ones[: self.left.shape[1]], ones[:n], first, start=start
+                )
             return counter.counted()
 
         if len(starts) == 0:
-            return Counted(np.zeros((0, len(self.layout.sizes)), np.uint16), np.zeros(0, np.int64))
+            none = np.zeros(0, np.int64)
+            return Counted(np.zeros((0, len(self.layout.sizes)), np.uint16), none, none if firsts else None)
         return shared_out(run, min(threads, len(starts)))
-
-    def first_pairs(self, wanted: Packed) -> tuple[Ints, Ints]:
-        """Per wanted packed relations, which are there, the rows of one pair that has them; -1 where none has."""
-        places = self.layout.places
-        found = np.full((2, len(wanted)), -1, np.int64)
-        size = 1 << max(4, (4 * len(wanted) - 1).bit_length())
-        _first_pairs(
-            self.left,
-            self.right,
-            np.array(self.layout.ways, np.int64),
-            np.array([group for group, _ in places], np.int64),
-            np.array([weight for _, weight in places], np.uint16),
-            np.ascontiguousarray(wanted),
-            np.full(size, -1, np.int64),
-            self.within,
-            found,
-        )
-        return found[0], found[1]
-
-
-def sum_of(parts: list[Counted], layout: Layout) -> Counted:
-    """All that was counted, added up."""
-    return merged([Counted(np.zeros((0, len(layout.sizes)), np.uint16), np.zeros(0, np.int64)), *parts])
-
-
-@njit(cache=True, nogil=True)
-def _first_pairs(left, right, ways, groups, weights, wanted, table, within, found):  # type: ignore[no-untyped-def]
-    width, mask, todo = wanted.shape[1], len(table) - 1, len(wanted)
-    for k in range(len(wanted)):
-        h = np.uint64(0)
-        for g in range(width):
-            h = mixed(h, np.uint64(wanted[k, g]))
-        at = np.int64(h & np.uint64(mask))
-        while table[at] >= 0:
-            at = (at + 1) & mask
-        table[at] = k
-    n = right.shape[1]
-    packed = np.empty((width, n), np.uint16)
-    for i in range(left.shape[1]):
-        start = i + 1 if within else 0
-        if todo == 0 or start >= n:
-            return
-        relate(left, right, i, start, n, ways, groups, weights, packed)
-        for j in range(n - start):
-            h = np.uint64(0)
-            for g in range(width):
-                h = mixed(h, np.uint64(packed[g, j]))
-            at = np.int64(h & np.uint64(mask))
-            while table[at] >= 0:
-                k = table[at]
-                equal = True
-                for g in range(width):
-                    equal &= wanted[k, g] == packed[g, j]
-                if equal:
-                    if found[0, k] < 0:
-                        found[0, k], found[1, k] = i, start + j
-                        todo -= 1
-                    break
-                at = (at + 1) & mask
