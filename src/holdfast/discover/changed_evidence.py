@@ -100,10 +100,12 @@ def related(
 
 
 def related_within(
-    space: PredicateSpace, nulls: Nulls, changed: KeptRows, *, threads: int = 1, firsts: bool = False
-) -> Iterator[tuple[Related, int]]:
-    """What the changed rows show with each other, block by block, with the position of the first row on the right."""
-    for start in range(0, changed.size, MOST_ROWS):
+    space: PredicateSpace, nulls: Nulls, changed: KeptRows, *, threads: int = 1, firsts: bool = False, share: int = 0,
+    shares: int = 1,
+) -> Iterator[tuple[Related, int]]:  # fmt: skip
+    """What the changed rows show with each other, block by block, with the position of the first row on the right; of
+    all blocks one share."""
+    for start in range(share * MOST_ROWS, changed.size, shares * MOST_ROWS):
         block = changed.part(start, start + MOST_ROWS)
         yield _related(space, nulls, block, block, start, threads, firsts, within=True), start
         after = start + block.size

@@ -91,15 +91,19 @@ def both_orders(space: PredicateSpace, words: NDArray[np.uint64], counts: Ints) 
     return evidence(both_ways(space, words), np.concatenate([counts, counts]))
 
 
-def coded_rows(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> CodedRows:
-    """The table's columns as codes with the predicate space over them; `types` has the columns that are compared."""
+def coded_rows(
+    table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, space: PredicateSpace | None = None
+) -> CodedRows:
+    """The table's columns as codes with the predicate space over them, unless that is given; `types` has the columns
+    that are compared."""
     if options.single_columns:
         options = replace(options, cross_columns=None)
     # Columns of one family share a numbering when they may be compared with each other.
     together = families(types) if options.cross_columns is not None else [[name] for name in types]
     coded = family_codes(table, together)
     codes = {name: coded[name] for name in types}
-    space = predicate_space(codes, types, options)
+    if space is None:
+        space = predicate_space(codes, types, options)
     collapsed, weights = _collapsed(codes, table.num_rows)
     layout, shown, columns = _layout(space, collapsed, options.nulls)
     return CodedRows(space, layout, shown, columns, weights)

@@ -72,11 +72,14 @@ class Found:
     by_rows: ByRows | None = None
 
 
-def find(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, *, threads: int = 1) -> Found:
-    """The most general valid, non-trivial constraints over the table's columns."""
+def find(
+    table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, *, threads: int = 1,
+    space: PredicateSpace | None = None,
+) -> Found:  # fmt: skip
+    """The most general valid, non-trivial constraints over the table's columns, or over the given predicate space."""
     clock = Clock(options.time_limit)
     with clock.phase("encode"):
-        rows = coded_rows(table, types, options)
+        rows = coded_rows(table, types, options, space)
     return find_in(rows, options, clock, threads=threads)
 
 

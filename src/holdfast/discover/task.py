@@ -41,17 +41,22 @@ Parts = Mapping[str, bytes]
 
 @dataclass(frozen=True)
 class FindTask:
-    """Finds the constraints of the rows that arrive, which are all; columns come as c0, c1, ... in the types' order."""
+    """Finds the constraints of the rows that arrive, which are all; columns come as c0, c1, ... in the types' order.
+
+    `space` is the predicate space where it is settled already.
+    """
 
     types: Mapping[str, ColumnType]
     options: DiscoverOptions
+    space: PredicateSpace | None = None
 
     def __call__(self, batches: Batches) -> Batches:
         table = arrived(batches, self.types)
         if table is not None:
-            yield from _lines(
-                _unless_refused(lambda: _found_parts(find(table, self.types, self.options, threads=own_cores())))
-            )
+            yield from lines_of(_unless_refused(lambda: _found_parts(self._found(table))))
+
+    def _found(self, table: pa.Table) -> Found:
+        return find(table, self.types, self.options, threads=own_cores(), space=self.space)
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class ConstantsTask:
     def __call__(self, batches: Batches) -> Batches:
         table = arrived(batches, self.types)
         if table is not None:
-            yield from _lines(_unless_refused(lambda: self._parts(table)))
+            yield from lines_of(_unless_refused(lambda: self._parts(table)))
 
     def _parts(self, table: pa.Table) -> Parts:
         found, within = find_with_constants(table, self.types, self.options, threads=own_cores())
@@ -82,7 +87,7 @@ class ConditionalTask:
         table = arrived(batches, self.types)
         if table is not None:
             found = conditional_rules(table, self.types, self.options)
-            yield from _lines({"conditional": json.dumps(vars(found)).encode()})
+            yield from lines_of({"conditional": json.dumps(vars(found)).encode()})
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ class EncodeTask:
         with clock.phase("encode"):
             rows = coded_rows(table, self.types, self.options)
         strategy = chosen_strategy(rows, self.options, cores=self.cores)
-        yield from _lines(_rows_parts(rows, {"strategy": strategy, "phases": clock.phases}))
+        yield from lines_of(_rows_parts(rows, {"strategy": strategy, "phases": clock.phases}))
 
 
 @dataclass(frozen=True)
@@ -117,23 +122,23 @@ class EvidenceTask:
             return
         mine = np.unique(table.column("share").to_numpy())
         one = table.filter(pa.array(table.column("share").to_numpy() == mine[0]))
-        parts = _parts_in(one)
+        parts = parts_in(one)
         rows, about = _rows_of(parts)
         # A task has its slot's one core: the others are at work on the other shares.
         try:
             on = [count_pairs(rows, self.device, share=int(share), shares=self.shares) for share in mine]
         except SessionError as problem:
-            yield from _lines(_refused(problem))
+            yield from lines_of(_refused(problem))
             return
         counted = merged([one.counted for one in on])
         name = f"counted-{int(mine[0])}"
-        yield from _lines({
+        yield from lines_of({
             f"{name}-packed": counted.packed.tobytes(),
             f"{name}-counts": counted.counts.tobytes(),
             f"{name}-device": on[0].device.encode(),
         })  # fmt: skip
         if 0 in mine:
-            yield from _lines(_rows_parts(rows, about))
+            yield from lines_of(_rows_parts(rows, about))
 
 
 @dataclass(frozen=True)
@@ -146,9 +151,9 @@ class SolveTask:
         table = arrived(batches)
         if table is None:
             return
-        parts = _parts_in(table)
+        parts = parts_in(table)
         if "refused" in parts:
-            yield from _lines({"refused": parts["refused"]})
+            yield from lines_of({"refused": parts["refused"]})
             return
         rows, about = _rows_of(parts)
         clock = Clock(self.options.time_limit)
@@ -171,7 +176,7 @@ class SolveTask:
             evidence = rows.evidence(merged(counted))
             return found_from(rows, evidence, self.options, clock, threads=cores, device=" and ".join(devices))
 
-        yield from _lines(_unless_refused(lambda: _found_parts(found())))
+        yield from lines_of(_unless_refused(lambda: _found_parts(found())))
 
 
 def own_cores() -> int:
@@ -264,7 +269,8 @@ def arrived(batches: Batches, names: Iterable[str] | None = None) -> pa.Table | 
     return table if names is None else table.rename_columns(list(names))
 
 
-def _lines(parts: Parts) -> Batches:
+def lines_of(parts: Parts) -> Batches:
+    """The parts as batches of lines, long ones in pieces."""
     for part, content in parts.items():
         for piece, start in enumerate(range(0, max(len(content), 1), _PIECE)):
             line = [[part], [piece], [content[start : start + _PIECE]]]
@@ -279,7 +285,8 @@ def _parts(lines: Iterable[tuple[Any, ...]]) -> dict[str, bytes]:
     return parts
 
 
-def _parts_in(table: pa.Table) -> dict[str, bytes]:
+def parts_in(table: pa.Table) -> dict[str, bytes]:
+    """The parts whose lines the table has."""
     return _parts(zip(*(table.column(name).to_pylist() for name in LINE.names), strict=True))
 
 

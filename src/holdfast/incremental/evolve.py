@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -29,26 +31,49 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class KeptRules:
-    """The most general constraints of so many rows, how many pairs violate each, and the evidence of all pairs."""
+    """The most general constraints of so many rows, how many pairs violate each, and the evidence of all pairs when
+    `exact`, else of some."""
 
     space: PredicateSpace
     masks: Words
     violating: Ints
     evidence: Evidence
     rows: int
+    exact: bool = True
 
     @classmethod
     def of(cls, found: Found) -> KeptRules:
-        """What a search found that counted all pairs and came to its end."""
-        assert found.exact, "all pairs were counted"
-        return cls(found.space, found.masks, found.violating, found.evidence, found.rows)
+        """What a search found that came to its end."""
+        return cls(found.space, found.masks, found.violating, found.evidence, found.rows, found.exact)
 
     def found(self, options: DiscoverOptions, *, threads: int) -> Found:
         """The same as a search would have told it."""
-        how, size = How("evidence", exact=True), (self.rows, self.rows)
+        how, size = How("evidence" if self.exact else "index", exact=self.exact), (self.rows, self.rows)
         return weighed(
             self.space, size, self.masks, self.violating, self.evidence, options, Clock(None), threads=threads, how=how
         )
+
+    def to_bytes(self) -> bytes:
+        about = {"pairs": self.space.to_lists(), "rows": self.rows, "exact": self.exact}
+        file = io.BytesIO()
+        np.savez(
+            file,
+            about=np.frombuffer(json.dumps(about).encode(), np.uint8),
+            masks=self.masks,
+            violating=self.violating,
+            words=self.evidence.words,
+            counts=self.evidence.counts,
+        )
+        return file.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> KeptRules:
+        """What `to_bytes` told."""
+        with np.load(io.BytesIO(content), allow_pickle=False) as parts:
+            about = json.loads(parts["about"].tobytes())
+            evidence = Evidence(parts["words"], parts["counts"])
+            space = PredicateSpace.from_lists(about["pairs"])
+            return cls(space, parts["masks"], parts["violating"], evidence, about["rows"], about["exact"])
 
 
 @dataclass(frozen=True)
@@ -65,11 +90,12 @@ def no_evidence(space: PredicateSpace) -> Evidence:
 
 
 def evidence_change(
-    kept: KeptRules, nulls: Nulls, gone: KeptRows, come: KeptRows, stay: KeptRows, *, threads: int, among: bool = True
-) -> EvidenceChange:
-    """What the rows that go take with them and those that come bring, with the rows that stay and, if `among`, with
-    each other. In new pairs the row that comes is on the left; on the right rows that stay are counted from 0, and
-    after them those that come."""
+    kept: KeptRules, nulls: Nulls, gone: KeptRows, come: KeptRows, stay: KeptRows, *, threads: int, share: int = 0,
+    shares: int = 1,
+) -> EvidenceChange:  # fmt: skip
+    """What the rows that go take with them and those that come bring, with the rows that stay and with each other; of
+    the latter one share. In new pairs the row that comes is on the left; on the right rows that stay are counted from
+    0, and after them those that come."""
     space, known, masks = kept.space, kept.evidence.words, kept.masks
     came, went = [no_evidence(space)], [no_evidence(space)]
     new: list[NewPair] = []
@@ -77,12 +103,13 @@ def evidence_change(
     for one in related(space, nulls, come, stay, threads=threads, firsts=True):
         came.append(one.evidence())
         new += one.breaking_pairs(known, masks)
-    if among:
-        went += [one.evidence() for one, _ in related_within(space, nulls, gone, threads=threads)]
-        for one, start in related_within(space, nulls, come, threads=threads, firsts=True):
-            came.append(one.evidence())
-            broken = one.breaking_pairs(known, masks)
-            new += [NewPair(p.left, p.right + start + stay.size, p.words) for p in broken]
+    leaving = related_within(space, nulls, gone, threads=threads, share=share, shares=shares)
+    went += [one.evidence() for one, _ in leaving]
+    coming = related_within(space, nulls, come, threads=threads, share=share, shares=shares, firsts=True)
+    for one, start in coming:
+        came.append(one.evidence())
+        broken = one.breaking_pairs(known, masks)
+        new += [NewPair(p.left, p.right + start + stay.size, p.words) for p in broken]
     return EvidenceChange(_sum(came), _sum(went), tuple(new))
 
 

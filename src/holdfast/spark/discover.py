@@ -213,17 +213,20 @@ def _search_all(
 ) -> tuple[Found | None, FoundWithin | None]:
     """What the search finds, and with `constants` what it finds among the rows with given values."""
     if not options.constants:
-        return _search(table, types, options), None
+        return search(table, types, options), None
     told = _rows(table, types).coalesce(1).mapInArrow(ConstantsTask(types, options), _LINE).collect()
     lines = [(row["part"], row["piece"], row["bytes"]) for row in told]
     return found_in(lines), within_in(lines)
 
 
-def _search(table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Found | None:
-    """What the search finds. On one machine one task does it all, with the cores there are."""
+def search(
+    table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions, space: PredicateSpace | None = None
+) -> Found | None:
+    """What the search finds, over the given predicate space if there is one; None where there are no rows. On one
+    machine, and with a space that is given, one task does it all, with the cores there are."""
     rows, spark = _rows(table, types).coalesce(1), table.frame.sparkSession
-    if str(spark.conf.get("spark.master", "local")).partition("[")[0] == "local":
-        return _found(rows.mapInArrow(OnCard(FindTask(types, options)), _LINE))
+    if space is not None or str(spark.conf.get("spark.master", "local")).partition("[")[0] == "local":
+        return _found(rows.mapInArrow(OnCard(FindTask(types, options, space)), _LINE))
     # On a cluster all pairs are shared out; what one task can do alone it does.
     slots = spark.range(0, _MANY, 1).select(F.spark_partition_id()).distinct().count()
     kept = rows.mapInArrow(OnCard(EncodeTask(types, options, slots)), _LINE).persist()

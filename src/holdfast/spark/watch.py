@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -62,8 +62,8 @@ class WatchedTable:
     def manifest(self) -> Manifest:
         return latest(self.store)
 
-    def newest(self) -> WatchedTable:
-        return WatchedTable(self.spark, self.store)
+    def newest(self) -> Self:
+        return type(self)(self.spark, self.store)
 
     @cached_property
     def schema(self) -> StructType:
@@ -113,7 +113,7 @@ class WatchedTable:
             return state._apply(changes, batch, (), limit, streams={stream: number})
 
     @contextmanager
-    def _written(self) -> Iterator[WatchedTable]:
+    def _written(self) -> Iterator[Self]:
         """The newest version of the state, to which nobody else writes in here; what no version needs is gone."""
         with self.store.only_writer():
             tidy(self.store)

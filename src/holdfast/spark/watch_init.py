@@ -21,7 +21,7 @@ from holdfast.spark.table import Table
 from holdfast.spark.watch import WatchedTable, totals_of, watch_plan
 from holdfast.spark.watch_tables import first_rows, first_tables
 from holdfast.states.change_log import empty_log
-from holdfast.states.manifest import FOLDERS, Manifest, PairTable, commit, has_state
+from holdfast.states.manifest import FOLDERS, KEPT, Manifest, PairTable, commit, has_state
 from holdfast.states.store import LOCK, Store, open_store
 
 # How the first table was read, as far as it goes for files of changes too.
@@ -35,17 +35,13 @@ def init_watch(
     if not key:
         raise OptionError("a watched table needs a key.", hint="name the column that tells rows apart with --key.")
     store = open_store(place)
-    _require_free(store)
-    if CHANGE_TYPE in table.frame.columns:
-        raise SourceError(
-            f"{table.name} has a column {CHANGE_TYPE}: these are changes, not a table.",
-            hint="load the table itself, then apply its changes.",
-        )
+    require_free(store)
+    require_table(table)
     spark = table.frame.sparkSession
     plan = watch_plan(rules, schema_of(table.frame, table.name), key)
     store.make(FOLDERS)
     with store.only_writer():
-        _require_free(store)
+        require_free(store)
         with run_check(spark, table, plan, limit=0, all_columns=True, key_required=True) as result:
             groups, rows = pair_groups(plan.programs), result.outcome.rows
             tables = [PairTable(groups.about(i), f"pairs-0-{i}") for i in range(len(groups.groups))]
@@ -63,7 +59,7 @@ def init_watch(
                 rules=dump_rules(replace(rules, key=tuple(key))),
                 key=tuple(key),
                 schema=table.frame.schema.jsonValue(),
-                reading={name: value for name, value in reading.items() if value and name in _READING},
+                reading=kept_reading(reading),
                 rows=rows,
                 totals=totals_of(result),
                 row_table=tuple(row_table),
@@ -75,17 +71,31 @@ def init_watch(
     return WatchedTable(spark, store)
 
 
-def _require_free(store: Store) -> None:
+def require_table(table: Table) -> None:
+    """SourceError where the rows are changes."""
+    if CHANGE_TYPE in table.frame.columns:
+        raise SourceError(
+            f"{table.name} has a column {CHANGE_TYPE}: these are changes, not a table.",
+            hint="load the table itself, then apply its changes.",
+        )
+
+
+def kept_reading(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """How files of changes are read: as the table was, as far as that goes for them too."""
+    return {name: value for name, value in reading.items() if value and name in _READING}
+
+
+def require_free(store: Store) -> None:
     """StateError where there is a state, or anything but what a killed load left behind."""
     if has_state(store):
         raise StateError(
-            f"there is a state at {store.root} already.", hint="name a new folder, or use watch apply and watch rules."
+            f"there is a state at {store.root} already.", hint="name a new folder, or apply changes to this one."
         )
     place = store.path("")
     if place.exists() and not place.is_dir():
         raise StateError(f"{store.root} is a file, not a folder.")
     found = sorted(entry.name for entry in place.iterdir()) if place.is_dir() else []
-    others = [name for name in found if name not in (*FOLDERS, LOCK) and not name.startswith("pairs-")]
+    others = [name for name in found if name not in (*FOLDERS, KEPT, LOCK) and not name.startswith("pairs-")]
     if others:
         raise StateError(
             f"the folder {store.root} holds other things ({', '.join(others[:3])}), so no state is made there.",

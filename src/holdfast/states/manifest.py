@@ -14,6 +14,8 @@ from holdfast.states.store import Store
 FORMAT = 1
 VERSIONS, BATCHES, ROWS, PENDING, CHANGES = "versions", "batches", "rows", "pending", "changes"
 FOLDERS = (VERSIONS, BATCHES, ROWS, PENDING, CHANGES)
+# What a state of rules that evolve has besides: the rules, and the evidence they follow from.
+KEPT = "kept"
 # Readers of an earlier version still find its files for so many versions.
 KEPT_VERSIONS = 20
 
@@ -32,7 +34,8 @@ class Manifest:
     """A version of a state. `batches` are the ids of what it took in, `streams` the last batch of each stream.
 
     `totals` has, by rule name, its violating pairs, or its violating rows where it speaks of single rows. `log` are the
-    files that tell what this version changed.
+    files that tell what this version changed. A state of `evolve` has no rules of its own: it keeps those it found in
+    the file `kept`, and the options that it found them with.
     """
 
     version: int
@@ -49,12 +52,15 @@ class Manifest:
     log: tuple[str, ...] = ()
     applied: int = 0
     table: str = ""
+    job: str = "watch"
+    kept: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def files(self) -> set[str]:
-        """All files of rows that the version needs."""
+        """All files of rows that the version needs, and of rules it keeps."""
         segments = [*self.row_table, *(s for table in self.pair_tables for s in table.segments)]
-        return {file for segment in segments for file in segment.files}
+        return {file for segment in segments for file in segment.files} | ({self.kept} if self.kept else set())
 
     def to_json(self) -> bytes:
         content = {
@@ -71,7 +77,7 @@ class Manifest:
     @classmethod
     def from_json(cls, text: bytes) -> Manifest:
         content = json.loads(text)
-        plain = {name: content[name] for name in _PLAIN}
+        plain = {name: content[name] for name in _PLAIN if name not in _SINCE or name in content}
         listed = {name: tuple(plain[name]) for name in ("key", "batches", "log")}
         return cls(
             **{**plain, **listed},
@@ -85,18 +91,30 @@ class Manifest:
 
 _PLAIN = (
     "version", "rules", "key", "schema", "reading", "rows", "totals", "batches", "streams", "log", "applied", "table",
+    "job", "kept", "options",
 )  # fmt: skip
+# States made before these were known lack them.
+_SINCE = ("job", "kept", "options")
 
 
-def latest(store: Store) -> Manifest:
-    """The newest version of the state; StateError where there is no state."""
+_MADE_BY = {
+    "watch": "holdfast watch init STATE --data … --rules … --key …",
+    "evolve": "holdfast evolve init STATE --data … --key …",
+}
+
+
+def latest(store: Store, job: str = "watch") -> Manifest:
+    """The newest version of the job's state; StateError where there is none, or that of another job."""
     names = _versions(store)
     if not names:
+        raise StateError(f"there is no state at {store.root}.", hint=f"make one with {_MADE_BY[job]}")
+    found = read_version(store, names[-1])
+    if found.job != job:
         raise StateError(
-            f"there is no state at {store.root}.",
-            hint="make one with holdfast watch init STATE --data … --rules … --key …",
+            f"the state at {store.root} was made by holdfast {found.job}, not by holdfast {job}.",
+            hint=f"use holdfast {found.job} on it, or make another with {_MADE_BY[job]}",
         )
-    return read_version(store, names[-1])
+    return found
 
 
 def has_state(store: Store) -> bool:
@@ -153,6 +171,7 @@ def tidy(store: Store) -> None:
     publish(store, kept[-1])
     needed = {file for manifest in kept for file in manifest.files}
     folders = {ROWS, *(table.folder for manifest in kept for table in manifest.pair_tables)}
+    store.remove(file for file in (f"{KEPT}/{name}" for name in store.names(KEPT)) if file not in needed)
     for folder in folders:
         found = (f"{folder}/{name}" for name in store.names(folder) if ENDING in name)
         store.remove(file for file in found if file not in needed)

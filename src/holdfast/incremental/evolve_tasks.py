@@ -1,0 +1,229 @@
+"""What tasks of a batch of changes do for rules that evolve. What they pass on travels as lines of bytes.
+
+Tasks that know which rows go and come pack them; each task of the next stage gets all of these, relates them to its
+part of the table, and tells the evidence; one task in the end repairs the rules.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from holdfast.discover.changed_evidence import KeptRows, NewPair
+from holdfast.discover.coded_rows import families, family_codes
+from holdfast.discover.options import DiscoverOptions
+from holdfast.discover.space import PredicateSpace
+from holdfast.discover.task import Batches, arrived, lines_of, own_cores, parts_in
+from holdfast.encode.codes import shared_codes
+from holdfast.encode.column_type import ColumnType
+from holdfast.incremental.evolve import EvidenceChange, KeptRules, evidence_change, evolved, no_evidence, rules_change
+from holdfast.states.batch_outcome import plain_json
+from holdfast.states.evidence import Evidence
+from holdfast.states.evolve_outcome import change_to_json
+from holdfast.states.manifest import KEPT
+from holdfast.states.rules_change import Witness
+from holdfast.states.segment import Segment, as_typed, entries_between, key_of, present
+from holdfast.states.store import Store
+
+_NOTE, _ROWS = "note-", "rows-"
+
+
+@dataclass(frozen=True)
+class PackTask:
+    """A task: rows that go (`sign` -1) and come (1), and notes (0), as RowChanges tells them; out come lines."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches)
+        if table is None:
+            return
+        token = secrets.token_hex(8)
+        notes = [json.loads(note) for note in table.column("note").to_pylist() if note is not None]
+        yield from lines_of({f"{_NOTE}{token}": json.dumps(notes).encode()})
+        rows = table.filter(pa.array(table.column("sign").to_numpy() != 0)).drop_columns(["note", "k"])
+        if rows.num_rows:
+            yield from lines_of({f"{_ROWS}{token}": _to_ipc(rows)})
+
+
+@dataclass(frozen=True)
+class KeptTable:
+    """The rows of a state at one version, by ranges of the hashes of their keys, and the columns that are compared."""
+
+    store: Store
+    segments: tuple[Segment, ...]
+    places: int
+    key: tuple[str, ...]
+    key_names: tuple[str, ...]
+    compared: Mapping[str, str]
+
+    def rows(self, places: Sequence[int], types: Mapping[str, pa.DataType]) -> pa.Table | None:
+        """The rows of some ranges: key and compared columns, in these types."""
+        found = []
+        for place in places:
+            entries = entries_between(self.store, self.segments, place, self.places)
+            if entries is not None:
+                there = present(entries, self.keys(entries))
+                found.append(as_typed(entries.filter(pa.array(there)), types))
+        return pa.concat_tables(found) if found else None
+
+    def keys(self, rows: pa.Table) -> pa.ChunkedArray:
+        return key_of(rows, self.key, self.key_names)
+
+
+@dataclass(frozen=True)
+class ChangedEvidenceTask:
+    """A task: all rows that change, and the number of a `share` of the table; out comes the evidence of them with the
+    rows of that share, and with each other for one share, and for rules that it breaks the pairs that do."""
+
+    table: KeptTable
+    types: Mapping[str, ColumnType]
+    options: DiscoverOptions
+    kept: str
+    shares: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches)
+        if table is None:
+            return
+        mine = np.unique(table.column("share").to_numpy()).tolist()
+        parts = parts_in(table.filter(pa.array(table.column("share").to_numpy() == mine[0])))
+        notes = [note for name in sorted(parts) if name.startswith(_NOTE) for note in json.loads(parts[name])]
+        if 0 in mine:
+            yield from lines_of({"notes": json.dumps(notes).encode()})
+        changed = [_from_ipc(parts[name]) for name in sorted(parts) if name.startswith(_ROWS)]
+        if not changed or any("problem" in note for note in notes):
+            return
+        kept = KeptRules.from_bytes(self.table.store.read(self.kept))
+        for share in mine:
+            yield from lines_of(self._told(kept, pa.concat_tables(changed), share))
+
+    def _told(self, kept: KeptRules, changed: pa.Table, share: int) -> Mapping[str, bytes]:
+        columns = [*self.table.key, *(c for c in self.table.compared.values() if c not in self.table.key)]
+        types = {name: changed.column(name).type for name in columns}
+        signs = changed.column("sign").to_numpy()
+        go, come = (as_typed(changed.filter(pa.array(signs == sign)), types) for sign in (-1, 1))
+        stay = self.table.rows(range(share, self.table.places, self.shares), types)
+        stay = _without(stay if stay is not None else go.slice(0, 0), go, self.table)
+        all_rows = pa.concat_tables([go, come, stay])
+        coded = _coded(all_rows, self.table.compared, self.types, self.options)
+        ends = np.cumsum([0, go.num_rows, come.num_rows, stay.num_rows]).tolist()
+        rows = [coded.part(a, b) for a, b in pairwise(ends)]
+        change = evidence_change(
+            kept, self.options.nulls, rows[0], rows[1], rows[2], threads=1, share=share, shares=self.shares
+        )
+        others = pa.concat_tables([stay, come])
+        shown = [self._shown(pair, come, others) for pair in change.new_pairs]
+        size = come.num_rows - go.num_rows if share == 0 else 0
+        about = {"size": size, "shown": shown, "changed": come.num_rows + go.num_rows}
+        return {f"about-{share}": json.dumps(about).encode(), **_evidence_parts(change, share)}
+
+    def _shown(self, pair: NewPair, come: pa.Table, others: pa.Table) -> dict[str, Any]:
+        sides = []
+        for table, at in ((come, pair.left), (others, pair.right)):
+            row = table.slice(at, 1)
+            values = {name: plain_json(row.column(c)[0].as_py()) for name, c in self.table.compared.items()}
+            sides.append({"key": plain_json(self.table.keys(row)[0].as_py()), "values": values})
+        return {"left": sides[0], "right": sides[1], "words": [str(word) for word in pair.words.tolist()]}
+
+
+@dataclass(frozen=True)
+class RepairTask:
+    """A task: evidence from all shares; out comes what became of the rules, which it writes to a new file."""
+
+    store: Store
+    options: DiscoverOptions
+    kept: str
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches)
+        if table is None:
+            return
+        parts = parts_in(table)
+        notes = json.loads(parts.get("notes", b"[]"))
+        told: dict[str, Any] = {"notes": notes}
+        abouts = [json.loads(content) for name, content in sorted(parts.items()) if name.startswith("about-")]
+        if abouts:
+            told |= self._repaired(parts, abouts)
+        yield pa.RecordBatch.from_pydict({"note": pa.array([json.dumps(told)])})
+
+    def _repaired(self, parts: Mapping[str, bytes], abouts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        before = KeptRules.from_bytes(self.store.read(self.kept))
+        space = before.space
+        change = EvidenceChange(_evidence_in(parts, "came", space), _evidence_in(parts, "went", space))
+        rows = before.rows + sum(about["size"] for about in abouts)
+        after, _ = evolved(before, change, rows, self.options, threads=own_cores())
+        shown = [one for about in abouts for one in about["shown"]]
+        pairs = [NewPair(i, i, np.array(list(map(int, one["words"])), np.uint64)) for i, one in enumerate(shown)]
+
+        def witness(pair: NewPair, turned: bool, names: Sequence[str]) -> Witness:
+            one = shown[pair.left]
+            t, s = (one["right"], one["left"]) if turned else (one["left"], one["right"])
+            return Witness(t["key"], s["key"], tuple((n, t["values"][n], s["values"][n]) for n in names))
+
+        file = write_kept(self.store, after)
+        changed = rules_change(before, after, pairs, witness, strategy="evidence")
+        return {"kept": file, "rows": rows, "change": change_to_json(changed)}
+
+
+def write_kept(store: Store, kept: KeptRules) -> str:
+    """The name of a new file with the rules; it is on the disk, and no version names it yet."""
+    name = f"{KEPT}/{secrets.token_hex(12)}.npz"
+    made = store.create(name, kept.to_bytes())
+    assert made, "its name is new"
+    return name
+
+
+def _coded(
+    rows: pa.Table, compared: Mapping[str, str], types: Mapping[str, ColumnType], options: DiscoverOptions
+) -> KeptRows:
+    """The rows as codes that compare with each other, also between columns of one kind."""
+    together = families(types) if options.cross_columns is not None else [[name] for name in types]
+    named = pa.table({name: rows.column(column) for name, column in compared.items()})
+    codes = family_codes(named, together)
+    return KeptRows(
+        {name: codes[name].astype(np.int64) for name in types}, {name: codes[name] >= 0 for name in types}, len(rows)
+    )
+
+
+def _without(rows: pa.Table, gone: pa.Table, table: KeptTable) -> pa.Table:
+    """The rows but those whose keys are among those gone."""
+    if not gone.num_rows or not rows.num_rows:
+        return rows
+    own, other = shared_codes([table.keys(rows), table.keys(gone)])
+    return rows.filter(pa.array(~np.isin(own.codes, other.codes)))
+
+
+def _evidence_parts(change: EvidenceChange, share: int) -> dict[str, bytes]:
+    sides = {"came": change.came, "went": change.went}
+    return {
+        f"{name}-{share}-{what}": array.tobytes()
+        for name, evidence in sides.items()
+        for what, array in (("words", evidence.words), ("counts", evidence.counts))
+    }
+
+
+def _evidence_in(parts: Mapping[str, bytes], name: str, space: PredicateSpace) -> Evidence:
+    total = no_evidence(space)
+    for part in sorted(parts):
+        if part.startswith(f"{name}-") and part.endswith("-words"):
+            words = np.frombuffer(parts[part], np.uint64).reshape(-1, space.words)
+            counts = np.frombuffer(parts[part.removesuffix("words") + "counts"], np.int64)
+            total = total.plus(Evidence(words, counts))
+    return total
+
+
+def _to_ipc(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _from_ipc(content: bytes) -> pa.Table:
+    return pa.ipc.open_stream(pa.py_buffer(content)).read_all()

@@ -1,0 +1,282 @@
+"""A table whose rules are kept up to date: its rows in a state on disk, and the evidence its rules follow from.
+
+A batch is one Spark job: its changes go to tasks by key, which look up the rows that are there now; what goes and what
+comes then goes to tasks that each relate it to a part of the table, and one task repairs the rules. Tasks write new
+files; the version that names them makes them count, all at once. `watch` keeps violations in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from holdfast.detect.row_changes import RowChanges
+from holdfast.discover.coded_rows import predicate_space
+from holdfast.discover.options import DiscoverOptions
+from holdfast.discover.outcome import DiscoverOutcome
+from holdfast.discover.rank import ranked
+from holdfast.encode.column_type import ColumnType
+from holdfast.errors import OptionError, RunError
+from holdfast.incremental.evolve import KeptRules, no_evidence
+from holdfast.incremental.evolve_options import EvolveStrategy, require_complete
+from holdfast.incremental.evolve_tasks import ChangedEvidenceTask, KeptTable, PackTask, RepairTask, write_kept
+from holdfast.rules.rule import RuleSet
+from holdfast.rules.rule_file import dump_rules
+from holdfast.spark.changes import Changes
+from holdfast.spark.check import run_check, told_plainly
+from holdfast.spark.discover import compared_columns, search
+from holdfast.spark.refused_changes import raise_unfit, refused_plainly, require_fitting
+from holdfast.spark.rows import keyed, schema_of
+from holdfast.spark.table import Table
+from holdfast.spark.watch import WatchedTable, watch_plan
+from holdfast.spark.watch_init import kept_reading, require_free, require_table
+from holdfast.spark.watch_tables import first_rows, place_sql, segments_of, splits_for
+from holdfast.states.compaction import places_for
+from holdfast.states.evolve_outcome import EvolveOutcome, change_from_json
+from holdfast.states.manifest import FOLDERS, KEPT, PENDING, Manifest, commit, latest, taken_in
+from holdfast.states.rules_change import RulesChange
+from holdfast.states.store import open_store
+
+_LINE = "part string, piece int, bytes binary"
+# A task relates changes to so many rows at least: fewer are not worth another.
+_ROWS_PER_TASK = 20_000
+
+
+@dataclass(frozen=True)
+class EvolvedTable(WatchedTable):
+    """A state on disk, opened: a table under watch without rules to check, whose own rules are kept instead."""
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        return latest(self.store, "evolve")
+
+    @cached_property
+    def options(self) -> DiscoverOptions:
+        return _options_of(self.manifest.options)
+
+    @cached_property
+    def compared(self) -> Mapping[str, ColumnType]:
+        """The columns that are compared, with their types."""
+        return {name: self.plan.schema.types[name] for name in self.manifest.options["compared"]}
+
+    @cached_property
+    def kept(self) -> KeptRules:
+        return KeptRules.from_bytes(self.store.read(self.manifest.kept))
+
+    # Batches --------------------------------------------------------------------------------------------------
+
+    def _nothing(self, batch: str) -> EvolveOutcome:  # type: ignore[override]
+        now = self.manifest
+        return EvolveOutcome(batch, False, now.version, now.rows, RulesChange((), (), now.totals["rules"]))
+
+    def _apply(  # type: ignore[override]
+        self,
+        changes: Changes,
+        batch: str,
+        ids: tuple[str, ...],
+        limit: int | None,
+        *,
+        streams: Mapping[str, int] = MappingProxyType({}),
+    ) -> EvolveOutcome:
+        """The outcome of the batch, which is taken in unless the first of its ids is known."""
+        started = time.monotonic()
+        now, version = self.manifest, self.manifest.version + 1
+        if ids and taken_in(self.store, now, ids[0]):
+            return self._nothing(batch)
+        told = self._told(changes, version)
+        notes = told.get("notes", [])
+        try:
+            require_fitting(notes, changes.table, now.key)
+        except BaseException:
+            self._discard(notes)
+            raise
+        change = RulesChange((), (), now.totals["rules"])
+        if "change" in told:
+            change = change_from_json(told["change"])
+        log = f"{version:012}.json"
+        self.store.create(f"{PENDING}/{log}", json.dumps(told.get("change", {}), ensure_ascii=False).encode())
+        made = replace(
+            now,
+            version=version,
+            rows=told.get("rows", now.rows),
+            row_table=now.row_table + tuple(segments_of(notes, None)),
+            totals={"rules": change.total},
+            kept=told.get("kept", now.kept),
+            batches=ids,
+            streams={**now.streams, **streams},
+            log=(log,),
+            applied=now.applied + 1,
+        )
+        commit(self.store, made)
+        self._compact(made)
+        return EvolveOutcome(batch, True, version, made.rows, change, time.monotonic() - started)
+
+    def _told(self, changes: Changes, version: int) -> dict[str, Any]:
+        """What the tasks tell of the batch; nothing that they have written counts yet."""
+        plan, now, spark = self.plan, self.manifest, self.spark
+        width = len(self.schema.fields)
+        splits = splits_for(spark, changes.table)
+        position = plan.schema.position
+        rows = RowChanges(
+            store=self.store,
+            segments=now.row_table,
+            version=version,
+            key=tuple(position(name) for name in plan.key),
+            key_names=plan.key,
+            width=width,
+            kept=tuple(range(width)),
+            known=changes.known,
+        )
+        places = places_for(now.rows)
+        shares = max(
+            1, min(places, now.rows // _ROWS_PER_TASK, int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
+        )
+        table = KeptTable(
+            store=self.store,
+            segments=now.row_table,
+            places=places,
+            key=tuple(f"c{position(name)}" for name in plan.key),
+            key_names=plan.key,
+            compared={name: f"c{position(name)}" for name in self.compared},
+        )
+        with refused_plainly(changes.table, self.schema):
+            placed = keyed(changes.frame, plan).withColumn("h", F.expr("xxhash64(k)"))
+            placed = placed.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
+            packed = placed.mapInArrow(rows, self._net_schema(placed, range(width))).mapInArrow(PackTask(), _LINE)
+            given = packed.crossJoin(spark.range(0, shares, 1, 1).withColumnRenamed("id", "share"))
+            task = ChangedEvidenceTask(table, self.compared, self.options, now.kept, shares)
+            lines = given.repartitionByRange(shares, "share").mapInArrow(task, _LINE)
+            repair = RepairTask(self.store, self.options, now.kept)
+            found = lines.repartition(1).mapInArrow(repair, "note string").collect()
+        return dict(json.loads(found[0]["note"])) if found else {}
+
+    # Reading --------------------------------------------------------------------------------------------------
+
+    def outcome(self, *, top: int | None, seconds: float = 0.0) -> DiscoverOutcome:
+        """The rules as they are now, best first, as a discovery would tell them."""
+        now, kept = self.manifest, self.kept
+        found = kept.found(self.options, threads=os.cpu_count() or 1)
+        return DiscoverOutcome(
+            table=now.table,
+            rows=now.rows,
+            distinct_rows=now.rows,
+            predicates=kept.space.predicates,
+            evidence=len(kept.evidence),
+            complete=True,
+            seconds=seconds,
+            found=ranked(found),
+            options=self.options,
+            top=top,
+            strategy=found.strategy,
+        )
+
+    def history(self, most: int) -> list[tuple[int, RulesChange]]:
+        """The last changes of the rules, at most so many, the latest first, each with its version."""
+        found = []
+        for name in reversed(self.store.names("changes")):
+            told = json.loads(self.store.read(f"changes/{name}")) if name.endswith(".json") else {}
+            if told and (told["added"] or told["removed"]):
+                found.append((int(name.removesuffix(".json")), change_from_json(told)))
+            if len(found) == most:
+                break
+        return found
+
+
+def evolved_table(spark: SparkSession, place: str | os.PathLike[str]) -> EvolvedTable:
+    """The state at the place; StateError where there is none."""
+    found = EvolvedTable(spark, open_store(place))
+    found.manifest  # noqa: B018 (refuses at the door)
+    return found
+
+
+def init_evolve(
+    table: Table,
+    key: Sequence[str],
+    place: str | os.PathLike[str],
+    options: DiscoverOptions,
+    strategy: EvolveStrategy,
+    reading: Mapping[str, Any],
+) -> EvolvedTable:
+    """A new state at the place, of the table as it is now and the rules it holds."""
+    if not key:
+        raise OptionError(
+            "rules are kept by the key of rows.", hint="name the column that tells rows apart with --key."
+        )
+    store = open_store(place)
+    require_free(store)
+    require_table(table)
+    spark = table.frame.sparkSession
+    plan = watch_plan(RuleSet(()), schema_of(table.frame, table.name), key)
+    types, _ = compared_columns(table, options)
+    if not types:
+        raise OptionError("there are no columns to compare.", hint="name some with --columns, or leave out --exclude.")
+    store.make((*FOLDERS, KEPT))
+    with store.only_writer():
+        require_free(store)
+        with run_check(spark, table, plan, limit=0, all_columns=True, key_required=True) as result:
+            rows = result.outcome.rows
+            try:
+                with told_plainly(table, "loading"):
+                    row_table = first_rows(store, result.scanned, len(table.frame.columns), rows)
+                    found = search(table, types, replace(options, strategy="all-pairs"))
+            except RunError as problem:
+                raise_unfit(problem)
+                raise
+        kept = KeptRules.of(require_complete(found)) if found is not None else _nothing(types, options)
+        made = Manifest(
+            version=0,
+            rules=dump_rules(RuleSet((), key=tuple(key))),
+            key=tuple(key),
+            schema=table.frame.schema.jsonValue(),
+            reading=kept_reading(reading),
+            rows=rows,
+            totals={"rules": len(kept.masks)},
+            row_table=tuple(row_table),
+            table=table.name,
+            job="evolve",
+            kept=write_kept(store, kept),
+            options={**_plain(options), "compared": list(types), "strategy": strategy},
+        )
+        commit(store, made)
+    return EvolvedTable(spark, store)
+
+
+def _nothing(types: Mapping[str, ColumnType], options: DiscoverOptions) -> KeptRules:
+    """What is known of a table without rows."""
+    none = {name: np.zeros(0, np.int32) for name in types}
+    space = predicate_space(none, types, options)
+    return KeptRules(space, np.zeros((0, space.words), np.uint64), np.zeros(0, np.int64), no_evidence(space), 0)
+
+
+_KEPT_OPTIONS = (
+    "columns",
+    "exclude",
+    "cross_columns",
+    "one_row",
+    "order_text",
+    "nulls",
+    "max_predicates",
+    "seed",
+    "device",
+)
+
+
+def _plain(options: DiscoverOptions) -> dict[str, Any]:
+    return {**{name: getattr(options, name) for name in _KEPT_OPTIONS}, "error": str(options.error)}
+
+
+def _options_of(told: Mapping[str, Any]) -> DiscoverOptions:
+    given = {name: told[name] for name in _KEPT_OPTIONS}
+    given |= {name: tuple(given[name]) for name in ("columns", "exclude")}
+    return DiscoverOptions(**given, error=Decimal(told["error"]))
