@@ -164,7 +164,8 @@ class Monitor:
     def apply(self, changes: Any) -> ViolationsChange:
         """A batch of changes, in order, as one: what counts is its net effect.
 
-        Rows have a column `_change_type`: insert, delete, update_preimage, update_postimage; without it all come.
+        Rows have a column `_change_type`: insert, delete, update_preimage, update_postimage; those without come. What
+        is applied and what is refused is the same as in `holdfast watch apply`.
         """
         batch = row_batch(changes)
         if batch.size == 0:
