@@ -112,6 +112,12 @@ def test_changes_one_batch_after_the_other(spark: SparkSession, history: History
     assert_watched(spark, history, history.batches)
 
 
+@settings(slowly, max_examples=1)
+@given(history=histories())
+def test_changes_one_by_one(spark: SparkSession, history: History) -> None:
+    assert_watched(spark, history, one_by_one(history))
+
+
 @settings(slowly, max_examples=2)
 @given(history=histories())
 def test_changes_as_one_batch_over_several_partitions(spark: SparkSession, history: History) -> None:
@@ -126,5 +132,8 @@ def test_changes_as_one_batch_over_several_partitions(spark: SparkSession, histo
 @settings(slowly, max_examples=60)
 @given(history=histories())
 def test_long_histories(spark: SparkSession, history: History) -> None:
-    one_by_one = [[event] for batch in history.batches for event in batch if event[0] != "update_preimage"]
-    assert_watched(spark, history, one_by_one)
+    assert_watched(spark, history, one_by_one(history))
+
+
+def one_by_one(history: History) -> list[list[Event]]:
+    return [[event] for batch in history.batches for event in batch if event[0] != "update_preimage"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
 from dataclasses import replace
 from urllib.parse import unquote
 
@@ -51,6 +52,10 @@ def read_table(spark: SparkSession, data: str | os.PathLike[str], options: ReadO
         if isinstance(error, HoldfastError):
             raise
         raise SourceError(f"{files.name} cannot be read: {error.strerror or error}.") from None
+    except (EOFError, zlib.error) as error:
+        raise SourceError(
+            f"{files.name} is damaged and cannot be unpacked: {error}.", hint="fetch or pack it again."
+        ) from None
     return Table(table.frame, table.name, files.notes + table.notes, table.origin)
 
 
