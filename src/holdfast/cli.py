@@ -92,7 +92,7 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A CSV, Parquet, JSON or ORC file or folder, spark:db.table, or a JDBC URL.",
+        help="A CSV, Parquet, JSON or ORC file or folder, a Delta table, spark:db.table, or a JDBC URL.",
         show_default=False,
     ),
 ]
@@ -459,6 +459,8 @@ Examples:
 
   holdfast watch run state --source incoming --once
 
+  holdfast watch run state --source lake/orders
+
   holdfast watch show state --violations found
 
   holdfast watch rules state new-rules.yaml
@@ -574,8 +576,19 @@ def watch_apply(
 @watch_app.command("run")
 def watch_run(
     state: State,
-    source: Annotated[str, typer.Option(metavar="DIR", help="The folder to follow.", show_default=False)],
-    once: Annotated[bool, typer.Option("--once", help="Apply the files that are there now, and stop.")] = False,
+    source: Annotated[
+        str,
+        typer.Option(
+            metavar="DIR", help="The folder to follow, or a Delta table with a change feed.", show_default=False
+        ),
+    ],
+    once: Annotated[bool, typer.Option("--once", help="Apply what is there now, and stop.")] = False,
+    from_version: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Of a Delta table that the state was not made of: the first version to apply.", min=0
+        ),
+    ] = None,
     limit: ListLimit = str(DEFAULT_LIMIT),
     format: OutputFormat = Format.text,
     master: Master = None,
@@ -583,7 +596,7 @@ def watch_run(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
-    """Follow a folder: apply each file of changes in it, the oldest first; as JSON, a line for each."""
+    """Follow a folder or a Delta table: apply each file of changes, or commit, in order; as JSON, a line for each."""
     with _told(verbose):
         most = _limit(limit)
         with Progress(quiet=quiet).step(f"following {source}"):
@@ -592,7 +605,8 @@ def watch_run(
             def tell(outcome: BatchOutcome, name: str) -> None:
                 _emit_batch(outcome, name, format, None, one_line=True)
 
-            job(state, source, once=once, limit=most, on_batch=tell, master=master, conf=_assignments(conf, "--conf"))
+            settings: dict[str, Any] = {"master": master, "conf": _assignments(conf, "--conf")}
+            job(state, source, once=once, from_version=from_version, limit=most, on_batch=tell, **settings)
 
 
 @watch_app.command("show")

@@ -18,6 +18,7 @@ from holdfast.discover.options import (
     discover_options,
     how_many,
 )
+from holdfast.errors import OptionError
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import as_rule_set, named_key
 
@@ -240,16 +241,27 @@ def watch_run(
     source: str | os.PathLike[str],
     *,
     once: bool = False,
+    from_version: int | None = None,
     limit: int | None = DEFAULT_LIMIT,
     on_batch: Callable[[BatchOutcome, str], None] = lambda outcome, name: None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> None:
-    """Applies each file of changes that is in the folder `source` or comes there; with `once`, those there now."""
+    """Applies each file of changes that is in the folder `source` or comes there; with `once`, those there now.
+
+    Of a Delta table, the commits: from `from_version` on where the state was not made of that table.
+    """
+    from holdfast.spark.delta_table import is_delta
+    from holdfast.spark.watch_delta import follow_delta
     from holdfast.spark.watch_stream import follow_folder
 
+    asked: dict[str, Any] = {"once": once, "limit": limit, "on_batch": on_batch}
+    if is_delta(source):
+        asked["from_version"] = from_version
+    elif from_version is not None:
+        raise OptionError(f"--from-version is for Delta tables, and {os.fspath(source)} is none.")
     spark = _session(master, conf)
-    follow_folder(spark, os.fspath(state), os.fspath(source), once=once, limit=limit, on_batch=on_batch)
+    (follow_delta if is_delta(source) else follow_folder)(spark, os.fspath(state), os.fspath(source), **asked)
 
 
 def watch_show(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections.abc import Callable
@@ -202,10 +203,15 @@ def test_a_truncated_file_is_refused_and_named(untouched: Path, tmp_path: Path, 
     spark.createDataFrame([(8, "X")], "id long, city string").coalesce(1).write.parquet(str(whole))
     content = next(whole.glob("*.parquet")).read_bytes()
     (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
-    done = run("watch", "apply", untouched, tmp_path / "cut.parquet")
-    assert done.exit_code == 2
-    assert "cut.parquet" in done.stderr
-    assert_untouched(untouched)
+    packed = gzip.compress(("id,zip,_change_type\n" + "".join(f"{i},,delete\n" for i in range(1000))).encode())
+    (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
+    (tmp_path / "no.json").write_text('{"id": 8, "zip": 1\n')
+    for name in ("cut.parquet", "cut.csv.gz", "no.json"):
+        done = run("watch", "apply", untouched, tmp_path / name)
+        assert done.exit_code == 2, done.output
+        assert name in done.stderr
+        assert "Traceback" not in done.stderr
+        assert_untouched(untouched)
 
 
 def test_other_types_are_refused(untouched: Path, tmp_path: Path, spark: SparkSession) -> None:

@@ -28,6 +28,7 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from holdfast.errors import HoldfastError
+from holdfast.jobs import watch_run
 from holdfast.rules.rule import rule_set
 from holdfast.spark.session import get_session
 from holdfast.spark.sources import read_table
@@ -35,13 +36,19 @@ from holdfast.spark.watch import watched
 from holdfast.spark.watch_init import init_watch
 from holdfast.states.manifest import has_state
 from holdfast.states.store import open_store
-place, data, rules, files = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4:]
+place, data, rules, mode, files = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4], sys.argv[5:]
+
+def tell(outcome, name):
+    print(json.dumps({"file": str(Path(files[0]).with_name(name)), "applied": outcome.applied}), flush=True)
+
 spark = get_session(master="local[2]", conf={"spark.sql.shuffle.partitions": "2"})
 print("up", flush=True)
 if not has_state(open_store(place)):
     init_watch(read_table(spark, data), rule_set(rules), ("id",), place, {})
 print("init", flush=True)
-for file in files:
+if mode == "run":
+    watch_run(place, Path(files[0]).parent, once=True, limit=None, on_batch=tell)
+for file in files if mode != "run" else ():
     for attempt in range(20):
         try:
             outcome = watched(spark, place).apply_file(file, limit=None)
@@ -66,6 +73,7 @@ def written(folder: Path, seed: int) -> tuple[Path, list[Path], int]:
     def row(key: int) -> str:
         return f"{key},{chance.randrange(4)},{chance.randrange(10)},{chance.randrange(40)}"
 
+    (folder / "in").mkdir()
     (folder / "t.csv").write_text("id,g,a,b\n" + "\n".join(map(row, range(ROWS))) + "\n")
     there, after, files = set(range(ROWS)), ROWS, []
     for number in range(BATCHES):
@@ -76,13 +84,22 @@ def written(folder: Path, seed: int) -> tuple[Path, list[Path], int]:
         lines += [f"{row(key)},insert" for key in range(after, after + 8)]
         there = there - set(some[:5]) | set(range(after, after + 8))
         after += 8
-        files.append(folder / f"c{number}.csv")
+        files.append(folder / "in" / f"c{number}.csv")
         files[-1].write_text("\n".join(lines) + "\n")
     return folder / "t.csv", files, len(there)
 
 
-def started(folder: Path, data: Path, files: list[Path]) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", PROGRAM, str(folder / "state"), str(data), json.dumps(RULES), *map(str, files)]
+def started(folder: Path, data: Path, files: list[Path], mode: str = "apply") -> subprocess.Popen[str]:
+    command = [
+        sys.executable,
+        "-c",
+        PROGRAM,
+        str(folder / "state"),
+        str(data),
+        json.dumps(RULES),
+        mode,
+        *map(str, files),
+    ]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
     )
@@ -113,7 +130,8 @@ def crash(folder: Path, seed: int, whom: str) -> None:
     """Kills the driver and its JVM, or workers only, once they work, and looks at what is there in the end."""
     chance = random.Random(seed)
     data, files, rows = written(folder, seed)
-    process = started(folder, data, files)
+    mode = "run" if whom == "driver of a run" else "apply"
+    process = started(folder, data, files, mode)
     lines_until(process, "up" if whom == "early driver" else "init")
     if whom == "worker":
         stop = threading.Event()
@@ -137,11 +155,13 @@ def crash(folder: Path, seed: int, whom: str) -> None:
         time.sleep(chance.uniform(0, 5))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        process = started(folder, data, files)
+        process = started(folder, data, files, mode)
         output = process.communicate(timeout=600)[0]
     assert process.returncode == 0, output
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    assert {line["file"] for line in lines if "file" in line} == set(map(str, files))
+    told = {line["file"] for line in lines if "file" in line}
+    # Of what a run had finished before it was killed, nothing is told again.
+    assert told <= set(map(str, files)) if mode == "run" else told == set(map(str, files))
     last = lines[-1]
     assert last["totals"] == last["fresh"]
     assert last["rows"] == last["there"] == rows
@@ -167,7 +187,7 @@ def test_a_killed_process_loses_nothing(tmp_path: Path, whom: str) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("whom", ["driver", "worker", "early driver"])
+@pytest.mark.parametrize("whom", ["driver", "worker", "early driver", "driver of a run"])
 @pytest.mark.parametrize("seed", range(2, 10))
 def test_many_killed_processes_lose_nothing(tmp_path: Path, seed: int, whom: str) -> None:
     crash(tmp_path, seed, whom)

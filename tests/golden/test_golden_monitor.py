@@ -14,7 +14,8 @@ from holdfast.incremental.lt_tree import LessThanTree
 from holdfast.incremental.schedule import schedule
 
 DATA = Path(__file__).parent / "data"
-EXPECTED = yaml.safe_load((DATA / "expected.yaml").read_text())["packages.csv"]
+ALL = yaml.safe_load((DATA / "expected.yaml").read_text())
+EXPECTED = ALL["packages.csv"]
 
 
 def rows(name: str) -> list[dict[str, Any]]:
@@ -42,6 +43,23 @@ def test_packages_come_and_go() -> None:
     change = monitor.delete(EXPECTED["delete"])
     assert change.removed == {"phi2": [(2, 4)]}
     found("after_delete")
+
+
+def test_tax_records_come() -> None:
+    case = ALL["tax_r1.csv"]
+    rules = [hf.parse_rule(one["dc"], name=one["name"]) for one in case["rules"]]
+    one_by_one, together = (hf.Monitor(rules, key=case["key"]) for _ in range(2))
+    for monitor in (one_by_one, together):
+        monitor.insert(rows("tax_r1.csv"))
+        assert not any(monitor.totals.values())
+    for row in rows(case["insert"]):
+        one_by_one.insert(row)
+    change = together.insert(rows(case["insert"]))
+    for one in case["rules"]:
+        wanted = sorted(tuple(pair) for pair in one["after"])
+        assert sorted(change.added.get(one["name"], [])) == wanted
+        for monitor in (one_by_one, together):
+            assert sorted(monitor.violations(one["name"])) == wanted
 
 
 def test_rows_smaller_than_a_value() -> None:

@@ -119,12 +119,13 @@ class Watched(RuleBasedStateMachine):
             key = data.draw(st.sampled_from(keys))
             row = self.row(data, key)
             if key not in there:
-                changes.append({**row, CHANGE_TYPE: "insert"})
+                changes.append({**row, CHANGE_TYPE: data.draw(st.sampled_from(["insert", None]))})
                 there[key] = row
             elif data.draw(st.booleans()):
                 changes.append({**there.pop(key), CHANGE_TYPE: "delete"})
             else:
-                changes.append({**there[key], CHANGE_TYPE: "update_preimage"})
+                if data.draw(st.booleans()):
+                    changes.append({**there[key], CHANGE_TYPE: "update_preimage"})
                 changes.append({**row, CHANGE_TYPE: "update_postimage"})
                 there[key] = row
         gone = [key for key, row in before.items() if there.get(key) is not row]
@@ -145,6 +146,8 @@ class Watched(RuleBasedStateMachine):
             lambda: self.monitor.delete([there, there]),
             lambda: self.monitor.update([self.row(data, there), *new]),
             lambda: self.monitor.apply([{**new[0], CHANGE_TYPE: "upsert"}]),
+            lambda: self.monitor.apply([{**new[0], CHANGE_TYPE: "insert"}, {**new[0], CHANGE_TYPE: "update_preimage"}]),
+            lambda: self.monitor.apply([{**self.row(data, there), CHANGE_TYPE: None}]),
         ):
             with pytest.raises(ChangeError):
                 refused()

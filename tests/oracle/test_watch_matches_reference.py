@@ -19,7 +19,7 @@ from holdfast.spark.watch_init import init_watch
 from oracle.test_check_matches_reference import frame_of, slowly
 from strategies import DOMAINS, RandomRules, RandomTable, rule_sets, tables
 
-Event = tuple[str, Mapping[str, Any]]
+Event = tuple[str | None, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def histories(draw: st.DrawFn) -> History:
             if kind == "insert":
                 row = values(after)
                 after += 1
-                events.append(("insert", row))
+                events.append((draw(st.sampled_from(["insert", None])), row))
                 rows[row["id"]] = row
                 continue
             key = draw(st.sampled_from(sorted(rows)))
@@ -74,7 +74,7 @@ def rows_after(rows: Sequence[Mapping[str, Any]], events: Sequence[Event]) -> li
     for kind, row in events:
         if kind == "update_preimage":
             continue
-        gone = [] if kind == "insert" else [row["id"]]
+        gone = [] if kind in (None, "insert") else [row["id"]]
         rows = reference.changed(rows, gone, [] if kind == "delete" else [row], ("id",))
     return list(rows)
 
@@ -112,6 +112,12 @@ def test_changes_one_batch_after_the_other(spark: SparkSession, history: History
     assert_watched(spark, history, history.batches)
 
 
+@settings(slowly, max_examples=1)
+@given(history=histories())
+def test_changes_one_by_one(spark: SparkSession, history: History) -> None:
+    assert_watched(spark, history, one_by_one(history))
+
+
 @settings(slowly, max_examples=2)
 @given(history=histories())
 def test_changes_as_one_batch_over_several_partitions(spark: SparkSession, history: History) -> None:
@@ -126,5 +132,8 @@ def test_changes_as_one_batch_over_several_partitions(spark: SparkSession, histo
 @settings(slowly, max_examples=60)
 @given(history=histories())
 def test_long_histories(spark: SparkSession, history: History) -> None:
-    one_by_one = [[event] for batch in history.batches for event in batch if event[0] != "update_preimage"]
-    assert_watched(spark, history, one_by_one)
+    assert_watched(spark, history, one_by_one(history))
+
+
+def one_by_one(history: History) -> list[list[Event]]:
+    return [[event] for batch in history.batches for event in batch if event[0] != "update_preimage"]

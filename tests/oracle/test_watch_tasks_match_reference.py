@@ -23,9 +23,11 @@ from holdfast.detect.bind import Schema
 from holdfast.detect.pair_changes import GroupTable, PairChanges
 from holdfast.detect.pair_groups import PairGroups, pair_groups
 from holdfast.detect.plan import make_plan
-from holdfast.detect.row_changes import CHANGE_TYPES, RowChanges
+from holdfast.detect.row_changes import CHANGE_TYPE, CHANGE_TYPES, RowChanges
 from holdfast.detect.task import BOTH, LEFT, RIGHT
 from holdfast.encode.column_type import column_type
+from holdfast.errors import ChangeError
+from holdfast.incremental.monitor import Monitor
 from holdfast.rules.rule import RuleSet, rule_set
 from holdfast.states import segment as segments
 from holdfast.states.compaction import Merge, MergeTask
@@ -248,6 +250,7 @@ def test_a_batch_has_the_net_effect_of_its_changes_in_order(batches: list[list[t
         store = Store(folder)
         store.make([ROWS])
         rows: dict[int, int] = {}
+        monitor = Monitor("not(t.v > 4)", key="id", schema={"id": "bigint", "v": "bigint"})
         segments_now: tuple[Segment, ...] = ()
         for version, events in enumerate(batches):
             shuffled = np.random.default_rng(version).permutation(len(events))
@@ -267,9 +270,14 @@ def test_a_batch_has_the_net_effect_of_its_changes_in_order(batches: list[list[t
             out = [line for told in task(iter([batch])) for line in told.to_pylist()]
             notes = [json.loads(line["note"]) for line in out if line["sign"] == 0]
             after = in_order(rows, events)
+            listed = [{"id": key, "v": value, CHANGE_TYPE: CHANGE_TYPES[kind]} for key, kind, value in events]
             if after is None:
                 assert [list(note) for note in notes] == [["problem"]]
+                with pytest.raises(ChangeError):
+                    monitor.apply(listed)
                 continue
+            monitor.apply(listed)
+            assert sorted(key for key, _ in monitor.violations("v")) == sorted(k for k, v in after.items() if v > 4)
             assert {line["k"]: line["c1"] for line in out if line["sign"] < 0} == {
                 key: rows[key] for key in {key for key, _, _ in events} & set(rows)
             }

@@ -1,4 +1,4 @@
-"""check on executors in processes of their own, whose Python has not got the project, only what was sent along."""
+"""Jobs on executors in processes of their own, whose Python has not got the project, only what was sent along."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import sysconfig
 import zipfile
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 import holdfast
+from holdfast.jobs import watch_apply, watch_init
 from holdfast.rules.rule import rule_set
 
 RULES = [
@@ -21,6 +24,12 @@ RULES = [
     "not(t.d = s.e and t.e = s.d and t.b != s.b)",
     "not(t.a > t.b and t.d = 3)",
 ]
+NUMBERS = """
+SELECT id, pmod(hash(id, 1), 8) AS g, pmod(hash(id, 2), 90) AS a,
+       pmod(hash(id, 2), 90) + IF(pmod(hash(id, 3), 50) = 0, -40, 0) AS b,
+       pmod(hash(id, 4), 7) AS d, pmod(hash(id, 5), 7) AS e
+FROM range(2000)
+"""
 SCRIPT = """
 import json, sys
 import holdfast as hf
@@ -35,9 +44,7 @@ spark = get_session(master="local-cluster[2,1,1024]", conf={
     "spark.executorEnv.NUMBA_CACHE_DIR": sys.argv[3],
 })
 spread_engine.LEAST_ROWS = 500
-frame = spark.range(2000).selectExpr("id", "pmod(hash(id, 1), 8) AS g", "pmod(hash(id, 2), 90) AS a",
-    "pmod(hash(id, 2), 90) + IF(pmod(hash(id, 3), 50) = 0, -40, 0) AS b", "pmod(hash(id, 4), 7) AS d",
-    "pmod(hash(id, 5), 7) AS e")
+frame = spark.sql(sys.argv[4])
 said = []
 for engine in ("sql", "kernel", "spread"):
     table = Table(frame, "numbers")
@@ -51,11 +58,50 @@ for least in (10 ** 9, 2):
     outcome = hf.discover(some, cross_columns="off", top="all")
     found.append([sorted(str(rule) for rule in outcome.rules), outcome.to_dict()["evidence"], outcome.complete])
     found[-1].append([one["coverage"] for one in outcome.to_dict()["rules"]])
-print(json.dumps([said, found]))
+import os, signal, threading, time
+from pathlib import Path
+from holdfast.jobs import watch_apply, watch_init, watch_show
+folder = Path(sys.argv[3])
+init = watch_init(folder / "state", frame, rules, key="id")
+kinds = "IF(id % 3 = 0, 'delete', 'update_postimage') AS _change_type"
+changes = frame.where("id % 5 = 0").selectExpr("id", "g", "a", "b + 1 AS b", "d", "e", kinds)
+changes.coalesce(1).write.parquet(str(folder / "changes"))
+new = "id + 2000 AS id, g, a, b, d, e, 'insert' AS _change_type"
+frame.selectExpr(*new.split(", ")).coalesce(1).write.parquet(str(folder / "more"))
+
+def executors():
+    for place in Path("/proc").iterdir():
+        try:
+            if place.name.isdigit() and os.getsid(int(place.name)) == os.getsid(0):
+                words = (place / "cmdline").read_bytes().split(b"\\0")
+                if b"org.apache.spark.executor.CoarseGrainedExecutorBackend" in words:
+                    yield int(place.name)
+        except OSError:
+            continue
+
+killed = []
+def kill_one():
+    # In the middle of the batch: its tasks have begun to write, and none of that counts yet.
+    rows = folder / "state" / "rows"
+    before = len(list(rows.iterdir()))
+    while len(list(rows.iterdir())) == before:
+        time.sleep(0.005)
+    victim = next(executors())
+    os.kill(victim, signal.SIGKILL)
+    killed.append(victim)
+
+told = [init.totals, watch_apply(folder / "state", folder / "changes").to_dict()]
+killer = threading.Thread(target=kill_one, daemon=True)
+killer.start()
+told.append(watch_apply(folder / "state", folder / "more").to_dict())
+killer.join(60)
+shown = watch_show(folder / "state")  # which checks the totals against the table as it is
+told += [shown.totals, shown.rows, len(killed)]
+print(json.dumps([said, found, told]))
 """
 
 
-def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(tmp_path: Path) -> None:
+def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(spark: SparkSession, tmp_path: Path) -> None:
     package = Path(holdfast.__file__).parent
     archive = tmp_path / "holdfast.zip"
     with zipfile.ZipFile(archive, "w") as packed:
@@ -70,11 +116,13 @@ def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(tmp_path: 
     bare = subprocess.run([str(python), "-c", "import pyarrow, holdfast"], capture_output=True, text=True, cwd=tmp_path)
     assert "No module named 'holdfast'" in bare.stderr
 
-    command = [sys.executable, "-c", SCRIPT, str(archive), json.dumps(RULES), str(tmp_path / "numba")]
+    command = [sys.executable, "-c", SCRIPT, str(archive), json.dumps(RULES), str(tmp_path / "numba"), NUMBERS]
     env = {**os.environ, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=400, cwd=tmp_path, env=env)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=500, cwd=tmp_path, env=env, start_new_session=True
+    )
     assert done.returncode == 0, done.stderr[-3000:]
-    (sql, kernel, spread), (alone, shared) = json.loads(done.stdout.splitlines()[-1])
+    (sql, kernel, spread), (alone, shared), watched = json.loads(done.stdout.splitlines()[-1])
     assert [rule["name"] for rule in sql[0]] == [rule.name for rule in rule_set(RULES)]
     assert all(rule["violating_rows"] for rule in sql[0])
     assert kernel == sql
@@ -82,3 +130,17 @@ def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(tmp_path: 
     assert alone[0] == ["g -> h", "if t.id <= s.id then t.week <= s.week", "unique(id)"]
     assert alone[2] is True
     assert shared == alone
+
+    first, changed, more, totals, rows, killed = watched
+    assert killed == 1
+    assert rows == 4000 - 134
+    assert changed["applied"]
+    assert more["applied"]
+    assert changed["added_count"] > 0 < changed["removed_count"]
+    assert more["totals"] == totals
+    # The same in one process, of the same rows: the hashes are Spark's own.
+    here = watch_init(tmp_path / "state", spark.sql(NUMBERS), RULES, key="id")
+    assert here.totals == first
+    for folder, told in (("changes", changed), ("more", more)):
+        done_here = watch_apply(tmp_path / "state", tmp_path / "numba" / folder).to_dict()
+        assert {**done_here, "batch": told["batch"]} == told

@@ -22,14 +22,42 @@ from holdfast.states import compaction, manifest
 RULES = ["g -> a", "not(t.g = s.g and t.a > s.a and t.b < s.b)", "not(t.a > s.a and t.b < s.b)", "not(t.a > 8)"]
 CONNECT = """
 import json, sys
+from pathlib import Path
 from pyspark.sql import SparkSession
-from holdfast.errors import ChangeError
-from holdfast.jobs import watch_apply, watch_init, watch_show
+import holdfast as hf
+from holdfast.errors import ChangeError, OptionError
+from holdfast.jobs import watch_apply, watch_init, watch_run, watch_show
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 state, data, changes, rules = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
 watch_init(state, data, rules, key="id")
 outcome = watch_apply(state, changes)
-print(json.dumps([outcome.to_dict(), watch_show(state).to_dict()["totals"]]))
+told = [outcome.to_dict(), watch_show(state).to_dict()["totals"]]
+
+# A folder, twice: what is in is not told again. Then a file that does not fit.
+lines, folder = [], Path(sys.argv[5])
+def tell(done, name):
+    lines.append([name, done.applied, dict(done.totals)])
+def run():
+    watch_run(state, folder, once=True, on_batch=tell)
+run()
+run()
+(folder / "z.csv").write_text("id,g,a,b,_change_type\\n5000,1,1,1,delete\\n")
+try:
+    run()
+except ChangeError as problem:
+    lines.append(str(problem))
+
+# A stream in code: it works, but nobody could be told of its batches.
+schema = "id bigint, g bigint, a bigint, b bigint, _change_type string"
+stream = spark.readStream.schema(schema).option("header", True).option("pathGlobFilter", "a.csv").csv(str(folder))
+asked = {"key": "id", "checkpoint": state + "-stream", "trigger": {"availableNow": True}}
+try:
+    hf.watch(stream, rules, on_batch=print, **asked)
+except OptionError as problem:
+    lines.append(str(problem))
+query = hf.watch(stream, rules, **asked)
+assert query.awaitTermination(300) and query.exception() is None
+print(json.dumps([*told, lines, dict(watch_show(state + "-stream/state").totals)]))
 """
 
 
@@ -133,12 +161,22 @@ def test_connect_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
     changes = table(tmp_path / "c.csv", range(5, 15), "update_postimage")
     watch_init(tmp_path / "classic", data, RULES, key="id")
     classic = watch_apply(tmp_path / "classic", changes)
-    arguments = [str(tmp_path / "connect"), str(data), str(changes), json.dumps(RULES)]
+    (tmp_path / "in").mkdir()
+    more = table(tmp_path / "in" / "a.csv", range(100, 110), "insert")
+    arguments = [str(tmp_path / "connect"), str(data), str(changes), json.dumps(RULES), str(tmp_path / "in")]
     java = spark_java_home(find_java(os.environ, newest=newest_java()), os.environ)
     env = {**os.environ, "PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java)}
     command = [sys.executable, "-c", CONNECT, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
-    outcome, totals = json.loads(done.stdout.splitlines()[-1])
+    outcome, totals, lines, streamed = json.loads(done.stdout.splitlines()[-1])
     assert outcome == classic.to_dict()
     assert totals == classic.totals
+    assert lines[0] == ["a.csv", True, watch_apply(tmp_path / "classic", more).totals]
+    assert lines[1].startswith("z.csv: the key 5000 is deleted, but is not there")
+    assert "on Spark Connect the batches of a stream run on the server" in lines[2]
+    assert len(lines) == 3
+    empty = table(tmp_path / "empty.csv", range(1), None)
+    watch_init(tmp_path / "fresh", empty, RULES, key="id")
+    watch_apply(tmp_path / "fresh", table(tmp_path / "none.csv", range(1), "delete"))
+    assert streamed == watch_apply(tmp_path / "fresh", more).totals

@@ -186,13 +186,15 @@ class Coding:
         return codes, valid
 
     def _one_row(self, batch: RowBatch, keys: Sequence[str]) -> tuple[NDArray[np.int64], Bools]:
-        values = [batch.columns[name][0] for name in self.names]
-        plain = [value.as_py() if isinstance(value, pa.Scalar) else value for value in values]
-        codes = [
-            0 if value is None or (coder := self.coder(name)) is None else self._one(batch, 0, name, value, coder, keys)
-            for name, value in zip(self.names, plain, strict=True)
-        ]
-        return np.array([codes], np.int64), np.array([[value is not None for value in plain]])
+        codes, valid = [], []
+        for name in self.names:
+            value = batch.columns[name][0]
+            if isinstance(value, pa.Scalar):
+                value = value.as_py()
+            coder = self.coders.get(self.families[name])
+            valid.append(value is not None)
+            codes.append(0 if value is None or coder is None else self._one(batch, 0, name, value, coder, keys))
+        return np.array([codes], np.int64), np.array([valid])
 
     def _column(
         self, batch: RowBatch, name: str, coder: Coder, keys: Sequence[str]

@@ -85,8 +85,8 @@ class GroupIndex:
         spec, rows = self.spec, self._store.rows
         if spec.flag is not None and not rows.flags[slot, spec.flag]:
             return False
-        valid = rows.valid[slot]
-        if valid.all():
+        valid = rows.valid[slot].tolist()  # of a handful of columns, sooner asked than as an array
+        if False not in valid:
             return not spec.nulls
         if not spec.nulls_equal and not all(valid[column] for column in spec.equal):
             return False
@@ -134,7 +134,8 @@ class GroupIndex:
         else:
             self._tail[self._in_tail : self._in_tail + len(loose)] = loose
             self._in_tail += len(loose)
-        self.arena = self.arena._replace(tail=self._tail[: self._in_tail])
+        # The tail is the last part; this is _replace, at a quarter of its cost, for every row that comes alone.
+        self.arena = Arena(*self.arena[:-1], self._tail[: self._in_tail])
 
     def remove(self, slots: Slots) -> None:
         """The rows, which are gone from the store, are no longer found."""

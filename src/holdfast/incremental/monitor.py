@@ -164,7 +164,8 @@ class Monitor:
     def apply(self, changes: Any) -> ViolationsChange:
         """A batch of changes, in order, as one: what counts is its net effect.
 
-        Rows have a column `_change_type`: insert, delete, update_preimage, update_postimage; without it all come.
+        Rows have a column `_change_type`: insert, delete, update_preimage, update_postimage; those without come. What
+        is applied and what is refused is the same as in `holdfast watch apply`.
         """
         batch = row_batch(changes)
         if batch.size == 0:
@@ -203,16 +204,13 @@ class Monitor:
         for at, name in enumerate(self._totals):
             lost, new = pairs.get(at, (NO_PAIRS, NO_PAIRS))
             lone = (self._alone(at, gone, kept), self._alone(at, come, kept))
-            change = RuleChange(
-                self._lazily(at, lone[1], new, limit),
-                self._lazily(at, lone[0], lost, limit),
-                len(lone[1]) + new.count,
-                len(lone[0]) + lost.count,
-            )
-            if change:
-                changes[name] = change
-                of_one_row = isinstance(self._programs.programs[at], RowProgram)
-                self._totals[name] += len(lone[1]) - len(lone[0]) if of_one_row else new.count - lost.count
+            added, removed = len(lone[1]) + new.count, len(lone[0]) + lost.count
+            if not added and not removed:
+                continue
+            listed = self._lazily(at, lone[1], new, limit), self._lazily(at, lone[0], lost, limit)
+            changes[name] = RuleChange(*listed, added, removed)
+            of_one_row = isinstance(self._programs.programs[at], RowProgram)
+            self._totals[name] += len(lone[1]) - len(lone[0]) if of_one_row else new.count - lost.count
         if kept:
             self._store.settle(come)
         for name, change in changes.items() if self.keep == "pairs" else ():
@@ -245,8 +243,9 @@ class Monitor:
         """At most `limit` violations by key, named when they are first looked at."""
         if not len(alone) and not pairs.count:
             return ()
-        alone = alone[:limit]
-        pairs = pairs.cut(limit - len(alone))
+        if len(alone) + len(pairs.left) > limit:
+            alone = alone[:limit]
+            pairs = pairs.cut(limit - len(alone))
         return LazyList(len(alone) + len(pairs.left), self._naming(at, alone, pairs))
 
     def _listed(self, at: int, alone: Slots, pairs: SlotPairs) -> list[Violation]:

@@ -100,12 +100,15 @@ class Partners:
         self, at: int, slots: Slots, kept: bool, runs: dict[tuple[IndexSpec, bool], Arena], limit: int, *, coming: bool
     ) -> SlotPairs:
         """The pairs of these rows with each other and with all others, through sorted runs."""
-        collector = PairCollector(limit)
-        for way in self._ways[at]:
+        collector, ways = PairCollector(limit), self._ways[at]
+        for way in ways:
             asked = way.asked
             if kept or way.index.dead or not coming:
                 asked = asked._replace(each=True, kept=kept)
-            collector.add(self._probed(way.access, way.index.arena, slots, asked, collector.room))
+            found = self._probed(way.access, way.index.arena, slots, asked, collector.room)
+            if len(slots) == 1 == len(ways):
+                return found
+            collector.add(found)
             if way.access.left and len(slots) > 1:
                 # Rows that come together meet each other here, and nowhere else.
                 place = (way.access.spec, coming)

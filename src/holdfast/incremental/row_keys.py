@@ -25,6 +25,7 @@ class RowKeys:
         self.key, self._store, self._coding = tuple(key), store, coding
         self._map = KeyMap(len(self.key))
         self._kept: list[Any] = []
+        self._told_by_codes = False  # of the rows that are there
 
     @property
     def _whole_numbers(self) -> bool:
@@ -33,7 +34,8 @@ class RowKeys:
     def add(self, slots: Slots, keys: Callable[[], list[Any]]) -> None:
         """Rows have come, with these keys."""
         self._map.add(self._store.rows.codes, slots)
-        if not self._whole_numbers:
+        self._told_by_codes = self._whole_numbers
+        if not self._told_by_codes:
             self._kept += keys()
 
     def remove(self, slots: Slots) -> None:
@@ -61,7 +63,7 @@ class RowKeys:
         """The keys of the rows, to be listed later, when the rows may have gone."""
         if len(slots) == 0:
             return list
-        if self._whole_numbers:
+        if self._told_by_codes:
             codes = self._store.rows.codes[slots, 0]
             return lambda: list(codes.tolist())
         kept = self._kept  # only grows

@@ -50,8 +50,8 @@ class PairCollector:
     def pairs(self) -> SlotPairs:
         if len(self._parts) <= 1:
             return self._parts[0] if self._parts else NO_PAIRS
-        left, right = (np.concatenate([getattr(part, side) for part in self._parts]) for side in ("left", "right"))
-        return SlotPairs(self._count, left, right)
+        left = np.concatenate([part.left for part in self._parts])
+        return SlotPairs(self._count, left, np.concatenate([part.right for part in self._parts]))
 
 
 def net_pairs(gone: SlotPairs, come: SlotPairs, twin: Slots, symmetric: bool) -> tuple[SlotPairs, SlotPairs]:

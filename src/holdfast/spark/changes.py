@@ -82,16 +82,17 @@ def changes_of(table: Table, schema: StructType, key: Sequence[str]) -> Changes:
     kind = F.expr(_kind_sql(place[CHANGE_TYPE])) if CHANGE_TYPE in place else F.lit(0)
     first = F.col(place[COMMIT_VERSION]).cast("bigint") if COMMIT_VERSION in place else F.lit(0).cast("bigint")
     extra = [kind.cast("int").alias("ct"), F.monotonically_increasing_id().alias("o2")]
+    alone = (F.lpad(first.cast("string"), 20, "0").alias("o0"), F.lit(0).cast("bigint").alias("o1"))
+    known = tuple(i for i, field in enumerate(schema.fields) if field.name in place)
+    if table.origin is not None and table.origin.kind in ("delta", "jdbc", "table"):
+        return Changes(plain.select(*columns, *extra, *alone), table, known)
     try:
         path = F.concat(F.lpad(first.cast("string"), 20, "0"), F.col("_metadata.file_path"))
         start = F.col("_metadata.file_block_start").cast("bigint")
         frame = plain.select(*columns, *extra, path.alias("o0"), start.alias("o1"))
         frame.schema  # noqa: B018 (Connect finds out only now whether the rows come from files)
     except AnalysisException:
-        frame = plain.select(
-            *columns, *extra, F.lpad(first.cast("string"), 20, "0").alias("o0"), F.lit(0).cast("bigint").alias("o1")
-        )
-    known = tuple(i for i, field in enumerate(schema.fields) if field.name in place)
+        frame = plain.select(*columns, *extra, *alone)
     return Changes(frame, table, known)
 
 

@@ -23,6 +23,7 @@ from holdfast.spark.csv_sample import (
 )
 from holdfast.spark.csv_types import BLANKS, ColumnType, Shape, better_type, shape
 from holdfast.spark.data_files import root_cause
+from holdfast.spark.delta_table import delta_failure
 from holdfast.spark.table import Origin, Table, complaint_token
 
 _NULL_WORDS = frozenset({"na", "n/a", "null", "none", "nil", "?", "-", "--", ".", "missing", "unknown", "\\n"})
@@ -53,6 +54,8 @@ def explain(error: Exception, name: str, origin: Origin) -> HoldfastError | None
         return _bad_value(name, origin, column, value)
     if origin.kind == "jdbc":
         return _jdbc_failure(text, name)
+    if origin.kind == "delta":
+        return delta_failure(text, name)
     if origin.kind == "table":
         return None
     file = _failed_file(text, origin)

@@ -1,4 +1,4 @@
-"""DATA, whatever it is, as a table: files and folders, tables that Spark knows, databases.
+"""DATA, whatever it is, as a table: files and folders, Delta tables, tables that Spark knows, databases.
 
 Types come from a CSV's sample or from the source itself; `types` overrides either. Nothing is ever cast
 silently to null: what does not fit raises while the rows are read, and explain_failure() says where.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
+from dataclasses import replace
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +21,7 @@ from holdfast.spark.checked_cast import checked_cast, checked_conversion
 from holdfast.spark.csv_source import column_types, read_csv
 from holdfast.spark.csv_types import ColumnType, infer
 from holdfast.spark.data_files import DataFiles, find_files, root_cause
+from holdfast.spark.delta_table import is_delta, open_delta
 from holdfast.spark.explain_failure import explain, explain_failure
 from holdfast.spark.table import Origin, ReadOptions, Table, complaint_token
 
@@ -28,7 +31,7 @@ _NO_OPTIONS = ReadOptions()
 
 
 def read_table(spark: SparkSession, data: str | os.PathLike[str], options: ReadOptions = _NO_OPTIONS) -> Table:
-    """The table that `data` names, opened but not scanned: a file, a folder, `spark:db.table` or a JDBC URL.
+    """The table that `data` names, not scanned: a file, a folder, a Delta table, `spark:db.table` or a JDBC URL.
 
     Columns keep their names, whatever characters these have. Raises SourceNotFoundError and SourceError for
     what can be seen at the door; what only a scan can see raises during it, see explain_failure().
@@ -38,6 +41,8 @@ def read_table(spark: SparkSession, data: str | os.PathLike[str], options: ReadO
         return _read_spark_table(spark, name, options)
     if name.startswith("jdbc:"):
         return _read_jdbc(spark, name, options)
+    if options.input_format is None and is_delta(name):
+        return _read_delta(spark, name, options)
     files = find_files(spark, name, options.input_format)
     if files.format != "csv":
         return _read_other_files(spark, files, options)
@@ -47,11 +52,15 @@ def read_table(spark: SparkSession, data: str | os.PathLike[str], options: ReadO
         if isinstance(error, HoldfastError):
             raise
         raise SourceError(f"{files.name} cannot be read: {error.strerror or error}.") from None
+    except (EOFError, zlib.error) as error:
+        raise SourceError(
+            f"{files.name} is damaged and cannot be unpacked: {error}.", hint="fetch or pack it again."
+        ) from None
     return Table(table.frame, table.name, files.notes + table.notes, table.origin)
 
 
 def _read_other_files(spark: SparkSession, files: DataFiles, options: ReadOptions) -> Table:
-    _refuse_csv_options(options, files)
+    _refuse_csv_options(options, files.name, files.format)
     for file in files.local:
         if file.stat().st_size == 0 and len(files.local) == 1:
             raise SourceError(f"{files.name} is empty: it holds not one byte.")
@@ -129,6 +138,14 @@ def _known_tables(spark: SparkSession, identifier: str) -> str | None:
     return closest_hint(table, known, what=where)
 
 
+def _read_delta(spark: SparkSession, name: str, options: ReadOptions) -> Table:
+    found = open_delta(name)
+    _refuse_csv_options(options, found.name, "a Delta table")
+    origin = Origin("delta", feed={found.feed: found.version})
+    notes = (f"{found.name} is read as of version {found.version} of the Delta table",)
+    return _with_types(found.rows(spark), found.name, options, origin, notes)
+
+
 def _read_jdbc(spark: SparkSession, data: str, options: ReadOptions) -> Table:
     url, table = _split_jdbc(data)
     name = _jdbc_name(url, table)
@@ -198,12 +215,12 @@ def _opening_failed(error: Exception, name: str, origin: Origin) -> HoldfastErro
     return SourceError(f"{name} cannot be read as {origin.kind}: {root_cause(text)}.")
 
 
-def _refuse_csv_options(options: ReadOptions, files: DataFiles) -> None:
+def _refuse_csv_options(options: ReadOptions, name: str, format: str) -> None:
     wrong = "--delimiter" if options.delimiter is not None else "--null-values" if options.null_values else None
-    if wrong is None and files.format != "json":
+    if wrong is None and format != "json":
         wrong = "--encoding" if options.encoding else "--multiline" if options.multiline else None
     if wrong is not None:
-        raise OptionError(f"{wrong} is for CSV, but {files.name} is {files.format}.", hint=f"leave {wrong} out.")
+        raise OptionError(f"{wrong} is for CSV, but {name} is {format}.", hint=f"leave {wrong} out.")
 
 
 def _with_types(frame: DataFrame, name: str, options: ReadOptions, origin: Origin, notes: tuple[str, ...]) -> Table:
@@ -235,5 +252,4 @@ def _with_types(frame: DataFrame, name: str, options: ReadOptions, origin: Origi
             f"--types {wrong}: a column of {name} cannot become such a type ({root_cause(str(error))}).",
             hint="columns are " + ", ".join(f"{n} ({s})" for n, s in zip(names, sources, strict=True)) + ".",
         ) from None
-    typed_origin = Origin(origin.kind, columns=names, types=tuple(types), local=origin.local, remote=origin.remote)
-    return Table(typed, name, notes, typed_origin)
+    return Table(typed, name, notes, replace(origin, columns=names, types=tuple(types)))

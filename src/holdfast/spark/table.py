@@ -41,14 +41,18 @@ class CsvLayout:
 
 @dataclass(frozen=True)
 class Origin:
-    """What explain_failure() needs to find the place in the source that an error is about."""
+    """What explain_failure() needs to find the place in the source that an error is about.
 
-    kind: Literal["csv", "parquet", "json", "orc", "table", "jdbc"]
+    `feed` names the feed of changes that goes on where the table ends, and its last number that the table has.
+    """
+
+    kind: Literal["csv", "parquet", "json", "orc", "delta", "table", "jdbc"]
     columns: tuple[str, ...] = ()
     types: tuple[ColumnType | None, ...] = ()
     local: tuple[Path, ...] = ()
     remote: tuple[str, ...] = ()
     layout: CsvLayout | None = None
+    feed: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True)

@@ -103,13 +103,21 @@ class WatchedTable:
             changes = read_changes(state.spark, data, state.schema, state.manifest.key, state.manifest.reading)
             return state._apply(changes, content, (_file_id(data, content), f"content-{content}"), limit)
 
+    def has_file(self, data: str) -> bool:
+        """Whether follow_file() has taken the file in."""
+        return taken_in(self.store, self.manifest, _file_id(data, content_id(data)))
+
     def apply_frame(self, frame: DataFrame, *, stream: str, number: int, limit: int | None) -> BatchOutcome:
         """The changes of a frame, which is the batch with this number of a stream; numbers of a stream only grow."""
+        return self.apply_table(Table(frame, f"batch {stream}/{number}"), stream=stream, number=number, limit=limit)
+
+    def apply_table(self, table: Table, *, stream: str, number: int, limit: int | None) -> BatchOutcome:
+        """The same, of a table whose name the user knows."""
         batch = f"{stream}/{number}"
         with self._written() as state:
             if number <= state.manifest.streams.get(stream, -1):
                 return state._nothing(batch)
-            changes = changes_of(Table(frame, f"batch {batch}"), state.schema, state.manifest.key)
+            changes = changes_of(table, state.schema, state.manifest.key)
             return state._apply(changes, batch, (), limit, streams={stream: number})
 
     @contextmanager

@@ -64,6 +64,7 @@ def init_watch(
                 totals=totals_of(result),
                 row_table=tuple(row_table),
                 pair_tables=tuple(tables),
+                streams={} if table.origin is None else dict(table.origin.feed),
                 log=(log,),
                 table=table.name,
             )

@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -17,53 +18,92 @@ from pyspark.sql.types import StructType
 from holdfast.errors import HoldfastError, OptionError, RunError, SourceNotFoundError
 from holdfast.rules.rule import RuleSet
 from holdfast.spark.changes import FEED_COLUMNS
+from holdfast.spark.session import is_connect
 from holdfast.spark.table import Table
 from holdfast.spark.watch import WatchedTable, watched
 from holdfast.spark.watch_init import init_watch
 from holdfast.states.batch_outcome import BatchOutcome
 from holdfast.states.manifest import has_state
-from holdfast.states.store import open_store
+from holdfast.states.store import Store, open_store
 
 OnBatch = Callable[[BatchOutcome, str], None]
-_FILES = "*.{csv,tsv,parquet,pq,json,jsonl,ndjson,orc,gz,bz2}"
+_ENDINGS = ("csv", "tsv", "parquet", "pq", "json", "jsonl", "ndjson", "orc", "gz", "bz2")
 _STREAM = "stream"
 _LOOK_EVERY = 0.2
+_LOOK_ON_CONNECT_EVERY = 1.0
 
 
 def follow_folder(
     spark: SparkSession, place: str, source: str, *, once: bool, limit: int | None, on_batch: OnBatch
 ) -> None:
-    """Every file of the folder, and with `once` no file that comes later, taken in as a batch in order of its age.
-
-    A file that does not fit ends it: those before it are taken in, it is not, and the next run begins with it.
-    """
+    """Every file of the folder, and with `once` no file that comes later, taken in as a batch in order of its age."""
     state = watched(spark, place)
     folder = Path(source).expanduser().absolute()
     if not folder.is_dir():
         raise SourceNotFoundError(f"there is no folder {source} to follow.")
+
+    def take(listed: DataFrame) -> None:
+        for row in sorted(listed.collect(), key=lambda row: (row["modificationTime"], row["path"])):
+            path = unquote(urlsplit(row["path"]).path)
+            on_batch(watched(listed.sparkSession, place).follow_file(path, limit=limit), os.path.basename(path))
+
+    # Spark says which files are new; what they hold is read as any other file of changes.
+    def new_files() -> DataFrame:
+        return (
+            spark.readStream.format("binaryFile")
+            .schema("path string, modificationTime timestamp, length bigint, content binary")
+            .option("pathGlobFilter", f"*.{{{','.join(_ENDINGS)}}}")
+            .option("ignoreMissingFiles", True)
+            .load(folder.as_uri())
+            .select("path", "modificationTime")
+        )
+
+    def look() -> None:
+        there = [file for file in folder.iterdir() if file.suffix[1:] in _ENDINGS and file.name[0] not in "._"]
+        for file in sorted(there, key=lambda file: (file.stat().st_mtime, file)):
+            if not watched(spark, place).has_file(str(file)):
+                on_batch(watched(spark, place).follow_file(str(file), limit=limit), file.name)
+
+    follow(spark, state.store, Follower(source, str(folder), new_files, take, look), once=once)
+
+
+@dataclass(frozen=True)
+class Follower:
+    """What is followed: `new` streams what is new, and `take` takes that in.
+
+    `look` does both without a stream: it finds what is there and the state has not got, and takes it in.
+    """
+
+    source: str
+    identity: str
+    new: Callable[[], DataFrame]
+    take: Callable[[DataFrame], None]
+    look: Callable[[], None]
+
+
+def follow(spark: SparkSession, store: Store, follower: Follower, *, once: bool) -> None:
+    """Takes in what is there and what comes; with `once`, what is there now.
+
+    What does not fit ends it: what was before it is taken in, it is not, and the next run begins with it.
+    """
+    if is_connect(spark):
+        # There, batches of a stream run on the server, where nobody hears what they tell. The state knows what it has.
+        follower.look()
+        while not once:
+            time.sleep(_LOOK_ON_CONNECT_EVERY)
+            follower.look()
+        return
     failed: list[HoldfastError] = []
 
     def take(frame: DataFrame, _: int) -> None:
-        listed = sorted(frame.collect(), key=lambda row: (row["modificationTime"], row["path"]))
-        for row in listed:
-            path = unquote(urlsplit(row["path"]).path)
-            try:
-                on_batch(watched(frame.sparkSession, place).follow_file(path, limit=limit), os.path.basename(path))
-            except HoldfastError as problem:
-                failed.append(problem)
-                raise
+        try:
+            follower.take(frame)
+        except HoldfastError as problem:
+            failed.append(problem)
+            raise
 
-    # Spark says which files are new; what they hold is read as any other file of changes.
-    files = (
-        spark.readStream.format("binaryFile")
-        .schema("path string, modificationTime timestamp, length bigint, content binary")
-        .option("pathGlobFilter", _FILES)
-        .option("ignoreMissingFiles", True)
-        .load(folder.as_uri())
-        .select("path", "modificationTime")
-    )
-    checkpoint = state.store.path(f"streams/{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}")
-    writer = files.writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
+    checkpoint = store.path(f"streams/{hashlib.sha256(follower.identity.encode()).hexdigest()[:16]}")
+    writer = follower.new().writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
     query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="1 second")).start()
     try:
         # Waiting in Spark's own call, an interrupt would cut its connection in the middle of an answer.
@@ -76,7 +116,7 @@ def follow_folder(
         raise failed[0]
     if problem is not None:
         reason = str(problem).strip().splitlines()
-        raise RunError(f"following {source} failed: {reason[0] if reason else problem}") from problem
+        raise RunError(f"following {follower.source} failed: {reason[0] if reason else problem}") from problem
 
 
 def watch_frame(
@@ -104,6 +144,11 @@ def watch_frame(
                 hint="inside foreachBatch, pass batch=batch_id.",
             )
         return state.apply_frame(frame, stream=_STREAM, number=batch, limit=limit)
+    if on_batch is not None and is_connect(spark):
+        raise OptionError(
+            "on Spark Connect the batches of a stream run on the server, where `on_batch` is never heard of.",
+            hint="leave it out, and read what the batches did from the state: holdfast watch show, or its changes/.",
+        )
 
     def take(some: DataFrame, number: int) -> None:
         outcome = watched(some.sparkSession, place).apply_frame(some, stream=_STREAM, number=number, limit=limit)

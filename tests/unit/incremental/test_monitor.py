@@ -156,6 +156,13 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda m: m.update([ZIP[0], {**ZIP[0], "id": 9}]), "no row with key 9"),
     (lambda m: m.apply([{**ZIP[0], "_change_type": "upsert"}]), "'upsert' is no kind of change"),
     (lambda m: m.apply([{**ZIP[0], "_change_type": "insert"}]), "row with key 1 already"),
+    (lambda m: m.apply([{**ZIP[0], "_change_type": "update_preimage"}]), "1 has an update_preimage without its"),
+    (
+        lambda m: m.apply([{**ZIP[0], "_change_type": f"update_{i}image"} for i in ("pre", "post", "pre")]),
+        "1 has an update_preimage without its",
+    ),
+    (lambda m: m.apply([{**ZIP[0], "_change_type": i} for i in ("update_preimage", "delete")]), "without its"),
+    (lambda m: m.apply([{**ZIP[0], "_change_type": None}]), "row with key 1 already"),
     (lambda m: m.apply([{"zip": "1", "city": "x", "_change_type": "delete"}]), "no key column 'id'"),
 ]
 
@@ -175,6 +182,16 @@ def test_nothing_is_learned_from_what_is_refused() -> None:
     with pytest.raises(ChangeError, match="no value in the key"):
         monitor.insert({"id": None, "zip": 10115, "city": 1, "town": 1})
     assert monitor.insert(ZIP).added_count == 2
+
+
+def test_a_change_without_a_kind_comes() -> None:
+    monitor = hf.Monitor("zip -> city", key="id")
+    monitor.insert(ZIP)
+    more = [{"id": 8, "zip": "10115", "city": "x", "_change_type": None}, {**ZIP[0], "_change_type": "delete"}]
+    monitor.apply(more)
+    assert len(monitor) == 3
+    nine = {"id": pa.array([9]), "zip": pa.array(["10115"]), "city": pa.array(["y"]), "_change_type": pa.nulls(1)}
+    assert monitor.apply(pa.table(nine)).added_count == 3
 
 
 def test_deletes_need_only_the_key() -> None:
