@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.incremental.monitor import Monitor
-    from holdfast.jobs import check, discover, watch
+    from holdfast.incremental.rule_keeper import RuleKeeper
+    from holdfast.jobs import check, discover, evolve, watch
     from holdfast.rules.rule import Rule, RuleSet, parse_rule
     from holdfast.rules.rule_file import read_rules
 
@@ -23,14 +24,28 @@ _HOMES = {
     "HoldfastError": "holdfast.errors",
     "Monitor": "holdfast.incremental.monitor",
     "Rule": "holdfast.rules.rule",
+    "RuleKeeper": "holdfast.incremental.rule_keeper",
     "RuleSet": "holdfast.rules.rule",
     "check": "holdfast.jobs",
+    "evolve": "holdfast.jobs",
     "parse_rule": "holdfast.rules.rule",
     "read_rules": "holdfast.rules.rule_file",
     "watch": "holdfast.jobs",
 }
 
-__all__ = ["HoldfastError", "Monitor", "Rule", "RuleSet", "check", "discover", "parse_rule", "read_rules", "watch"]
+__all__ = [
+    "HoldfastError",
+    "Monitor",
+    "Rule",
+    "RuleKeeper",
+    "RuleSet",
+    "check",
+    "discover",
+    "evolve",
+    "parse_rule",
+    "read_rules",
+    "watch",
+]
 
 
 class _Job(ModuleType):

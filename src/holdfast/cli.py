@@ -26,9 +26,11 @@ from holdfast.report.progress import Progress
 from holdfast.rules.rule import Severity
 
 if TYPE_CHECKING:
+    from holdfast.incremental.evolve_status import EvolveStatus
     from holdfast.spark.check import CheckResult
     from holdfast.spark.discover import DiscoverResult
     from holdfast.states.batch_outcome import BatchOutcome
+    from holdfast.states.evolve_outcome import EvolveOutcome
     from holdfast.states.watch_status import WatchStatus
 
 app = typer.Typer(
@@ -63,6 +65,13 @@ class StrategyName(StrEnum):
     auto = "auto"
     all_pairs = "all-pairs"
     hybrid = "hybrid"
+
+
+class EvolveStrategyName(StrEnum):
+    auto = "auto"
+    evidence = "evidence"
+    by_index = "index"
+    rediscover = "rediscover"
 
 
 class DeviceName(StrEnum):
@@ -315,6 +324,32 @@ Exit code: 0 done (also when the time limit ended the search early, which the re
 """
 
 
+Top = Annotated[str, typer.Option(metavar="N|all", help="Show the best N rules.")]
+Columns = Annotated[
+    str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="Compare these columns only. Default: all.")
+]
+Exclude = Annotated[str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="Leave these columns out.")]
+CrossColumns = Annotated[
+    str,
+    typer.Option(
+        metavar="SHARE|off", help="Compare two columns when they share this much of the smaller one's values."
+    ),
+]
+OneRow = Annotated[bool, typer.Option("--one-row", help="Compare such columns within one row, too.")]
+OrderText = Annotated[bool, typer.Option("--order-text", help="Text has an order, by its UTF-8 bytes.")]
+HowNullsCompare = Annotated[NullsMode, typer.Option(help="How nulls compare.")]
+ErrorShare = Annotated[
+    str, typer.Option(metavar="SHARE", help="Rules that at most this share of all ordered pairs of rows breaks.")
+]
+MaxPredicates = Annotated[
+    int | None, typer.Option(metavar="N", help="Rules of up to N predicates only. Default: no limit.")
+]
+TimeLimit = Annotated[str, typer.Option(metavar="SECONDS|none", help="End the search then, and say so.")]
+DeviceChoice = Annotated[
+    DeviceName, typer.Option(help="What relates all pairs: a GPU where there is one and it pays, or as said.")
+]
+
+
 @app.command(epilog=_DISCOVER_EXAMPLES.replace("\n\n", "\n\n\n"))
 def discover(
     data: Data,
@@ -324,23 +359,14 @@ def discover(
             "-o", metavar="RULES", help="Write the rules that are shown there, as a rule file.", show_default=False
         ),
     ] = None,
-    top: Annotated[str, typer.Option(metavar="N|all", help="Show the best N rules.")] = str(DEFAULT_TOP),
-    columns: Annotated[
-        str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="Compare these columns only. Default: all.")
-    ] = None,
-    exclude: Annotated[str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="Leave these columns out.")] = None,
-    cross_columns: Annotated[
-        str,
-        typer.Option(
-            metavar="SHARE|off", help="Compare two columns when they share this much of the smaller one's values."
-        ),
-    ] = str(DEFAULT_OVERLAP),
-    one_row: Annotated[bool, typer.Option("--one-row", help="Compare such columns within one row, too.")] = False,
-    order_text: Annotated[bool, typer.Option("--order-text", help="Text has an order, by its UTF-8 bytes.")] = False,
-    nulls: Annotated[NullsMode, typer.Option(help="How nulls compare.")] = NullsMode.sql,
-    error: Annotated[
-        str, typer.Option(metavar="SHARE", help="Rules that at most this share of all ordered pairs of rows breaks.")
-    ] = "0",
+    top: Top = str(DEFAULT_TOP),
+    columns: Columns = None,
+    exclude: Exclude = None,
+    cross_columns: CrossColumns = str(DEFAULT_OVERLAP),
+    one_row: OneRow = False,
+    order_text: OrderText = False,
+    nulls: HowNullsCompare = NullsMode.sql,
+    error: ErrorShare = "0",
     error_rows: Annotated[
         str | None,
         typer.Option(metavar="SHARE", help="Keys and dependencies for which at most this share of rows has to go."),
@@ -360,18 +386,12 @@ def discover(
     min_confidence: Annotated[
         str | None, typer.Option(metavar="SHARE", help="Of these, the share that holds it. Default: 1.")
     ] = None,
-    max_predicates: Annotated[
-        int | None, typer.Option(metavar="N", help="Rules of up to N predicates only. Default: no limit.")
-    ] = None,
-    time_limit: Annotated[
-        str, typer.Option(metavar="SECONDS|none", help="End the search then, and say so.")
-    ] = f"{DEFAULT_TIME_LIMIT:g}",
+    max_predicates: MaxPredicates = None,
+    time_limit: TimeLimit = f"{DEFAULT_TIME_LIMIT:g}",
     strategy: Annotated[
         StrategyName, typer.Option(help="Look at all pairs of rows, or sample and complete (hybrid).")
     ] = StrategyName.auto,
-    device: Annotated[
-        DeviceName, typer.Option(help="What relates all pairs: a GPU where there is one and it pays, or as said.")
-    ] = DeviceName.auto,
+    device: DeviceChoice = DeviceName.auto,
     explain: Annotated[bool, typer.Option("--explain", help="Print what would be compared and stop.")] = False,
     types: Types = None,
     null_values: NullValues = None,
@@ -488,6 +508,14 @@ RulesArgument = Annotated[
 ]
 
 
+FromVersion = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Of a Delta table that the state was not made of: the first version to apply.", min=0
+    ),
+]
+
+
 @watch_app.command("init")
 def watch_init(
     state: State,
@@ -583,12 +611,7 @@ def watch_run(
         ),
     ],
     once: Annotated[bool, typer.Option("--once", help="Apply what is there now, and stop.")] = False,
-    from_version: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Of a Delta table that the state was not made of: the first version to apply.", min=0
-        ),
-    ] = None,
+    from_version: FromVersion = None,
     limit: ListLimit = str(DEFAULT_LIMIT),
     format: OutputFormat = Format.text,
     master: Master = None,
@@ -694,6 +717,196 @@ def _emit_batch(
         from holdfast.report.watch_text import batch_text
 
         _emit(batch_text(outcome, name), output)
+    sys.stdout.flush()
+
+
+# evolve -----------------------------------------------------------------------------------------------------------
+
+_EVOLVE_EXAMPLES = """
+Examples:
+
+  holdfast evolve init rules-state --data orders.csv --key order_id
+
+  holdfast evolve apply rules-state monday.csv
+
+  holdfast evolve run rules-state --source incoming --once
+
+  holdfast evolve show rules-state --top 20
+"""
+
+evolve_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Keep the rules that a table holds up to date under inserts, deletes and updates.",
+    epilog=_EVOLVE_EXAMPLES.replace("\n\n", "\n\n\n"),
+)
+app.add_typer(evolve_app, name="evolve")
+
+
+@evolve_app.command("init")
+def evolve_init(
+    state: State,
+    data: Annotated[str, typer.Option(metavar="DATA", help="The table: as in holdfast discover.", show_default=False)],
+    key: Annotated[str, typer.Option(metavar="COLUMN[,COLUMN]", help="What names a row.", show_default=False)],
+    top: Top = str(DEFAULT_TOP),
+    columns: Columns = None,
+    exclude: Exclude = None,
+    cross_columns: CrossColumns = str(DEFAULT_OVERLAP),
+    one_row: OneRow = False,
+    order_text: OrderText = False,
+    nulls: HowNullsCompare = NullsMode.sql,
+    error: ErrorShare = "0",
+    max_predicates: MaxPredicates = None,
+    time_limit: TimeLimit = f"{DEFAULT_TIME_LIMIT:g}",
+    strategy: Annotated[
+        EvolveStrategyName,
+        typer.Option(help="How rules are kept: by counted evidence, by indexes, or by a new search each time."),
+    ] = EvolveStrategyName.auto,
+    device: DeviceChoice = DeviceName.auto,
+    types: Types = None,
+    null_values: NullValues = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    multiline: Multiline = None,
+    input_format: InputFormat = None,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Load a table into a new state, and find the rules it holds."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output, "--output", data)
+        reading = _reading(types, null_values, delimiter, encoding, multiline, input_format)
+        options = {
+            "columns": columns or (),
+            "exclude": exclude or (),
+            "cross_columns": cross_columns,
+            "one_row": one_row,
+            "order_text": order_text,
+            "nulls": nulls.value,
+            "error": error,
+            "max_predicates": max_predicates,
+            "time_limit": time_limit,
+            "device": device.value,
+        }
+        with Progress(quiet=quiet).step(f"loading {data} into {state}, and finding its rules"):
+            from holdfast.jobs import evolve_init as job
+
+            status = job(
+                state, data, key=key, strategy=strategy.value, top=top, options=options, master=master,
+                conf=_assignments(conf, "--conf"), **reading,
+            )  # fmt: skip
+        _emit_rules(status, format, output)
+
+
+@evolve_app.command("apply")
+def evolve_apply(
+    state: State,
+    changes: Annotated[
+        str, typer.Argument(metavar="CHANGES", help="A file or folder of changes, as DATA.", show_default=False)
+    ],
+    batch: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What tells this batch from others. Default: its content.")
+    ] = None,
+    strategy: Annotated[
+        EvolveStrategyName | None, typer.Option(help="How the rules of this batch are kept. Default: as at init.")
+    ] = None,
+    null_values: NullValues = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    multiline: Multiline = None,
+    input_format: InputFormat = None,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Apply one file of changes, once, and say which rules it adds and removes, and why."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output, "--output", changes)
+        reading = _reading(None, null_values, delimiter, encoding, multiline, input_format)
+        with Progress(quiet=quiet).step(f"applying {changes} to {state}"):
+            from holdfast.jobs import evolve_apply as job
+
+            outcome = job(
+                state, changes, batch=batch, strategy=strategy.value if strategy else None, master=master,
+                conf=_assignments(conf, "--conf"), **reading,
+            )  # fmt: skip
+        _emit_evolved(outcome, os.path.basename(changes.rstrip("/")), format, output)
+
+
+@evolve_app.command("run")
+def evolve_run(
+    state: State,
+    source: Annotated[
+        str, typer.Option(metavar="DIR", help="The folder to follow, or a Delta table.", show_default=False)
+    ],
+    once: Annotated[bool, typer.Option("--once", help="Apply what is there now, and stop.")] = False,
+    from_version: FromVersion = None,
+    format: OutputFormat = Format.text,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Follow a folder or a Delta table: apply what comes, the oldest first; as JSON, a line for each batch."""
+    with _told(verbose), Progress(quiet=quiet).step(f"following {source}"):
+        from holdfast.jobs import evolve_run as job
+
+        def tell(outcome: EvolveOutcome, name: str) -> None:
+            _emit_evolved(outcome, name, format, None, one_line=True)
+
+        settings: dict[str, Any] = {"master": master, "conf": _assignments(conf, "--conf")}
+        job(state, source, once=once, from_version=from_version, on_batch=tell, **settings)
+
+
+@evolve_app.command("show")
+def evolve_show(
+    state: State,
+    top: Top = str(DEFAULT_TOP),
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Print the rules as they are now, best first, and what the last batches did to them."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output, "--output")
+        with Progress(quiet=quiet).step(f"looking at {state}"):
+            from holdfast.jobs import evolve_show as job
+
+            status = job(state, top=top, master=master, conf=_assignments(conf, "--conf"))
+        _emit_rules(status, format, output)
+
+
+def _emit_rules(status: EvolveStatus, format: Format, output: Path | None) -> None:
+    if format is Format.json:
+        _emit(json.dumps(status.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
+    else:
+        from holdfast.report.evolve_text import rules_status_text
+
+        _emit(rules_status_text(status), output)
+
+
+def _emit_evolved(
+    outcome: EvolveOutcome, name: str, format: Format, output: Path | None, *, one_line: bool = False
+) -> None:
+    if format is Format.json:
+        _emit(json.dumps(outcome.to_dict(), ensure_ascii=False, indent=None if one_line else 2) + "\n", output)
+    else:
+        from holdfast.report.evolve_text import evolved_text
+
+        _emit(evolved_text(outcome, name), output)
     sys.stdout.flush()
 
 

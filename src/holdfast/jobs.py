@@ -19,15 +19,19 @@ from holdfast.discover.options import (
     how_many,
 )
 from holdfast.errors import OptionError
+from holdfast.incremental.evolve_options import EvolveStrategy, evolve_options, require_strategy
+from holdfast.rules.parse import parse_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import as_rule_set, named_key
 
 if TYPE_CHECKING:
     from holdfast.detect.plan import Plan
+    from holdfast.incremental.evolve_status import EvolveStatus
     from holdfast.spark.check import CheckResult
     from holdfast.spark.discover import DiscoverResult
     from holdfast.spark.table import Frame, Session, Table
     from holdfast.states.batch_outcome import BatchOutcome
+    from holdfast.states.evolve_outcome import EvolveOutcome
     from holdfast.states.watch_status import WatchStatus
 
 DEFAULT_LIMIT = 1_000_000
@@ -251,11 +255,24 @@ def watch_run(
 
     Of a Delta table, the commits: from `from_version` on where the state was not made of that table.
     """
+    from holdfast.spark.watch import watched
+
+    asked: dict[str, Any] = {"once": once, "limit": limit, "on_batch": on_batch, "opened": watched}
+    _follow(state, source, from_version, asked, master, conf)
+
+
+def _follow(
+    state: str | os.PathLike[str],
+    source: str | os.PathLike[str],
+    from_version: int | None,
+    asked: dict[str, Any],
+    master: str | None,
+    conf: Mapping[str, str] | None,
+) -> None:
     from holdfast.spark.delta_table import is_delta
     from holdfast.spark.watch_delta import follow_delta
     from holdfast.spark.watch_stream import follow_folder
 
-    asked: dict[str, Any] = {"once": once, "limit": limit, "on_batch": on_batch}
     if is_delta(source):
         asked["from_version"] = from_version
     elif from_version is not None:
@@ -276,8 +293,9 @@ def watch_show(
     from holdfast.spark.outputs import write_folders
     from holdfast.spark.watch import watched
 
+    spark = _session(master, conf)
     started = time.monotonic()
-    found = watched(_session(master, conf), state)
+    found = watched(spark, state)
     with found.check(limit=limit if violations is not None else 0) as result:
         if violations is not None:
             write_folders({"pairs": result.pairs, "rows": result.rows, "groups": result.groups}, violations)
@@ -297,10 +315,129 @@ def watch_rules(
 
     from holdfast.spark.watch import watched
 
+    spark = _session(master, conf)
     started = time.monotonic()
-    found = watched(_session(master, conf), state)
+    found = watched(spark, state)
     new, gone = found.change_rules(wanted)
     return found.newest().status(seconds=time.monotonic() - started), new, gone
+
+
+# evolve -----------------------------------------------------------------------------------------------------------
+
+
+def evolve(
+    frame: Frame,
+    *,
+    key: str | Sequence[str],
+    checkpoint: str | os.PathLike[str],
+    data: Frame | str | os.PathLike[str] | None = None,
+    batch: int | None = None,
+    strategy: EvolveStrategy = "auto",
+    trigger: Mapping[str, Any] | None = None,
+    on_batch: Callable[[EvolveOutcome], None] | None = None,
+    **options: Any,
+) -> Any:
+    """A streaming query that keeps the rules of a table up to date under the changes that the stream brings.
+
+    The frame's rows are changes, as in `watch`. The state lies in the folder `checkpoint`; at first it holds the table
+    `data`, empty where none is given, and `holdfast evolve show CHECKPOINT/state` reads it. `options` are those of
+    `discover`. Inside foreachBatch, give the batch's frame and `batch=batch_id`: the outcome of that batch comes back.
+    """
+    from holdfast.spark.evolve import evolve_frame
+
+    wanted = evolve_options(**options)
+    return evolve_frame(
+        frame,
+        None if data is None else open_table(data),
+        _names(key),
+        os.fspath(checkpoint),
+        wanted,
+        require_strategy(strategy),
+        batch=batch,
+        trigger=trigger,
+        on_batch=on_batch,
+    )
+
+
+def evolve_init(
+    state: str | os.PathLike[str],
+    data: Frame | str | os.PathLike[str],
+    *,
+    key: str | Sequence[str],
+    strategy: EvolveStrategy = "auto",
+    top: int | str | None = DEFAULT_TOP,
+    options: Mapping[str, Any] | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> EvolveStatus:
+    """A new state in the folder `state`: the table as it is now, and the rules it holds. `options` are those of
+    `discover`."""
+    wanted, way, shown = evolve_options(**(options or {})), require_strategy(strategy), how_many(top)
+
+    from holdfast.spark.evolve import init_evolve
+
+    table = open_table(data, master=master, conf=conf, **reading)
+    started = time.monotonic()
+    made = init_evolve(table, _names(key), state, wanted, way, reading)
+    return made.rules_status(top=shown, started=started)
+
+
+def evolve_apply(
+    state: str | os.PathLike[str],
+    changes: str | os.PathLike[str],
+    *,
+    batch: str | None = None,
+    strategy: EvolveStrategy | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> EvolveOutcome:
+    """Which rules the changes in a file add and remove, applied once however often it is given."""
+    from holdfast.spark.evolve import evolved_table
+
+    way = None if strategy is None else require_strategy(strategy)
+    found = evolved_table(_session(master, conf), state, strategy=way)
+    return found.take_file(os.fspath(changes), batch=batch, reading=reading)
+
+
+def evolve_run(
+    state: str | os.PathLike[str],
+    source: str | os.PathLike[str],
+    *,
+    once: bool = False,
+    from_version: int | None = None,
+    on_batch: Callable[[EvolveOutcome, str], None] = lambda outcome, name: None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> None:
+    """Applies each file of changes that is in the folder `source` or comes there, or each commit of a Delta table; with
+    `once`, those there now."""
+    from holdfast.spark.evolve import evolved_table
+
+    asked: dict[str, Any] = {"once": once, "limit": None, "on_batch": on_batch, "opened": evolved_table}
+    _follow(state, source, from_version, asked, master, conf)
+
+
+def evolve_show(
+    state: str | os.PathLike[str],
+    *,
+    top: int | str | None = DEFAULT_TOP,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> EvolveStatus:
+    """The rules as they are now, best first, and what became of others."""
+    shown = how_many(top)
+
+    from holdfast.spark.evolve import evolved_table
+
+    spark = _session(master, conf)
+    started = time.monotonic()
+    return evolved_table(spark, state).rules_status(top=shown, started=started)
+
+
+def _names(key: str | Sequence[str]) -> tuple[str, ...]:
+    return parse_names(key) if isinstance(key, str) else tuple(key)
 
 
 def _session(master: str | None, conf: Mapping[str, str] | None) -> Session:

@@ -20,6 +20,7 @@ from holdfast.discover.invert import full_mask
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.repair import changed_evidence, repaired_rules
 from holdfast.discover.space import PredicateSpace, Words, as_masks, both_ways
+from holdfast.errors import RunError
 from holdfast.kernels.extended_sets import contained_in, first_missed
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import Nulls
@@ -43,7 +44,12 @@ class KeptRules:
 
     @classmethod
     def of(cls, found: Found) -> KeptRules:
-        """What a search found that came to its end."""
+        """What a search found. RunError where it did not come to its end: then nothing tells what is missing."""
+        if not found.complete:
+            raise RunError(
+                f"the rules to start from were not all found: {found.why}.",
+                hint="allow more with --time-limit, or fewer rules with --max-predicates, --columns or --exclude.",
+            )
         return cls(found.space, found.masks, found.violating, found.evidence, found.rows, found.exact)
 
     def found(self, options: DiscoverOptions, *, threads: int) -> Found:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from holdfast.discover.find import Found
 from holdfast.discover.options import DiscoverOptions, discover_options
-from holdfast.errors import OptionError, RunError
+from holdfast.errors import OptionError
 
 EvolveStrategy = Literal["auto", "evidence", "index", "rediscover"]
 EVOLVE_STRATEGIES: tuple[EvolveStrategy, ...] = ("auto", "evidence", "index", "rediscover")
@@ -31,13 +30,3 @@ def require_strategy(strategy: str) -> EvolveStrategy:
         if strategy == known:
             return known
     raise OptionError(f"{strategy!r} is no strategy.", hint=f"one of {', '.join(EVOLVE_STRATEGIES)}.")
-
-
-def require_complete(found: Found) -> Found:
-    """What was found; RunError where the search did not come to its end, since then nothing tells what is missing."""
-    if not found.complete:
-        raise RunError(
-            f"the rules to start from were not all found: {found.why}.",
-            hint="allow more with --time-limit, or fewer rules with --max-predicates, --columns or --exclude.",
-        )
-    return found

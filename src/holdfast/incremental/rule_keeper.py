@@ -22,7 +22,7 @@ from holdfast.encode.column_type import ColumnType
 from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
 from holdfast.incremental.coded_batch import row_batch
 from holdfast.incremental.evolve import KeptRules, evidence_change, evolved, rules_change
-from holdfast.incremental.evolve_options import EvolveStrategy, evolve_options, require_complete, require_strategy
+from holdfast.incremental.evolve_options import EvolveStrategy, evolve_options, require_strategy
 from holdfast.incremental.live_table import LiveTable, TableChange
 from holdfast.rules.parse import parse_names
 from holdfast.rules.rule import RuleSet
@@ -64,7 +64,7 @@ class RuleKeeper:
         self._columns = {name: types[name] for name in table.column_names if _compared(name, types, self.options)}
         found = find(table.select(list(self._columns)), self._columns, replace(self.options, strategy="all-pairs"),
                      threads=self._threads)  # fmt: skip
-        self._kept = KeptRules.of(require_complete(found))
+        self._kept = KeptRules.of(found)
         self._table = _live_table(self.key, types, self._columns, self._kept.space, self.options)
         if table.num_rows:
             self._table.make(self._table.inserting(table.select(list(self._table.names))))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -18,8 +18,9 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from holdfast.detect.row_changes import RowChanges
 from holdfast.discover.coded_rows import predicate_space
@@ -29,11 +30,12 @@ from holdfast.discover.rank import ranked
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import OptionError, RunError
 from holdfast.incremental.evolve import KeptRules, no_evidence
-from holdfast.incremental.evolve_options import EvolveStrategy, require_complete
+from holdfast.incremental.evolve_options import EvolveStrategy
+from holdfast.incremental.evolve_status import EvolveStatus
 from holdfast.incremental.evolve_tasks import ChangedEvidenceTask, KeptTable, PackTask, RepairTask, write_kept
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules
-from holdfast.spark.changes import Changes
+from holdfast.spark.changes import FEED_COLUMNS, Changes
 from holdfast.spark.check import run_check, told_plainly
 from holdfast.spark.discover import compared_columns, search
 from holdfast.spark.refused_changes import raise_unfit, refused_plainly, require_fitting
@@ -41,21 +43,28 @@ from holdfast.spark.rows import keyed, schema_of
 from holdfast.spark.table import Table
 from holdfast.spark.watch import WatchedTable, watch_plan
 from holdfast.spark.watch_init import kept_reading, require_free, require_table
+from holdfast.spark.watch_stream import follow_frame, state_of
 from holdfast.spark.watch_tables import first_rows, place_sql, segments_of, splits_for
 from holdfast.states.compaction import places_for
 from holdfast.states.evolve_outcome import EvolveOutcome, change_from_json
-from holdfast.states.manifest import FOLDERS, KEPT, PENDING, Manifest, commit, latest, taken_in
+from holdfast.states.manifest import FOLDERS, KEPT, PENDING, Manifest, commit, has_state, latest, taken_in
 from holdfast.states.rules_change import RulesChange
 from holdfast.states.store import open_store
 
 _LINE = "part string, piece int, bytes binary"
 # A task relates changes to so many rows at least: fewer are not worth another.
 _ROWS_PER_TASK = 20_000
+_SHOWN_CHANGES = 10
 
 
 @dataclass(frozen=True)
 class EvolvedTable(WatchedTable):
-    """A state on disk, opened: a table under watch without rules to check, whose own rules are kept instead."""
+    """A state on disk, opened: a table under watch without rules to check, whose own rules are kept instead.
+
+    `strategy` overrides the one that the state was made with.
+    """
+
+    strategy: EvolveStrategy | None = None
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -163,23 +172,30 @@ class EvolvedTable(WatchedTable):
 
     # Reading --------------------------------------------------------------------------------------------------
 
-    def outcome(self, *, top: int | None, seconds: float = 0.0) -> DiscoverOutcome:
-        """The rules as they are now, best first, as a discovery would tell them."""
+    def rules_status(self, *, top: int | None, started: float) -> EvolveStatus:
+        """The rules as they are now, best first, as a discovery would tell them; and what became of others."""
         now, kept = self.manifest, self.kept
         found = kept.found(self.options, threads=os.cpu_count() or 1)
-        return DiscoverOutcome(
+        outcome = DiscoverOutcome(
             table=now.table,
             rows=now.rows,
             distinct_rows=now.rows,
             predicates=kept.space.predicates,
             evidence=len(kept.evidence),
             complete=True,
-            seconds=seconds,
+            seconds=time.monotonic() - started,
             found=ranked(found),
             options=self.options,
             top=top,
             strategy=found.strategy,
         )
+        return EvolveStatus(outcome, now.version, now.key, now.applied, tuple(self.history(_SHOWN_CHANGES)))
+
+    def take_file(self, data: str, *, batch: str | None, reading: Mapping[str, Any]) -> EvolveOutcome:
+        """The changes of a file, taken in once: a file of the same content was the same batch."""
+        outcome: Any = self.apply_file(data, batch=batch, limit=None, reading=reading)
+        assert isinstance(outcome, EvolveOutcome), "a state of evolve tells of rules"
+        return outcome
 
     def history(self, most: int) -> list[tuple[int, RulesChange]]:
         """The last changes of the rules, at most so many, the latest first, each with its version."""
@@ -193,9 +209,11 @@ class EvolvedTable(WatchedTable):
         return found
 
 
-def evolved_table(spark: SparkSession, place: str | os.PathLike[str]) -> EvolvedTable:
+def evolved_table(
+    spark: SparkSession, place: str | os.PathLike[str], strategy: EvolveStrategy | None = None
+) -> EvolvedTable:
     """The state at the place; StateError where there is none."""
-    found = EvolvedTable(spark, open_store(place))
+    found = EvolvedTable(spark, open_store(place), strategy)
     found.manifest  # noqa: B018 (refuses at the door)
     return found
 
@@ -233,7 +251,7 @@ def init_evolve(
             except RunError as problem:
                 raise_unfit(problem)
                 raise
-        kept = KeptRules.of(require_complete(found)) if found is not None else _nothing(types, options)
+        kept = KeptRules.of(found) if found is not None else _nothing(types, options)
         made = Manifest(
             version=0,
             rules=dump_rules(RuleSet((), key=tuple(key))),
@@ -243,6 +261,7 @@ def init_evolve(
             rows=rows,
             totals={"rules": len(kept.masks)},
             row_table=tuple(row_table),
+            streams={} if table.origin is None else dict(table.origin.feed),
             table=table.name,
             job="evolve",
             kept=write_kept(store, kept),
@@ -250,6 +269,34 @@ def init_evolve(
         )
         commit(store, made)
     return EvolvedTable(spark, store)
+
+
+def evolve_frame(
+    frame: DataFrame,
+    data: Table | None,
+    key: Sequence[str],
+    checkpoint: str,
+    options: DiscoverOptions,
+    strategy: EvolveStrategy,
+    *,
+    batch: int | None,
+    trigger: Mapping[str, Any] | None,
+    on_batch: Callable[[EvolveOutcome], None] | None,
+) -> Any:
+    """A query that takes in the changes of a streaming frame; of any other frame, the outcome of it as one batch.
+
+    The state lies in the checkpoint; at first it holds the table, empty where none is given.
+    """
+    spark, place = frame.sparkSession, state_of(checkpoint)
+    if has_state(open_store(place)):
+        state = evolved_table(spark, place)
+    else:
+        fields = [field for field in frame.schema.fields if field.name not in FEED_COLUMNS]
+        table = data or Table(spark.createDataFrame([], StructType(fields)), "stream")
+        state = init_evolve(table, key, place, options, strategy, {})
+    return follow_frame(
+        frame, state, checkpoint, batch=batch, limit=None, trigger=trigger, on_batch=on_batch, opened=evolved_table
+    )
 
 
 def _nothing(types: Mapping[str, ColumnType], options: DiscoverOptions) -> KeptRules:

@@ -63,7 +63,7 @@ class WatchedTable:
         return latest(self.store)
 
     def newest(self) -> Self:
-        return type(self)(self.spark, self.store)
+        return replace(self)
 
     @cached_property
     def schema(self) -> StructType:

@@ -10,7 +10,7 @@ from holdfast.spark.changes import COMMIT_VERSION
 from holdfast.spark.delta_table import DeltaTable, open_delta, require_feed
 from holdfast.spark.table import Origin, Table
 from holdfast.spark.watch import watched
-from holdfast.spark.watch_stream import Follower, OnBatch, follow
+from holdfast.spark.watch_stream import Follower, OnBatch, Opened, follow
 
 
 def follow_delta(
@@ -22,19 +22,20 @@ def follow_delta(
     limit: int | None,
     on_batch: OnBatch,
     from_version: int | None = None,
+    opened: Opened = watched,
 ) -> None:
     """Every commit of the Delta table that the state has not got, and with `once` none that comes later.
 
     Commits that have come together are one batch, their net change. The state knows the last version it has, from when
     it was made of the table or from the batch before; `from_version` tells the first to take where it knows none.
     """
-    state = watched(spark, place)
+    state = opened(spark, place)
     table = open_delta(source)
     require_feed(table)
     known = _known(state.manifest.streams.get(table.feed), from_version, table, place)
 
     def take(session: SparkSession, first: int, last: int) -> None:
-        now = watched(session, place)
+        now = opened(session, place)
         # A batch that comes again, or a stream that starts anew, may begin with commits that are in.
         start = min(max(first, now.manifest.streams.get(table.feed, known) + 1), last)
         name = f"{table.name}, version {start}" if start == last else f"{table.name}, versions {start} to {last}"
@@ -47,7 +48,7 @@ def follow_delta(
             take(commits.sparkSession, ends[0], ends[1])
 
     def look() -> None:
-        first, last = watched(spark, place).manifest.streams.get(table.feed, known) + 1, open_delta(source).version
+        first, last = opened(spark, place).manifest.streams.get(table.feed, known) + 1, open_delta(source).version
         if first <= last:
             take(spark, first, last)
 

@@ -26,7 +26,9 @@ from holdfast.states.batch_outcome import BatchOutcome
 from holdfast.states.manifest import has_state
 from holdfast.states.store import Store, open_store
 
-OnBatch = Callable[[BatchOutcome, str], None]
+# What a batch came to, and its name.
+OnBatch = Callable[[Any, str], None]
+Opened = Callable[[SparkSession, str], WatchedTable]
 _ENDINGS = ("csv", "tsv", "parquet", "pq", "json", "jsonl", "ndjson", "orc", "gz", "bz2")
 _STREAM = "stream"
 _LOOK_EVERY = 0.2
@@ -34,10 +36,20 @@ _LOOK_ON_CONNECT_EVERY = 1.0
 
 
 def follow_folder(
-    spark: SparkSession, place: str, source: str, *, once: bool, limit: int | None, on_batch: OnBatch
+    spark: SparkSession,
+    place: str,
+    source: str,
+    *,
+    once: bool,
+    limit: int | None,
+    on_batch: OnBatch,
+    opened: Opened = watched,
 ) -> None:
-    """Every file of the folder, and with `once` no file that comes later, taken in as a batch in order of its age."""
-    state = watched(spark, place)
+    """Every file of the folder, and with `once` no file that comes later, taken in as a batch in order of its age.
+
+    `opened` opens the state.
+    """
+    state = opened(spark, place)
     folder = Path(source).expanduser().absolute()
     if not folder.is_dir():
         raise SourceNotFoundError(f"there is no folder {source} to follow.")
@@ -45,7 +57,7 @@ def follow_folder(
     def take(listed: DataFrame) -> None:
         for row in sorted(listed.collect(), key=lambda row: (row["modificationTime"], row["path"])):
             path = unquote(urlsplit(row["path"]).path)
-            on_batch(watched(listed.sparkSession, place).follow_file(path, limit=limit), os.path.basename(path))
+            on_batch(opened(listed.sparkSession, place).follow_file(path, limit=limit), os.path.basename(path))
 
     # Spark says which files are new; what they hold is read as any other file of changes.
     def new_files() -> DataFrame:
@@ -61,8 +73,8 @@ def follow_folder(
     def look() -> None:
         there = [file for file in folder.iterdir() if file.suffix[1:] in _ENDINGS and file.name[0] not in "._"]
         for file in sorted(there, key=lambda file: (file.stat().st_mtime, file)):
-            if not watched(spark, place).has_file(str(file)):
-                on_batch(watched(spark, place).follow_file(str(file), limit=limit), file.name)
+            if not opened(spark, place).has_file(str(file)):
+                on_batch(opened(spark, place).follow_file(str(file), limit=limit), file.name)
 
     follow(spark, state.store, Follower(source, str(folder), new_files, take, look), once=once)
 
@@ -134,9 +146,28 @@ def watch_frame(
 
     The state lies in the checkpoint, empty at first, and watches these rules from now on.
     """
-    spark = frame.sparkSession
-    place = os.path.join(checkpoint, "state")
-    state = _state(spark, frame, rules, key, place)
+    state = _state(frame.sparkSession, frame, rules, key, state_of(checkpoint))
+    return follow_frame(frame, state, checkpoint, batch=batch, limit=limit, trigger=trigger, on_batch=on_batch)
+
+
+def state_of(checkpoint: str) -> str:
+    """Where the state lies in a checkpoint."""
+    return os.path.join(checkpoint, "state")
+
+
+def follow_frame(
+    frame: DataFrame,
+    state: WatchedTable,
+    checkpoint: str,
+    *,
+    batch: int | None,
+    limit: int | None,
+    trigger: Mapping[str, Any] | None,
+    on_batch: Callable[[Any], None] | None,
+    opened: Opened = watched,
+) -> StreamingQuery | Any:
+    """A query that takes the changes of a streaming frame into the state; of any other frame, the outcome."""
+    spark, place = frame.sparkSession, state_of(checkpoint)
     if not frame.isStreaming:
         if batch is None:
             raise OptionError(
@@ -151,7 +182,7 @@ def watch_frame(
         )
 
     def take(some: DataFrame, number: int) -> None:
-        outcome = watched(some.sparkSession, place).apply_frame(some, stream=_STREAM, number=number, limit=limit)
+        outcome = opened(some.sparkSession, place).apply_frame(some, stream=_STREAM, number=number, limit=limit)
         if on_batch is not None:
             on_batch(outcome)
 
