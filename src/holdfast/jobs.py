@@ -352,7 +352,7 @@ def evolve(
         _names(key),
         os.fspath(checkpoint),
         wanted,
-        require_strategy(strategy),
+        require_strategy(strategy, wanted),
         batch=batch,
         trigger=trigger,
         on_batch=on_batch,
@@ -373,7 +373,8 @@ def evolve_init(
 ) -> EvolveStatus:
     """A new state in the folder `state`: the table as it is now, and the rules it holds. `options` are those of
     `discover`."""
-    wanted, way, shown = evolve_options(**(options or {})), require_strategy(strategy), how_many(top)
+    wanted, shown = evolve_options(**(options or {})), how_many(top)
+    way = require_strategy(strategy, wanted)
 
     from holdfast.spark.evolve import init_evolve
 
@@ -396,8 +397,9 @@ def evolve_apply(
     """Which rules the changes in a file add and remove, applied once however often it is given."""
     from holdfast.spark.evolve import evolved_table
 
-    way = None if strategy is None else require_strategy(strategy)
-    found = evolved_table(_session(master, conf), state, strategy=way)
+    found = evolved_table(_session(master, conf), state)
+    if strategy is not None:
+        found = found.by(require_strategy(strategy, found.options))
     return found.take_file(os.fspath(changes), batch=batch, reading=reading)
 
 

@@ -7,15 +7,15 @@ minus what went.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.discover.coded_rows import both_orders, comparing, row_way, shown_words
+from holdfast.discover.coded_rows import CodedRows, both_orders, collapsed_rows, comparing, row_way, shown_words
 from holdfast.discover.invert import full_mask
 from holdfast.discover.space import PredicateSpace, Words, permuted
-from holdfast.kernels.evidence import EQUALITY, EQUALITY_SKIP, FIRST, ORDER_MEET, Counted, Layout, Short
+from holdfast.kernels.evidence import EQUALITY, EQUALITY_SKIP, FIRST, NULL, ORDER_MEET, Counted, Layout, Short
 from holdfast.kernels.extended_sets import first_missed
 from holdfast.kernels.pairs_between import MOST_ROWS, BlockPair, beside
 from holdfast.rules.rule import Nulls
@@ -43,6 +43,12 @@ class KeptRows:
     def some(self, which: Ints | slice, size: int) -> KeptRows:
         codes = {name: codes[which] for name, codes in self.codes.items()}
         return KeptRows(codes, {name: valid[which] for name, valid in self.valid.items()}, size)
+
+    def plus(self, later: KeptRows) -> KeptRows:
+        """These rows, and after them the later ones."""
+        codes = {name: np.concatenate([codes, later.codes[name]]) for name, codes in self.codes.items()}
+        valid = {name: np.concatenate([valid, later.valid[name]]) for name, valid in self.valid.items()}
+        return KeptRows(codes, valid, self.size + later.size)
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,25 @@ class Related:
         ]
 
 
+def listed(
+    space: PredicateSpace, nulls: Nulls, changed: KeptRows, others: KeptRows, left: Ints, right: Ints
+) -> Iterator[Related]:
+    """What the given pairs of a changed row and another one show, by their positions, block by block."""
+    order = np.argsort(left, kind="stable")
+    left, right = left[order], right[order]
+    for start in range(0, changed.size, MOST_ROWS):
+        part = slice(*np.searchsorted(left, [start, start + MOST_ROWS]))
+        if part.start == part.stop:
+            continue
+        rows, where = np.unique(right[part], return_inverse=True)
+        block = changed.part(start, start + MOST_ROWS)
+        blocks, shown = _blocks(space, nulls, block, others.take(rows), within=False)
+        counted = blocks.counted_of(left[part] - start, where.astype(np.int64))
+        assert counted.firsts is not None, "pairs were kept"
+        of_all = counted.firsts // FIRST * FIRST + rows[counted.firsts % FIRST]
+        yield Related(space, blocks, shown, replace(counted, firsts=of_all), start)
+
+
 def related(
     space: PredicateSpace, nulls: Nulls, changed: KeptRows, others: KeptRows, *, threads: int = 1, firsts: bool = False
 ) -> Iterator[Related]:
@@ -117,6 +142,14 @@ def _related(
     space: PredicateSpace, nulls: Nulls, block: KeptRows, others: KeptRows, start: int, threads: int,
     firsts: bool, *, within: bool = False,
 ) -> Related:  # fmt: skip
+    blocks, shown = _blocks(space, nulls, block, others, within=within)
+    return Related(space, blocks, shown, blocks.counted(threads=threads, firsts=firsts), start)
+
+
+def _blocks(
+    space: PredicateSpace, nulls: Nulls, block: KeptRows, others: KeptRows, *, within: bool
+) -> tuple[BlockPair, tuple[tuple[int, ...], ...]]:
+    """The two blocks as the kernel compares them, and the bits that the states of their operand pairs show."""
     nullable = [
         name for name in space.columns if not (bool(block.valid[name].all()) and bool(others.valid[name].all()))
     ]
@@ -138,8 +171,7 @@ def _related(
     ways = tuple(row_way(p) if p.one_row else one.way for p, one in zip(space.pairs, how, strict=True))
     shown = tuple(one.shown for one in how)
     layout = Layout(places, places, ways, tuple(map(len, shown)))
-    blocks = BlockPair(_lines(left, block.size), _lines(right, others.size), layout, within)
-    return Related(space, blocks, shown, blocks.counted(threads=threads, firsts=firsts), start)
+    return BlockPair(_lines(left, block.size), _lines(right, others.size), layout, within), shown
 
 
 def _lines(lines: Sequence[Short], rows: int) -> Short:
@@ -157,3 +189,15 @@ def _states_of_rows(rows: KeptRows, names: tuple[str, str], way: int, nulls_are_
         return states.astype(np.int16)
     missing = np.where(neither & (way == ORDER_MEET), 1, 3)
     return np.where(both, (a >= b).astype(np.int16) + (a > b), missing).astype(np.int16)
+
+
+def coded(rows: KeptRows, together: Sequence[Sequence[str]], space: PredicateSpace, nulls: Nulls) -> CodedRows:
+    """The rows as a search takes them; columns that stand together have codes that compare with each other."""
+    codes: dict[str, NDArray[np.int32]] = {}
+    for family in together:
+        everything = np.concatenate([rows.codes[name][rows.valid[name]] for name in family])
+        values = np.unique(everything)
+        for name in family:
+            ranks = np.searchsorted(values, rows.codes[name]).astype(np.int32)
+            codes[name] = np.where(rows.valid[name], ranks, np.int32(NULL))
+    return collapsed_rows({name: codes[name] for name in rows.codes}, rows.size, space, nulls)

@@ -104,8 +104,13 @@ def coded_rows(
     codes = {name: coded[name] for name in types}
     if space is None:
         space = predicate_space(codes, types, options)
-    collapsed, weights = _collapsed(codes, table.num_rows)
-    layout, shown, columns = _layout(space, collapsed, options.nulls)
+    return collapsed_rows(codes, table.num_rows, space, options.nulls)
+
+
+def collapsed_rows(codes: Mapping[str, Codes], rows: int, space: PredicateSpace, nulls: Nulls) -> CodedRows:
+    """The rows with these codes, those that are equal as one, with the predicate space over them."""
+    collapsed, weights = _collapsed(codes, rows)
+    layout, shown, columns = _layout(space, collapsed, nulls)
     return CodedRows(space, layout, shown, columns, weights)
 
 

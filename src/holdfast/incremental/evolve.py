@@ -8,19 +8,22 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.discover.changed_evidence import KeptRows, NewPair, related, related_within
+from holdfast.discover.changed_evidence import KeptRows, NewPair, listed, related, related_within
 from holdfast.discover.clock import Clock
 from holdfast.discover.find import Found, How, weighed
 from holdfast.discover.invert import full_mask
 from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.repair import changed_evidence, repaired_rules
+from holdfast.discover.repair import changed_evidence, repaired_rules, strengthened
 from holdfast.discover.space import PredicateSpace, Words, as_masks, both_ways
 from holdfast.errors import RunError
+from holdfast.incremental.evolve_options import EvolveStrategy
+from holdfast.incremental.rule_indexes import RuleIndexes
 from holdfast.kernels.extended_sets import contained_in, first_missed
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import Nulls
@@ -28,6 +31,11 @@ from holdfast.states.evidence import Evidence, distinct
 from holdfast.states.rules_change import AddedRule, RemovedRule, RulesChange, Witness
 
 Ints = NDArray[np.int64]
+
+# Looking a pair up and relating it alone costs so much more than relating it in a block of many.
+_MOST_NAMED = 0.1
+# All pairs of so many rows are a minute's work for two cores.
+MOST_EVIDENCE_ROWS = 300_000
 
 
 @dataclass(frozen=True)
@@ -136,6 +144,94 @@ def evolved(
     made = repaired_rules(kept.space, kept.masks, kept.evidence, moved, options, clock=clock, threads=threads)
     assert made.complete, "a search without a time limit comes to its end"
     return KeptRules(kept.space, made.masks, made.violating, moved.after, rows), made.repaired
+
+
+def keeps_evidence(rows: int, strategy: EvolveStrategy) -> bool:
+    """Whether the evidence of all pairs of so many rows is counted and kept."""
+    return strategy == "evidence" or (strategy == "auto" and rows <= MOST_EVIDENCE_ROWS)
+
+
+def way_of_change(
+    kept: KeptRules, gone: int, come: int, stay: int, strategy: EvolveStrategy
+) -> Literal["evidence", "index", "rediscover"]:
+    """How the rules are found after so many rows have gone and come, beside those that stay.
+
+    Counted evidence moves by the pairs that change, which for most of a table are more than all pairs that are left.
+    Without it, rows that come are looked up in indexes. Where rows go as well, rules may become more general, and
+    nothing but a search tells which.
+    """
+    after = stay + come
+    if strategy == "rediscover":
+        return "rediscover"
+    if kept.exact:
+        moved = (gone + come) * stay + (gone * gone + come * come) / 2
+        return "evidence" if strategy == "evidence" or moved <= after * after / 2 else "rediscover"
+    return "index" if not gone and kept.rows > 1 else "rediscover"
+
+
+def fallen_masks(before: KeptRules, after: KeptRules) -> Words:
+    """The rules that are no longer there, and that no other implies."""
+    full = full_mask(before.space)
+    lines, which = distinct(np.concatenate([before.masks, after.masks]))
+    there = np.zeros(len(lines), np.bool_)
+    there[which[len(before.masks) :]] = True
+    gone = before.masks[~there[which[: len(before.masks)]]]
+    return gone[contained_in(~gone & full, both_ways(before.space, ~after.masks & full)) < 0]
+
+
+def broken_pairs(
+    space: PredicateSpace, masks: Words, nulls: Nulls, come: KeptRows, stay: KeptRows, *, threads: int
+) -> list[NewPair]:
+    """For each of the constraints, which held before the rows came and do not now, a pair that breaks it; positions as
+    in `evidence_change`."""
+    none = no_evidence(space).words
+    found: list[NewPair] = []
+    for one in related(space, nulls, come, stay, threads=threads, firsts=True):
+        found += one.breaking_pairs(none, masks)
+    for one, start in related_within(space, nulls, come, threads=threads, firsts=True):
+        found += [NewPair(p.left, p.right + start + stay.size, p.words) for p in one.breaking_pairs(none, masks)]
+    return found
+
+
+def strengthened_by_indexes(
+    kept: KeptRules, indexes: RuleIndexes, nulls: Nulls, come: KeptRows, stay: KeptRows, ids: Ints,
+    options: DiscoverOptions, *, threads: int,
+) -> tuple[KeptRules, list[NewPair], str]:  # fmt: skip
+    """The rules when rows come, from the pairs that the indexes let through; pairs that break rules, by positions as in
+    `evidence_change`, and what was done in words. `ids` are those of the rows that stay, in order.
+    """
+    space = kept.space
+    indexes.serve(kept.masks, stay, ids, come)
+    broken: list[NewPair] = []
+    words: list[Words] = [no_evidence(space).words]
+    through = None if indexes.selection.uncovered else indexes.let_through(come)
+    if through is None or through.named > _MOST_NAMED * come.size * max(stay.size, 1):
+        # What is looked up costs more than what is related block by block.
+        parts = list(related(space, nulls, come, stay, threads=threads, firsts=True))
+        told = "all pairs, since indexes let too many through"
+    else:
+        where = np.searchsorted(ids, through.rows)
+        parts = list(listed(space, nulls, come, stay, through.asking, where))
+        told = f"{len(indexes)} indexes let {len(through.rows):,} of {come.size * stay.size:,} pairs through"
+    for one in parts:
+        words.append(one.evidence().words)
+        broken += one.breaking_pairs(words[0], kept.masks)
+    for one, start in related_within(space, nulls, come, threads=threads, firsts=True):
+        words.append(one.evidence().words)
+        pairs = one.breaking_pairs(words[0], kept.masks)
+        broken += [NewPair(p.left, p.right + start + stay.size, p.words) for p in pairs]
+    shown, _ = distinct(np.concatenate(words))
+    made = strengthened(space, kept.masks, shown, options, however_many=True)
+    assert made is not None, "however many rules fall"
+    new = Evidence(shown, np.ones(len(shown), np.int64))
+    after = replace(
+        kept,
+        masks=made.masks,
+        violating=np.zeros(len(made.masks), np.int64),
+        evidence=kept.evidence.plus(new),
+        rows=kept.rows + come.size,
+    )
+    return after, broken, told
 
 
 WitnessOf = Callable[[NewPair, bool, Sequence[str]], Witness]

@@ -24,9 +24,14 @@ def evolve_options(**options: Any) -> DiscoverOptions:
     return made
 
 
-def require_strategy(strategy: str) -> EvolveStrategy:
-    """The strategy; OptionError where there is none of that name."""
+def require_strategy(strategy: str, options: DiscoverOptions) -> EvolveStrategy:
+    """The strategy; OptionError where there is none of that name, or it keeps no such rules."""
     for known in EVOLVE_STRATEGIES:
         if strategy == known:
+            if known == "index" and options.error:
+                raise OptionError(
+                    "indexes keep rules that no pair breaks, but error is given.",
+                    hint="leave the strategy open, or take evidence or rediscover.",
+                )
             return known
     raise OptionError(f"{strategy!r} is no strategy.", hint=f"one of {', '.join(EVOLVE_STRATEGIES)}.")

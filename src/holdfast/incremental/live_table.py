@@ -54,6 +54,8 @@ class LiveTable:
         self._coding = Coding(self.names, dict(types), families, ordered)
         self._coding.learn({name: kind for name, kind in types.items() if kind.family != "void"})
         self._known: frozenset[str] | None = None
+        # Slots and codes are what they were as long as this is.
+        self.generation = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -152,8 +154,9 @@ class LiveTable:
 
     # Making them ------------------------------------------------------------------------------------------------
 
-    def make(self, change: TableChange) -> None:
-        """The change is made."""
+    def make(self, change: TableChange) -> Slots:
+        """The change is made; the slots of the rows that came."""
+        slots = _NOBODY
         if len(change.gone):
             self._store.remove(change.gone)
             self._keys.remove(change.gone)
@@ -161,10 +164,11 @@ class LiveTable:
             slots = self._store.add(change.codes, change.valid, np.zeros((len(change.codes), 0), np.bool_))
             self._keys.add(slots, lambda: list(change.keys))
         if self._store.mostly_gone:
-            slots = self._store.slots()
-            codes, valid = self._store.rows.codes[slots], self._store.rows.valid[slots]
+            there = self._store.slots()
+            codes, valid = self._store.rows.codes[there], self._store.rows.valid[there]
             self._coding.keep(codes, valid)
-            self._reload(slots, codes, valid)
+            self._reload(there, codes, valid)
+        return slots
 
     def _recode(self, moved: Mapping[int, tuple[Codes, Codes]]) -> None:
         slots = self._store.slots()
@@ -177,6 +181,7 @@ class LiveTable:
 
     def _reload(self, slots: Slots, codes: Codes, valid: Bools) -> None:
         names = self._keys.names(slots)
+        self.generation += 1
         self._begin()
         self._keys.add(self._store.add(codes, valid, np.zeros((len(codes), 0), np.bool_)), names)
 

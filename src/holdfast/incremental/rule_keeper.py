@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from holdfast.discover.changed_evidence import KeptRows, NewPair
+from holdfast.discover.changed_evidence import KeptRows, NewPair, coded
+from holdfast.discover.clock import Clock
 from holdfast.discover.coded_rows import families
-from holdfast.discover.find import find
+from holdfast.discover.find import find, find_in
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.outcome import RankedRules
 from holdfast.discover.rank import ranked
@@ -21,12 +23,39 @@ from holdfast.encode.arrow_column_type import arrow_column_type
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
 from holdfast.incremental.coded_batch import row_batch
-from holdfast.incremental.evolve import KeptRules, evidence_change, evolved, rules_change
+from holdfast.incremental.evolve import (
+    KeptRules,
+    broken_pairs,
+    evidence_change,
+    evolved,
+    fallen_masks,
+    keeps_evidence,
+    rules_change,
+    strengthened_by_indexes,
+    way_of_change,
+)
 from holdfast.incremental.evolve_options import EvolveStrategy, evolve_options, require_strategy
 from holdfast.incremental.live_table import LiveTable, TableChange
+from holdfast.incremental.row_store import Slots
+from holdfast.incremental.rule_indexes import RuleIndexes
+from holdfast.incremental.select_index import SelectOptions
 from holdfast.rules.parse import parse_names
 from holdfast.rules.rule import RuleSet
 from holdfast.states.rules_change import RulesChange, Witness
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows that go, stay and come, and the slots of those that stay."""
+
+    gone: KeptRows
+    stay: KeptRows
+    come: KeptRows
+    slots: NDArray[np.int64]
+
+    @property
+    def after(self) -> int:
+        return self.stay.size + self.come.size
 
 
 class RuleKeeper:
@@ -51,24 +80,32 @@ class RuleKeeper:
         *,
         key: str | Sequence[str],
         strategy: EvolveStrategy = "auto",
+        indexes: SelectOptions | None = None,
         **options: Any,
     ) -> None:
         """`rows` are those that are there now; `options` are those of `discover`. The predicate space is settled
-        here."""
+        here. Rules are kept by counted evidence, or, of tables too large for all their pairs, by indexes, which may
+        also be asked for; `indexes` has the thresholds by which they are chosen."""
         self.key = parse_names(key) if isinstance(key, str) else tuple(key)
         self.options = evolve_options(**options)
-        self.strategy = require_strategy(strategy)
+        self.strategy = require_strategy(strategy, self.options)
+        self._index_options = indexes or SelectOptions()
         table = row_batch(rows).to_arrow()
         types = _types(table, self.key, self.options)
         self._threads = os.cpu_count() or 1
         self._columns = {name: types[name] for name in table.column_names if _compared(name, types, self.options)}
-        found = find(table.select(list(self._columns)), self._columns, replace(self.options, strategy="all-pairs"),
-                     threads=self._threads)  # fmt: skip
-        self._kept = KeptRules.of(found)
+        exact = keeps_evidence(table.num_rows, self.strategy)
+        searching = replace(self.options, strategy="all-pairs") if exact else self.options
+        found = find(table.select(list(self._columns)), self._columns, searching, threads=self._threads)
+        self._kept = replace(KeptRules.of(found), exact=found.exact and exact)
         self._table = _live_table(self.key, types, self._columns, self._kept.space, self.options)
         if table.num_rows:
             self._table.make(self._table.inserting(table.select(list(self._table.names))))
         self._extra = [name for name in table.column_names if name not in self._table.names]
+        self._indexes, self._generation = self._no_indexes(), self._table.generation
+
+    def _no_indexes(self) -> RuleIndexes:
+        return RuleIndexes(self._kept.space, self.options.nulls, self._index_options)
 
     # What is known ------------------------------------------------------------------------------------------------
 
@@ -124,28 +161,64 @@ class RuleKeeper:
         return table.drop_columns([name for name in self._extra if name in table.column_names])
 
     def _change(self, change: TableChange) -> RulesChange:
-        before, columns, nulls = self._kept, list(self._columns), self.options.nulls
+        before, columns = self._kept, list(self._columns)
         stay = self._table.slots_but(change.gone)
-        size = len(stay) + len(change.codes)
-        kept = [self._table.rows(slots, columns) for slots in (change.gone, stay)]
-        come = self._table.coming(change, columns)
-        moved = evidence_change(before, nulls, kept[0], come, kept[1], threads=self._threads)
-        after, _ = evolved(before, moved, size, self.options, threads=self._threads)
+        rows = _Rows(
+            gone=self._table.rows(change.gone, columns),
+            stay=self._table.rows(stay, columns),
+            come=self._table.coming(change, columns),
+            slots=stay.astype(np.int64),
+        )
+        after, pairs, way = self._evolved(before, rows)
 
         def witness(pair: NewPair, turned: bool, names: Sequence[str]) -> Witness:
-            after = pair.right - len(stay)
-            left = (change.keys[pair.left], come, pair.left)
-            stays = after < 0
-            key = self._table.key_of(int(stay[pair.right])) if stays else change.keys[after]
-            right = (key, kept[1], pair.right) if stays else (key, come, after)
+            at = pair.right - rows.stay.size
+            left = (change.keys[pair.left], rows.come, pair.left)
+            key = self._table.key_of(int(stay[pair.right])) if at < 0 else change.keys[at]
+            right = (key, rows.stay, pair.right) if at < 0 else (key, rows.come, at)
             t, s = (right, left) if turned else (left, right)
             values = tuple((name, self._value(t, name), self._value(s, name)) for name in names)
             return Witness(t[0], s[0], values)
 
-        told = rules_change(before, after, moved.new_pairs, witness, strategy="evidence")
-        self._table.make(change)
+        told = rules_change(before, after, pairs, witness, strategy=way)
+        coming = self._table.make(change)
+        self._keep_indexes(rows, change, coming)
         self._kept = after
         return told
+
+    def _evolved(self, before: KeptRules, rows: _Rows) -> tuple[KeptRules, Sequence[NewPair], str]:
+        """The rules after the change, pairs that break those that fell, and how it was done."""
+        nulls, threads = self.options.nulls, self._threads
+        way = way_of_change(before, rows.gone.size, rows.come.size, rows.stay.size, self.strategy)
+        if way == "evidence":
+            moved = evidence_change(before, nulls, rows.gone, rows.come, rows.stay, threads=threads)
+            after, _ = evolved(before, moved, rows.after, self.options, threads=threads)
+            return after, moved.new_pairs, way
+        if way == "index":
+            if self._generation != self._table.generation:
+                self._indexes, self._generation = self._no_indexes(), self._table.generation
+            indexed = strengthened_by_indexes(
+                before, self._indexes, nulls, rows.come, rows.stay, rows.slots, self.options, threads=threads
+            )
+            return indexed[0], indexed[1], f"{way}: {indexed[2]}"
+        after = self._searched(before, rows.stay.plus(rows.come))
+        fell = fallen_masks(before, after)
+        return after, broken_pairs(before.space, fell, nulls, rows.come, rows.stay, threads=threads), way
+
+    def _searched(self, before: KeptRules, rows: KeptRows) -> KeptRules:
+        """The rules of the rows, by a new search over the predicate space that was settled."""
+        names = dict(self._columns)
+        together = families(names) if self.options.cross_columns is not None else [[name] for name in names]
+        options = replace(self.options, strategy="all-pairs") if before.exact else self.options
+        taken = coded(rows, together, before.space, options.nulls)
+        found = find_in(taken, options, Clock(options.time_limit), threads=self._threads)
+        return replace(KeptRules.of(found), exact=found.exact and before.exact)
+
+    def _keep_indexes(self, rows: _Rows, change: TableChange, coming: Slots) -> None:
+        """The indexes have the rows that are there."""
+        if self._generation == self._table.generation and len(self._indexes):
+            self._indexes.remove(rows.gone, change.gone.astype(np.int64))
+            self._indexes.add(rows.come, coming.astype(np.int64))
 
     def _value(self, row: tuple[Any, KeptRows, int], name: str) -> Any:
         _, rows, at = row
@@ -154,6 +227,9 @@ class RuleKeeper:
     def assert_invariants(self) -> None:
         """The evidence is that of all pairs of the rows that are there, and every key leads to its row."""
         self._table.assert_invariants()
+        self._indexes.assert_invariants()
+        if not self._kept.exact:
+            return
         everyone = self._table.slots_but(np.zeros(0, np.int32))
         rows, nobody = self._table.rows(everyone, list(self._columns)), np.zeros(0, np.int32)
         none = self._table.rows(nobody, list(self._columns))

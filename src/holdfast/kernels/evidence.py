@@ -202,7 +202,7 @@ def packed_pairs(columns: Codes, left: Ints, right: Ints, layout: Layout) -> Pac
     """The packed relations of the pairs given by row numbers, a line each."""
     packed = np.zeros((len(left), len(layout.sizes)), np.uint16)
     for (group, weight), way, a, b in zip(layout.places, layout.ways, layout.left, layout.right, strict=True):
-        _add_states(columns[a], columns[b], left, right, way, np.uint16(weight), packed[:, group])
+        add_states(columns[a], columns[b], left, right, way, np.uint16(weight), packed[:, group])
     return packed
 
 
@@ -348,7 +348,7 @@ def _ranked(x, y, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _add_states(a, b, left, right, way, weight, into):  # type: ignore[no-untyped-def]
+def add_states(a, b, left, right, way, weight, into):  # type: ignore[no-untyped-def]
     for at in range(len(left)):
         x, y = a[left[at]], b[right[at]]
         if way == LEFT_ROW:

@@ -12,7 +12,17 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from holdfast.kernels.evidence import NULL, Counted, Layout, PairCounter, Short, shared_out
+from holdfast.kernels.evidence import (
+    FIRST,
+    NULL,
+    Counted,
+    Layout,
+    PairCounter,
+    Short,
+    add_states,
+    merged,
+    shared_out,
+)
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -82,3 +92,10 @@ class BlockPair:
             none = np.zeros(0, np.int64)
             return Counted(np.zeros((0, len(self.layout.sizes)), np.uint16), none, none if firsts else None)
         return shared_out(run, min(threads, len(starts)))
+
+    def counted_of(self, left: Ints, right: Ints) -> Counted:
+        """The packed relations of the pairs given by row numbers, counted, each with a pair that has it."""
+        places, packed = self.layout.places, np.zeros((len(left), len(self.layout.sizes)), np.uint16)
+        for i, ((group, weight), way) in enumerate(zip(places, self.layout.ways, strict=True)):
+            add_states(self.left[i], self.right[i], left, right, way, np.uint16(weight), packed[:, group])
+        return merged([Counted(packed, np.ones(len(left), np.int64), left * FIRST + right)])

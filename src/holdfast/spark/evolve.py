@@ -70,6 +70,10 @@ class EvolvedTable(WatchedTable):
     def manifest(self) -> Manifest:
         return latest(self.store, "evolve")
 
+    def by(self, strategy: EvolveStrategy) -> EvolvedTable:
+        """The same state, whose rules are kept by this strategy for now."""
+        return replace(self, strategy=strategy)
+
     @cached_property
     def options(self) -> DiscoverOptions:
         return _options_of(self.manifest.options)
@@ -209,11 +213,9 @@ class EvolvedTable(WatchedTable):
         return found
 
 
-def evolved_table(
-    spark: SparkSession, place: str | os.PathLike[str], strategy: EvolveStrategy | None = None
-) -> EvolvedTable:
+def evolved_table(spark: SparkSession, place: str | os.PathLike[str]) -> EvolvedTable:
     """The state at the place; StateError where there is none."""
-    found = EvolvedTable(spark, open_store(place), strategy)
+    found = EvolvedTable(spark, open_store(place))
     found.manifest  # noqa: B018 (refuses at the door)
     return found
 
