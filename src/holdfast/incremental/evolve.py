@@ -33,7 +33,7 @@ from holdfast.states.rules_change import AddedRule, RemovedRule, RulesChange, Wi
 Ints = NDArray[np.int64]
 
 # Looking a pair up and relating it alone costs so much more than relating it in a block of many.
-_MOST_NAMED = 0.1
+_MOST_NAMED = 0.01
 # All pairs of so many rows are a minute's work for two cores.
 MOST_EVIDENCE_ROWS = 300_000
 
@@ -204,12 +204,12 @@ def strengthened_by_indexes(
     indexes.serve(kept.masks, stay, ids, come)
     broken: list[NewPair] = []
     words: list[Words] = [no_evidence(space).words]
-    through = None if indexes.selection.uncovered else indexes.let_through(come)
-    if through is None or through.named > _MOST_NAMED * come.size * max(stay.size, 1):
-        # What is looked up costs more than what is related block by block.
+    if indexes.selection.uncovered or indexes.named(come) > _MOST_NAMED * come.size * max(stay.size, 1):
+        # What is looked up would cost more than what is related block by block.
         parts = list(related(space, nulls, come, stay, threads=threads, firsts=True))
-        told = "all pairs, since indexes let too many through"
+        told = "all pairs with rows that came, since indexes would let too many through"
     else:
+        through = indexes.let_through(come)
         where = np.searchsorted(ids, through.rows)
         parts = list(listed(space, nulls, come, stay, through.asking, where))
         told = f"{len(indexes)} indexes let {len(through.rows):,} of {come.size * stay.size:,} pairs through"

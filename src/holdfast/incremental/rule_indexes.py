@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,10 +54,19 @@ class EqualityIndex:
         self._codes, self._ids = self._codes[kept], self._ids[kept]
         self._nulls = self._nulls[~np.isin(self._nulls, rows)]
 
+    def _ranges(self, codes: Ints, valid: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+        start, end = np.searchsorted(self._codes, codes, "left"), np.searchsorted(self._codes, codes, "right")
+        return start, np.where(valid, end, start)
+
+    def count(self, codes: Ints, valid: NDArray[np.bool_], nulls: Nulls) -> int:
+        """How many `fetch` would find."""
+        start, end = self._ranges(codes, valid)
+        without = int((~valid).sum()) if nulls == "equal" else 0
+        return int((end - start).sum()) + without * len(self._nulls)
+
     def fetch(self, codes: Ints, valid: NDArray[np.bool_], nulls: Nulls) -> tuple[Ints, Ints]:
         """The positions of rows that ask, and the ids of rows with their values."""
-        start, end = np.searchsorted(self._codes, codes, "left"), np.searchsorted(self._codes, codes, "right")
-        end = np.where(valid, end, start)
+        start, end = self._ranges(codes, valid)
         asking, rows = np.repeat(np.arange(len(codes)), end - start), self._ids[spread(start, end)]
         if nulls == "equal" and not valid.all():
             without = np.flatnonzero(~valid)
@@ -71,11 +81,10 @@ class EqualityIndex:
 
 @dataclass(frozen=True)
 class LetThrough:
-    """Pairs of a row that asks, by position, and a row of the table, by id, each once; and how many were named."""
+    """Pairs of a row that asks, by position, and a row of the table, by id, each once."""
 
     asking: Ints
     rows: Ints
-    named: int
 
 
 class RuleIndexes:
@@ -152,36 +161,53 @@ class RuleIndexes:
             there = rows.valid[key[0]] & rows.valid[key[1]]
             chain.remove(rows.codes[key[0]][there], rows.codes[key[1]][there], ids[there])
 
+    def named(self, rows: KeptRows) -> int:
+        """How many pairs the indexes name for these rows, some of them several times. Cost: searches, no lists."""
+        total = 0
+        for index, codes, valid in self._equalities_asked(rows):
+            total += index.count(codes, valid, self._nulls)
+        for chain, a, b, ops, _ in self._chains_asked(rows):
+            total += chain.count(a, b, *ops)
+        return total
+
     def let_through(self, rows: KeptRows) -> LetThrough:
         """All pairs of one of the rows and one of the table that could break a rule, in either order."""
         found: list[tuple[Ints, Ints]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-        for chosen in self.selection.chosen:
-            found += self._by_equality(rows, chosen) if isinstance(chosen, Equality) else self._by_chains(rows, chosen)
+        found += [index.fetch(codes, valid, self._nulls) for index, codes, valid in self._equalities_asked(rows)]
+        for chain, a, b, ops, there in self._chains_asked(rows):
+            fetched = chain.fetch(a, b, *ops)
+            found.append((there[fetched.asking], fetched.rows))
         asking, ids = (np.concatenate([part[i] for part in found]) for i in (0, 1))
-        base = int(ids.max(initial=-1)) + 1
-        once = np.unique(asking * max(base, 1) + ids)
-        return LetThrough(once // max(base, 1), once % max(base, 1), len(asking))
+        base = max(int(ids.max(initial=-1)) + 1, 1)
+        once = np.unique(asking * base + ids)
+        return LetThrough(once // base, once % base)
 
-    def _by_equality(self, rows: KeptRows, chosen: Equality) -> list[tuple[Ints, Ints]]:
-        pair = self._space.pairs[chosen.pair]
-        left, right = pair.left.name, pair.right.name
-        found = [self._equalities[right].fetch(rows.codes[left], rows.valid[left], self._nulls)]
-        if left != right:
-            found.append(self._equalities[left].fetch(rows.codes[right], rows.valid[right], self._nulls))
-        return found
+    def _equalities_asked(self, rows: KeptRows) -> Iterator[tuple[EqualityIndex, Ints, NDArray[np.bool_]]]:
+        """Which index is asked, and for which values."""
+        for chosen in self.selection.chosen:
+            if isinstance(chosen, Equality):
+                pair = self._space.pairs[chosen.pair]
+                left, right = pair.left.name, pair.right.name
+                yield self._equalities[right], rows.codes[left], rows.valid[left]
+                if left != right:
+                    yield self._equalities[left], rows.codes[right], rows.valid[right]
 
-    def _by_chains(self, rows: KeptRows, chosen: Inequalities) -> list[tuple[Ints, Ints]]:
-        one, other = (self._space.pairs[i] for i in chosen.pairs)
-        keys = self._keys(chosen)
-        found = []
-        for ops in chosen.wanted:
-            for side, asked in (("s", (one.left.name, other.left.name)), ("t", (one.right.name, other.right.name))):
-                there = np.flatnonzero(rows.valid[asked[0]] & rows.valid[asked[1]])
-                a, b = (rows.codes[name][there] for name in asked)
-                op_a, op_b = ops if side == "s" else (swapped(ops[0]), swapped(ops[1]))
-                fetched = self._chains[keys[side]].fetch(a, b, op_a, op_b)
-                found.append((there[fetched.asking], fetched.rows))
-        return found
+    def _chains_asked(self, rows: KeptRows) -> Iterator[tuple[ChainIndex, Ints, Ints, tuple[int, int], Ints]]:
+        """Which index is asked, by which values and operators, and for which rows: those that have both values."""
+        for chosen in self.selection.chosen:
+            if isinstance(chosen, Equality):
+                continue
+            one, other = (self._space.pairs[i] for i in chosen.pairs)
+            keys = self._keys(chosen)
+            for ops in chosen.wanted:
+                backward = swapped(ops[0]), swapped(ops[1])
+                for side, asked, used in (
+                    ("s", (one.left.name, other.left.name), ops),
+                    ("t", (one.right.name, other.right.name), backward),
+                ):
+                    there = np.flatnonzero(rows.valid[asked[0]] & rows.valid[asked[1]])
+                    a, b = (rows.codes[name][there] for name in asked)
+                    yield self._chains[keys[side]], a, b, used, there
 
     def assert_invariants(self) -> None:
         for index in self._all():
