@@ -98,9 +98,7 @@ def coded_rows(
     that are compared."""
     if options.single_columns:
         options = replace(options, cross_columns=None)
-    # Columns of one family share a numbering when they may be compared with each other.
-    together = families(types) if options.cross_columns is not None else [[name] for name in types]
-    coded = family_codes(table, together)
+    coded = family_codes(table, together(types, options))
     codes = {name: coded[name] for name in types}
     if space is None:
         space = predicate_space(codes, types, options)
@@ -112,6 +110,11 @@ def collapsed_rows(codes: Mapping[str, Codes], rows: int, space: PredicateSpace,
     collapsed, weights = _collapsed(codes, rows)
     layout, shown, columns = _layout(space, collapsed, nulls)
     return CodedRows(space, layout, shown, columns, weights)
+
+
+def together(types: Mapping[str, ColumnType], options: DiscoverOptions) -> list[list[str]]:
+    """The columns, divided into those that share a numbering: they may be compared with each other."""
+    return families(types) if options.cross_columns is not None else [[name] for name in types]
 
 
 def families(types: Mapping[str, ColumnType]) -> list[list[str]]:

@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.discover.changed_evidence import KeptRows, NewPair, listed, related, related_within
+from holdfast.discover.changed_evidence import KeptRows, NewPair, coded, listed, related, related_within
 from holdfast.discover.clock import Clock
-from holdfast.discover.find import Found, How, weighed
+from holdfast.discover.find import Found, How, find_in, weighed
 from holdfast.discover.invert import full_mask
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.repair import changed_evidence, repaired_rules, strengthened
@@ -167,6 +167,17 @@ def way_of_change(
         moved = (gone + come) * stay + (gone * gone + come * come) / 2
         return "evidence" if strategy == "evidence" or moved <= after * after / 2 else "rediscover"
     return "index" if not gone and kept.rows > 1 else "rediscover"
+
+
+def searched(
+    before: KeptRules, rows: KeptRows, families: Sequence[Sequence[str]], options: DiscoverOptions, *, threads: int
+) -> KeptRules:
+    """The rules of the rows, by a new search over the predicate space that was settled. Columns of one of the families
+    have codes that compare with each other."""
+    wanted = replace(options, strategy="all-pairs") if before.exact else options
+    taken = coded(rows, families, before.space, options.nulls)
+    found = find_in(taken, wanted, Clock(options.time_limit), threads=threads)
+    return replace(KeptRules.of(found), exact=found.exact and before.exact)
 
 
 def fallen_masks(before: KeptRules, after: KeptRules) -> Words:

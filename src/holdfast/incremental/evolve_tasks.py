@@ -17,13 +17,28 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.discover.changed_evidence import KeptRows, NewPair
-from holdfast.discover.coded_rows import families, family_codes
+from holdfast.discover.coded_rows import family_codes, together
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.space import PredicateSpace
 from holdfast.discover.task import Batches, arrived, lines_of, own_cores, parts_in
 from holdfast.encode.codes import shared_codes
 from holdfast.encode.column_type import ColumnType
-from holdfast.incremental.evolve import EvidenceChange, KeptRules, evidence_change, evolved, no_evidence, rules_change
+from holdfast.incremental.evolve import (
+    EvidenceChange,
+    KeptRules,
+    broken_pairs,
+    evidence_change,
+    evolved,
+    fallen_masks,
+    no_evidence,
+    rules_change,
+    searched,
+    strengthened_by_indexes,
+    way_of_change,
+)
+from holdfast.incremental.evolve_options import EvolveStrategy
+from holdfast.incremental.rule_indexes import RuleIndexes
+from holdfast.incremental.select_index import SelectOptions
 from holdfast.states.batch_outcome import plain_json
 from holdfast.states.evidence import Evidence
 from holdfast.states.evolve_outcome import change_to_json
@@ -77,6 +92,59 @@ class KeptTable:
 
 
 @dataclass(frozen=True)
+class _Arrived:
+    """What PackTask told, all of it: notes, and rows that go and come, with those of the table that stay."""
+
+    notes: list[dict[str, Any]]
+    changed: pa.Table | None
+
+    @classmethod
+    def of(cls, parts: Mapping[str, bytes]) -> _Arrived:
+        notes = [note for name in sorted(parts) if name.startswith(_NOTE) for note in json.loads(parts[name])]
+        changed = [_from_ipc(parts[name]) for name in sorted(parts) if name.startswith(_ROWS)]
+        fits = changed and not any("problem" in note for note in notes)
+        return cls(notes, pa.concat_tables(changed) if fits else None)
+
+
+@dataclass(frozen=True)
+class _Related:
+    """Rows that go, come and stay, as they are and as codes that compare with each other."""
+
+    table: KeptTable
+    go: pa.Table
+    come: pa.Table
+    stay: pa.Table
+    coded: tuple[KeptRows, KeptRows, KeptRows]
+
+    @classmethod
+    def of(
+        cls, table: KeptTable, changed: pa.Table, places: Sequence[int], types: Mapping[str, ColumnType],
+        options: DiscoverOptions,
+    ) -> _Related:  # fmt: skip
+        columns = [*table.key, *(column for column in table.compared.values() if column not in table.key)]
+        kinds = {name: changed.column(name).type for name in columns}
+        signs = changed.column("sign").to_numpy()
+        go, come = (as_typed(changed.filter(pa.array(signs == sign)), kinds) for sign in (-1, 1))
+        stay = table.rows(places, kinds)
+        stay = _without(stay if stay is not None else go.slice(0, 0), go, table)
+        coded = _coded(pa.concat_tables([go, come, stay]), table.compared, types, options)
+        ends = np.cumsum([0, go.num_rows, come.num_rows, stay.num_rows]).tolist()
+        first, second, third = (coded.part(a, b) for a, b in pairwise(ends))
+        return cls(table, go, come, stay, (first, second, third))
+
+    def shown(self, pair: NewPair) -> dict[str, Any]:
+        """The pair with the keys and values of its rows."""
+        at = pair.right - self.stay.num_rows
+        right = (self.stay, pair.right) if at < 0 else (self.come, at)
+        sides = []
+        for table, place in ((self.come, pair.left), right):
+            row = table.slice(place, 1)
+            values = {name: plain_json(row.column(c)[0].as_py()) for name, c in self.table.compared.items()}
+            sides.append({"key": plain_json(self.table.keys(row)[0].as_py()), "values": values})
+        return {"left": sides[0], "right": sides[1], "words": [str(word) for word in pair.words.tolist()]}
+
+
+@dataclass(frozen=True)
 class ChangedEvidenceTask:
     """A task: all rows that change, and the number of a `share` of the table; out comes the evidence of them with the
     rows of that share, and with each other for one share, and for rules that it breaks the pairs that do."""
@@ -92,44 +160,22 @@ class ChangedEvidenceTask:
         if table is None:
             return
         mine = np.unique(table.column("share").to_numpy()).tolist()
-        parts = parts_in(table.filter(pa.array(table.column("share").to_numpy() == mine[0])))
-        notes = [note for name in sorted(parts) if name.startswith(_NOTE) for note in json.loads(parts[name])]
+        given = _Arrived.of(parts_in(table.filter(pa.array(table.column("share").to_numpy() == mine[0]))))
         if 0 in mine:
-            yield from lines_of({"notes": json.dumps(notes).encode()})
-        changed = [_from_ipc(parts[name]) for name in sorted(parts) if name.startswith(_ROWS)]
-        if not changed or any("problem" in note for note in notes):
+            yield from lines_of({"notes": json.dumps(given.notes).encode()})
+        if given.changed is None:
             return
         kept = KeptRules.from_bytes(self.table.store.read(self.kept))
         for share in mine:
-            yield from lines_of(self._told(kept, pa.concat_tables(changed), share))
+            yield from lines_of(self._told(kept, given.changed, share))
 
     def _told(self, kept: KeptRules, changed: pa.Table, share: int) -> Mapping[str, bytes]:
-        columns = [*self.table.key, *(c for c in self.table.compared.values() if c not in self.table.key)]
-        types = {name: changed.column(name).type for name in columns}
-        signs = changed.column("sign").to_numpy()
-        go, come = (as_typed(changed.filter(pa.array(signs == sign)), types) for sign in (-1, 1))
-        stay = self.table.rows(range(share, self.table.places, self.shares), types)
-        stay = _without(stay if stay is not None else go.slice(0, 0), go, self.table)
-        all_rows = pa.concat_tables([go, come, stay])
-        coded = _coded(all_rows, self.table.compared, self.types, self.options)
-        ends = np.cumsum([0, go.num_rows, come.num_rows, stay.num_rows]).tolist()
-        rows = [coded.part(a, b) for a, b in pairwise(ends)]
-        change = evidence_change(
-            kept, self.options.nulls, rows[0], rows[1], rows[2], threads=1, share=share, shares=self.shares
-        )
-        others = pa.concat_tables([stay, come])
-        shown = [self._shown(pair, come, others) for pair in change.new_pairs]
-        size = come.num_rows - go.num_rows if share == 0 else 0
-        about = {"size": size, "shown": shown, "changed": come.num_rows + go.num_rows}
+        mine = range(share, self.table.places, self.shares)
+        rows = _Related.of(self.table, changed, mine, self.types, self.options)
+        change = evidence_change(kept, self.options.nulls, *rows.coded, threads=1, share=share, shares=self.shares)
+        size = rows.come.num_rows - rows.go.num_rows if share == 0 else 0
+        about = {"size": size, "shown": [rows.shown(pair) for pair in change.new_pairs]}
         return {f"about-{share}": json.dumps(about).encode(), **_evidence_parts(change, share)}
-
-    def _shown(self, pair: NewPair, come: pa.Table, others: pa.Table) -> dict[str, Any]:
-        sides = []
-        for table, at in ((come, pair.left), (others, pair.right)):
-            row = table.slice(at, 1)
-            values = {name: plain_json(row.column(c)[0].as_py()) for name, c in self.table.compared.items()}
-            sides.append({"key": plain_json(self.table.keys(row)[0].as_py()), "values": values})
-        return {"left": sides[0], "right": sides[1], "words": [str(word) for word in pair.words.tolist()]}
 
 
 @dataclass(frozen=True)
@@ -159,16 +205,61 @@ class RepairTask:
         rows = before.rows + sum(about["size"] for about in abouts)
         after, _ = evolved(before, change, rows, self.options, threads=own_cores())
         shown = [one for about in abouts for one in about["shown"]]
-        pairs = [NewPair(i, i, np.array(list(map(int, one["words"])), np.uint64)) for i, one in enumerate(shown)]
+        return _written(self.store, before, after, shown, "evidence")
 
-        def witness(pair: NewPair, turned: bool, names: Sequence[str]) -> Witness:
-            one = shown[pair.left]
-            t, s = (one["right"], one["left"]) if turned else (one["left"], one["right"])
-            return Witness(t["key"], s["key"], tuple((n, t["values"][n], s["values"][n]) for n in names))
 
-        file = write_kept(self.store, after)
-        changed = rules_change(before, after, pairs, witness, strategy="evidence")
-        return {"kept": file, "rows": rows, "change": change_to_json(changed)}
+@dataclass(frozen=True)
+class SearchTask:
+    """A task: all rows that change; it reads the whole table, and out comes what became of the rules, as from a
+    RepairTask: by indexes where rows only come, else by a new search."""
+
+    table: KeptTable
+    types: Mapping[str, ColumnType]
+    options: DiscoverOptions
+    kept: str
+    strategy: EvolveStrategy
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches)
+        if table is None:
+            return
+        given = _Arrived.of(parts_in(table))
+        told: dict[str, Any] = {"notes": given.notes}
+        if given.changed is not None:
+            told |= self._searched(given.changed)
+        yield pa.RecordBatch.from_pydict({"note": pa.array([json.dumps(told)])})
+
+    def _searched(self, changed: pa.Table) -> dict[str, Any]:
+        before = KeptRules.from_bytes(self.table.store.read(self.kept))
+        rows = _Related.of(self.table, changed, range(self.table.places), self.types, self.options)
+        go, come, stay = rows.coded
+        way = way_of_change(before, go.size, come.size, stay.size, self.strategy)
+        nulls, threads = self.options.nulls, own_cores()
+        if way == "index":
+            indexes = RuleIndexes(before.space, nulls, SelectOptions())
+            ids = np.arange(stay.size)
+            after, pairs, how = strengthened_by_indexes(
+                before, indexes, nulls, come, stay, ids, self.options, threads=threads
+            )
+            return _written(self.table.store, before, after, [rows.shown(pair) for pair in pairs], f"index: {how}")
+        after = searched(before, stay.plus(come), together(self.types, self.options), self.options, threads=threads)
+        broken = broken_pairs(before.space, fallen_masks(before, after), nulls, come, stay, threads=threads)
+        return _written(self.table.store, before, after, [rows.shown(pair) for pair in broken], "rediscover")
+
+
+def _written(
+    store: Store, before: KeptRules, after: KeptRules, shown: Sequence[Mapping[str, Any]], strategy: str
+) -> dict[str, Any]:
+    """The rules after a batch in a file of their own, and what changed, with the pairs that show it."""
+    pairs = [NewPair(i, i, np.array(list(map(int, one["words"])), np.uint64)) for i, one in enumerate(shown)]
+
+    def witness(pair: NewPair, turned: bool, names: Sequence[str]) -> Witness:
+        one = shown[pair.left]
+        t, s = (one["right"], one["left"]) if turned else (one["left"], one["right"])
+        return Witness(t["key"], s["key"], tuple((n, t["values"][n], s["values"][n]) for n in names))
+
+    changed = rules_change(before, after, pairs, witness, strategy=strategy)
+    return {"kept": write_kept(store, after), "rows": after.rows, "change": change_to_json(changed)}
 
 
 def write_kept(store: Store, kept: KeptRules) -> str:
@@ -183,9 +274,8 @@ def _coded(
     rows: pa.Table, compared: Mapping[str, str], types: Mapping[str, ColumnType], options: DiscoverOptions
 ) -> KeptRows:
     """The rows as codes that compare with each other, also between columns of one kind."""
-    together = families(types) if options.cross_columns is not None else [[name] for name in types]
     named = pa.table({name: rows.column(column) for name, column in compared.items()})
-    codes = family_codes(named, together)
+    codes = family_codes(named, together(types, options))
     return KeptRows(
         {name: codes[name].astype(np.int64) for name in types}, {name: codes[name] >= 0 for name in types}, len(rows)
     )

@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.discover.changed_evidence import KeptRows, NewPair, coded
-from holdfast.discover.clock import Clock
-from holdfast.discover.coded_rows import families
-from holdfast.discover.find import find, find_in
+from holdfast.discover.changed_evidence import KeptRows, NewPair
+from holdfast.discover.coded_rows import together
+from holdfast.discover.find import find
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.outcome import RankedRules
 from holdfast.discover.rank import ranked
@@ -31,6 +30,7 @@ from holdfast.incremental.evolve import (
     fallen_masks,
     keeps_evidence,
     rules_change,
+    searched,
     strengthened_by_indexes,
     way_of_change,
 )
@@ -201,18 +201,10 @@ class RuleKeeper:
                 before, self._indexes, nulls, rows.come, rows.stay, rows.slots, self.options, threads=threads
             )
             return indexed[0], indexed[1], f"{way}: {indexed[2]}"
-        after = self._searched(before, rows.stay.plus(rows.come))
+        families = together(self._columns, self.options)
+        after = searched(before, rows.stay.plus(rows.come), families, self.options, threads=threads)
         fell = fallen_masks(before, after)
         return after, broken_pairs(before.space, fell, nulls, rows.come, rows.stay, threads=threads), way
-
-    def _searched(self, before: KeptRules, rows: KeptRows) -> KeptRules:
-        """The rules of the rows, by a new search over the predicate space that was settled."""
-        names = dict(self._columns)
-        together = families(names) if self.options.cross_columns is not None else [[name] for name in names]
-        options = replace(self.options, strategy="all-pairs") if before.exact else self.options
-        taken = coded(rows, together, before.space, options.nulls)
-        found = find_in(taken, options, Clock(options.time_limit), threads=self._threads)
-        return replace(KeptRules.of(found), exact=found.exact and before.exact)
 
     def _keep_indexes(self, rows: _Rows, change: TableChange, coming: Slots) -> None:
         """The indexes have the rows that are there."""
@@ -267,8 +259,7 @@ def _live_table(
     options: DiscoverOptions,
 ) -> LiveTable:  # fmt: skip
     """An empty table with these columns. Columns of one kind share their codes where they may be compared."""
-    together = families(compared) if options.cross_columns is not None else [[name] for name in compared]
-    family = {name: tuple(names) for names in together for name in names}
+    family = {name: tuple(names) for names in together(compared, options) for name in names}
     ordered = frozenset(name for pair in space.pairs if pair.ordered for name in (pair.left.name, pair.right.name))
     names = {name: kind for name, kind in types.items() if name in key or name in compared}
     return LiveTable(key, names, {name: family.get(name, (name,)) for name in names}, ordered)

@@ -29,15 +29,22 @@ from holdfast.discover.outcome import DiscoverOutcome
 from holdfast.discover.rank import ranked
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import OptionError, RunError
-from holdfast.incremental.evolve import KeptRules, no_evidence
+from holdfast.incremental.evolve import KeptRules, keeps_evidence, no_evidence
 from holdfast.incremental.evolve_options import EvolveStrategy
 from holdfast.incremental.evolve_status import EvolveStatus
-from holdfast.incremental.evolve_tasks import ChangedEvidenceTask, KeptTable, PackTask, RepairTask, write_kept
+from holdfast.incremental.evolve_tasks import (
+    ChangedEvidenceTask,
+    KeptTable,
+    PackTask,
+    RepairTask,
+    SearchTask,
+    write_kept,
+)
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules
 from holdfast.spark.changes import FEED_COLUMNS, Changes
 from holdfast.spark.check import run_check, told_plainly
-from holdfast.spark.discover import compared_columns, search
+from holdfast.spark.discover import OnCard, compared_columns, search
 from holdfast.spark.refused_changes import raise_unfit, refused_plainly, require_fitting
 from holdfast.spark.rows import keyed, schema_of
 from holdfast.spark.table import Table
@@ -167,6 +174,11 @@ class EvolvedTable(WatchedTable):
             placed = keyed(changes.frame, plan).withColumn("h", F.expr("xxhash64(k)"))
             placed = placed.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
             packed = placed.mapInArrow(rows, self._net_schema(placed, range(width))).mapInArrow(PackTask(), _LINE)
+            strategy = self.strategy or now.options["strategy"]
+            if strategy == "rediscover" or not now.options["exact"]:
+                search_task = SearchTask(table, self.compared, self.options, now.kept, strategy)
+                found = packed.repartition(1).mapInArrow(OnCard(search_task), "note string").collect()
+                return dict(json.loads(found[0]["note"])) if found else {}
             given = packed.crossJoin(spark.range(0, shares, 1, 1).withColumnRenamed("id", "share"))
             task = ChangedEvidenceTask(table, self.compared, self.options, now.kept, shares)
             lines = given.repartitionByRange(shares, "share").mapInArrow(task, _LINE)
@@ -249,11 +261,13 @@ def init_evolve(
             try:
                 with told_plainly(table, "loading"):
                     row_table = first_rows(store, result.scanned, len(table.frame.columns), rows)
-                    found = search(table, types, replace(options, strategy="all-pairs"))
+                    exact = keeps_evidence(rows, strategy)
+                    found = search(table, types, replace(options, strategy="all-pairs") if exact else options)
             except RunError as problem:
                 raise_unfit(problem)
                 raise
         kept = KeptRules.of(found) if found is not None else _nothing(types, options)
+        kept = replace(kept, exact=kept.exact and exact)
         made = Manifest(
             version=0,
             rules=dump_rules(RuleSet((), key=tuple(key))),
@@ -267,7 +281,7 @@ def init_evolve(
             table=table.name,
             job="evolve",
             kept=write_kept(store, kept),
-            options={**_plain(options), "compared": list(types), "strategy": strategy},
+            options={**_plain(options), "compared": list(types), "strategy": strategy, "exact": kept.exact},
         )
         commit(store, made)
     return EvolvedTable(spark, store)
