@@ -72,7 +72,7 @@ class RowChanges:
             gone = _entries(old.select(["h", *columns]), self.version, gone=True)
             entered = _entries(new.select(["h", *columns]), self.version, gone=False)
             segment = write_segment(self.store, ROWS, pa.concat_tables([gone, entered]))
-            yield self._note(changes, segment=segment.to_json(), rows=len(come) - len(go))
+            yield self._note(changes, segment=segment.to_json(), rows=len(come) - len(go), changed=len(come) + len(go))
         for sign, rows, key in ((-1, old, self._key(old)), (1, new, new.column("k"))):
             if rows.num_rows:
                 yield from self._batches(changes, rows, key, sign)

@@ -193,11 +193,15 @@ def _states_of_rows(rows: KeptRows, names: tuple[str, str], way: int, nulls_are_
 
 def coded(rows: KeptRows, together: Sequence[Sequence[str]], space: PredicateSpace, nulls: Nulls) -> CodedRows:
     """The rows as a search takes them; columns that stand together have codes that compare with each other."""
+    return collapsed_rows(small_codes(rows, together), rows.size, space, nulls)
+
+
+def small_codes(rows: KeptRows, together: Sequence[Sequence[str]]) -> dict[str, NDArray[np.int32]]:
+    """Per column the rank of each value among those of the columns it stands together with; -1 for a null."""
     codes: dict[str, NDArray[np.int32]] = {}
     for family in together:
-        everything = np.concatenate([rows.codes[name][rows.valid[name]] for name in family])
-        values = np.unique(everything)
+        values = np.unique(np.concatenate([rows.codes[name][rows.valid[name]] for name in family]))
         for name in family:
             ranks = np.searchsorted(values, rows.codes[name]).astype(np.int32)
             codes[name] = np.where(rows.valid[name], ranks, np.int32(NULL))
-    return collapsed_rows({name: codes[name] for name in rows.codes}, rows.size, space, nulls)
+    return {name: codes[name] for name in rows.codes}

@@ -39,6 +39,7 @@ from holdfast.incremental.evolve import (
 from holdfast.incremental.evolve_options import EvolveStrategy
 from holdfast.incremental.rule_indexes import RuleIndexes
 from holdfast.incremental.select_index import SelectOptions
+from holdfast.incremental.settled_space import other_pairs
 from holdfast.states.batch_outcome import plain_json
 from holdfast.states.evidence import Evidence
 from holdfast.states.evolve_outcome import change_to_json
@@ -245,6 +246,26 @@ class SearchTask:
         after = searched(before, stay.plus(come), together(self.types, self.options), self.options, threads=threads)
         broken = broken_pairs(before.space, fallen_masks(before, after), nulls, come, stay, threads=threads)
         return _written(self.table.store, before, after, [rows.shown(pair) for pair in broken], "rediscover")
+
+
+@dataclass(frozen=True)
+class SpaceTask:
+    """A task: all rows of the table, as c0, c1, ... in the types' order; out come notes on what a discovery of them
+    would compare otherwise."""
+
+    store: Store
+    types: Mapping[str, ColumnType]
+    options: DiscoverOptions
+    kept: str
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches, self.types)
+        if table is None:
+            return
+        space = KeptRules.from_bytes(self.store.read(self.kept)).space
+        codes = family_codes(table, together(self.types, self.options))
+        notes = other_pairs(space, {name: codes[name] for name in self.types}, self.types, self.options)
+        yield pa.RecordBatch.from_pydict({"note": pa.array(list(notes), pa.string())})
 
 
 def _written(

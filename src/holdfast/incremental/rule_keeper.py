@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.discover.changed_evidence import KeptRows, NewPair
+from holdfast.discover.changed_evidence import KeptRows, NewPair, small_codes
 from holdfast.discover.coded_rows import together
 from holdfast.discover.find import find
 from holdfast.discover.options import DiscoverOptions
@@ -39,6 +39,7 @@ from holdfast.incremental.live_table import LiveTable, TableChange
 from holdfast.incremental.row_store import Slots
 from holdfast.incremental.rule_indexes import RuleIndexes
 from holdfast.incremental.select_index import SelectOptions
+from holdfast.incremental.settled_space import is_due, other_pairs
 from holdfast.rules.parse import parse_names
 from holdfast.rules.rule import RuleSet
 from holdfast.states.rules_change import RulesChange, Witness
@@ -103,6 +104,7 @@ class RuleKeeper:
             self._table.make(self._table.inserting(table.select(list(self._table.names))))
         self._extra = [name for name in table.column_names if name not in self._table.names]
         self._indexes, self._generation = self._no_indexes(), self._table.generation
+        self._unseen = 0
 
     def _no_indexes(self) -> RuleIndexes:
         return RuleIndexes(self._kept.space, self.options.nulls, self._index_options)
@@ -180,11 +182,21 @@ class RuleKeeper:
             values = tuple((name, self._value(t, name), self._value(s, name)) for name in names)
             return Witness(t[0], s[0], values)
 
-        told = rules_change(before, after, pairs, witness, strategy=way)
+        notes = self._notes(rows)
+        told = rules_change(before, after, pairs, witness, strategy=way, notes=notes)
         coming = self._table.make(change)
         self._keep_indexes(rows, change, coming)
         self._kept = after
         return told
+
+    def _notes(self, rows: _Rows) -> tuple[str, ...]:
+        """What a discovery would compare otherwise, looked at from time to time."""
+        self._unseen += rows.gone.size + rows.come.size
+        if not is_due(self._unseen, rows.after):
+            return ()
+        self._unseen = 0
+        codes = small_codes(rows.stay.plus(rows.come), together(self._columns, self.options))
+        return other_pairs(self._kept.space, codes, self._columns, self.options)
 
     def _evolved(self, before: KeptRules, rows: _Rows) -> tuple[KeptRules, Sequence[NewPair], str]:
         """The rules after the change, pairs that break those that fell, and how it was done."""

@@ -167,7 +167,7 @@ def _run_conditional(
     with told_plainly(table, "discovering the rules of"):
         told = None
         if types:
-            lines = _rows(table, types).coalesce(1).mapInArrow(ConditionalTask(types, options), _LINE).collect()
+            lines = compared_rows(table, types).coalesce(1).mapInArrow(ConditionalTask(types, options), _LINE).collect()
             told = conditional_in((row["part"], row["piece"], row["bytes"]) for row in lines)
         rows = told.rows if told is not None else table.frame.count()
     return DiscoverResult(
@@ -214,7 +214,7 @@ def _search_all(
     """What the search finds, and with `constants` what it finds among the rows with given values."""
     if not options.constants:
         return search(table, types, options), None
-    told = _rows(table, types).coalesce(1).mapInArrow(ConstantsTask(types, options), _LINE).collect()
+    told = compared_rows(table, types).coalesce(1).mapInArrow(ConstantsTask(types, options), _LINE).collect()
     lines = [(row["part"], row["piece"], row["bytes"]) for row in told]
     return found_in(lines), within_in(lines)
 
@@ -224,7 +224,7 @@ def search(
 ) -> Found | None:
     """What the search finds, over the given predicate space if there is one; None where there are no rows. On one
     machine, and with a space that is given, one task does it all, with the cores there are."""
-    rows, spark = _rows(table, types).coalesce(1), table.frame.sparkSession
+    rows, spark = compared_rows(table, types).coalesce(1), table.frame.sparkSession
     if space is not None or str(spark.conf.get("spark.master", "local")).partition("[")[0] == "local":
         return _found(rows.mapInArrow(OnCard(FindTask(types, options, space)), _LINE))
     # On a cluster all pairs are shared out; what one task can do alone it does.
@@ -266,7 +266,9 @@ def explain_discover(table: Table, options: DiscoverOptions) -> ExplainedSpace:
     with told_plainly(table, "looking at the columns of"):
         lines = []
         if types:
-            lines = _rows(table, types).coalesce(1).mapInArrow(ExplainTask(types, options), "told string").collect()
+            lines = (
+                compared_rows(table, types).coalesce(1).mapInArrow(ExplainTask(types, options), "told string").collect()
+            )
     left_out = [quoted_name(name) for name in table.frame.columns if name in options.exclude]
     notes = (*notes, *([f"left out by --exclude: {', '.join(left_out)}"] if left_out else []))
     return explained_space(lines[0]["told"] if lines else None, table.name, options, (*table.notes, *notes))
@@ -280,7 +282,7 @@ def _why_nothing(rows: int, types: Mapping[str, ColumnType]) -> list[str]:
     return []
 
 
-def _rows(table: Table, types: Mapping[str, ColumnType]) -> DataFrame:
+def compared_rows(table: Table, types: Mapping[str, ColumnType]) -> DataFrame:
     """The columns that are compared, as c0, c1, ..."""
     places = {name: i for i, name in enumerate(table.frame.columns)}
     safe = table.frame.toDF(*(f"x{i}" for i in range(len(places))))

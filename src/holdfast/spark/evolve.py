@@ -28,7 +28,7 @@ from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.outcome import DiscoverOutcome
 from holdfast.discover.rank import ranked
 from holdfast.encode.column_type import ColumnType
-from holdfast.errors import OptionError, RunError
+from holdfast.errors import OptionError, RunError, StateError
 from holdfast.incremental.evolve import KeptRules, keeps_evidence, no_evidence
 from holdfast.incremental.evolve_options import EvolveStrategy
 from holdfast.incremental.evolve_status import EvolveStatus
@@ -38,13 +38,15 @@ from holdfast.incremental.evolve_tasks import (
     PackTask,
     RepairTask,
     SearchTask,
+    SpaceTask,
     write_kept,
 )
+from holdfast.incremental.settled_space import is_due
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules
 from holdfast.spark.changes import FEED_COLUMNS, Changes
 from holdfast.spark.check import run_check, told_plainly
-from holdfast.spark.discover import OnCard, compared_columns, search
+from holdfast.spark.discover import OnCard, compared_columns, compared_rows, search
 from holdfast.spark.refused_changes import raise_unfit, refused_plainly, require_fitting
 from holdfast.spark.rows import keyed, schema_of
 from holdfast.spark.table import Table
@@ -56,12 +58,17 @@ from holdfast.states.compaction import places_for
 from holdfast.states.evolve_outcome import EvolveOutcome, change_from_json
 from holdfast.states.manifest import FOLDERS, KEPT, PENDING, Manifest, commit, has_state, latest, taken_in
 from holdfast.states.rules_change import RulesChange
+from holdfast.states.segment import Segment
 from holdfast.states.store import open_store
 
 _LINE = "part string, piece int, bytes binary"
 # A task relates changes to so many rows at least: fewer are not worth another.
 _ROWS_PER_TASK = 20_000
 _SHOWN_CHANGES = 10
+_BY_INDEXES = (
+    "rules are kept by indexes, not by counted evidence of all pairs: rows that come are looked up, and when rows go "
+    "the rules are searched for anew"
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,14 @@ class EvolvedTable(WatchedTable):
         return latest(self.store, "evolve")
 
     def by(self, strategy: EvolveStrategy) -> EvolvedTable:
-        """The same state, whose rules are kept by this strategy for now."""
+        """The same state, its rules kept by this strategy for now. StateError where it has not what that needs."""
+        exact = self.manifest.options["exact"]
+        if strategy == ("index" if exact else "evidence"):
+            has = "counted evidence of all pairs, and no indexes" if exact else "no counted evidence"
+            raise StateError(
+                f"the state {self.store.root} keeps {has}.",
+                hint=f"make a state with evolve init --strategy {strategy}, or leave the strategy out.",
+            )
         return replace(self, strategy=strategy)
 
     @cached_property
@@ -122,7 +136,15 @@ class EvolvedTable(WatchedTable):
             self._discard(notes)
             raise
         change = RulesChange((), (), now.totals["rules"])
+        unseen = now.options["unseen"]
         if "change" in told:
+            unseen += sum(note.get("changed", 0) for note in notes)
+            seen = is_due(unseen, told["rows"])
+            if seen:
+                told["change"]["notes"] += self._space_notes(
+                    now.row_table + tuple(segments_of(notes, None)), told["rows"]
+                )
+            unseen = 0 if seen else unseen
             change = change_from_json(told["change"])
         log = f"{version:012}.json"
         self.store.create(f"{PENDING}/{log}", json.dumps(told.get("change", {}), ensure_ascii=False).encode())
@@ -133,6 +155,7 @@ class EvolvedTable(WatchedTable):
             row_table=now.row_table + tuple(segments_of(notes, None)),
             totals={"rules": change.total},
             kept=told.get("kept", now.kept),
+            options={**now.options, "unseen": unseen},
             batches=ids,
             streams={**now.streams, **streams},
             log=(log,),
@@ -141,6 +164,16 @@ class EvolvedTable(WatchedTable):
         commit(self.store, made)
         self._compact(made)
         return EvolveOutcome(batch, True, version, made.rows, change, time.monotonic() - started)
+
+    def _space_notes(self, segments: tuple[Segment, ...], rows: int) -> list[str]:
+        """What a discovery of the rows in these files would compare otherwise."""
+        if self.options.cross_columns is None:
+            return []
+        compared = Table(self.rows_of(segments, rows), self.manifest.table)
+        task = SpaceTask(self.store, self.compared, self.options, self.manifest.kept)
+        with told_plainly(compared, "looking at the columns of"):
+            told = compared_rows(compared, self.compared).coalesce(1).mapInArrow(task, "note string").collect()
+        return [row["note"] for row in told]
 
     def _told(self, changes: Changes, version: int) -> dict[str, Any]:
         """What the tasks tell of the batch; nothing that they have written counts yet."""
@@ -204,6 +237,7 @@ class EvolvedTable(WatchedTable):
             options=self.options,
             top=top,
             strategy=found.strategy,
+            notes=() if kept.exact else (_BY_INDEXES,),
         )
         return EvolveStatus(outcome, now.version, now.key, now.applied, tuple(self.history(_SHOWN_CHANGES)))
 
@@ -281,7 +315,13 @@ def init_evolve(
             table=table.name,
             job="evolve",
             kept=write_kept(store, kept),
-            options={**_plain(options), "compared": list(types), "strategy": strategy, "exact": kept.exact},
+            options={
+                **_plain(options),
+                "compared": list(types),
+                "strategy": strategy,
+                "exact": kept.exact,
+                "unseen": 0,
+            },
         )
         commit(store, made)
     return EvolvedTable(spark, store)

@@ -258,11 +258,15 @@ class WatchedTable:
     @property
     def frame(self) -> DataFrame:
         """The table as it is now, under its own column names."""
+        return self.rows_of(self.manifest.row_table, self.manifest.rows)
+
+    def rows_of(self, segments: tuple[Segment, ...], rows: int) -> DataFrame:
+        """The rows that these files tell of, about so many, under the table's own column names."""
         fields = self.schema.fields
-        places = places_for(self.manifest.rows)
+        places = places_for(rows)
         safe = StructType([StructField(f"c{i}", field.dataType) for i, field in enumerate(fields)])
         key = tuple(f"c{self.plan.schema.position(name)}" for name in self.manifest.key)
-        task = PresentRows(self.store, self.manifest.row_table, places, len(fields), key, self.manifest.key)
+        task = PresentRows(self.store, segments, places, len(fields), key, self.manifest.key)
         numbers = self.spark.range(0, places, 1, places)
         return numbers.mapInArrow(task, safe).toDF(*(field.name for field in fields))
 
