@@ -1,0 +1,149 @@
+"""holdfast evolve on Spark has, after random changes, the rules that reference.py finds: step by step and at once."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from holdfast import reference
+from holdfast.discover.space import as_masks
+from holdfast.incremental import evolve as way
+from holdfast.incremental.evolve_options import EvolveStrategy, evolve_options
+from holdfast.rules.parse import parse_constraint
+from holdfast.spark import evolve
+from holdfast.spark.evolve import EvolvedTable, init_evolve
+from holdfast.spark.table import Table
+from oracle.test_check_matches_reference import frame_of, slowly
+from oracle.test_keeper_matches_reference import as_set, one_way
+from oracle.test_watch_matches_reference import Event, changes_frame, rows_after
+from strategies import DISCOVERED, Discovery, RandomTable, discoveries
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """A table with a key, options, and changes to it."""
+
+    case: Discovery
+    table: RandomTable
+    batches: tuple[tuple[Event, ...], ...]
+    error: str
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {**self.case.options, "error": Decimal(self.error)}
+
+
+@st.composite
+def evolutions(draw: st.DrawFn) -> Evolution:
+    case = draw(discoveries(most_bits=10, max_rows=5))
+    types = {"id": "bigint", **case.table.types}
+    rows = {i: {"id": i, **row} for i, row in enumerate(case.table.rows)}
+    table, after, batches = RandomTable(types, tuple(rows.values())), len(rows), []
+
+    def values(key: int) -> dict[str, Any]:
+        some = {n: st.sampled_from([*DISCOVERED[kind][:3], None]) for n, kind in case.table.types.items()}
+        return {"id": key, **{name: draw(value) for name, value in some.items()}}
+
+    for _ in range(2):
+        events: list[Event] = []
+        for _ in range(draw(st.integers(1, 4))):
+            kind = draw(st.sampled_from(["insert", "insert", "delete", "update"])) if rows else "insert"
+            key = after if kind == "insert" else draw(st.sampled_from(sorted(rows)))
+            after += kind == "insert"
+            if kind == "delete":
+                events.append(("delete", {**dict.fromkeys(types), "id": key}))
+                del rows[key]
+            else:
+                rows[key] = values(key)
+                events.append(("insert" if kind == "insert" else "update_postimage", rows[key]))
+        batches.append(tuple(events))
+    return Evolution(case, table, tuple(batches), draw(st.sampled_from(["0", "0", "0.1"])))
+
+
+def assert_evolved(
+    spark: SparkSession, one: Evolution, batches: Sequence[Sequence[Event]], strategy: EvolveStrategy
+) -> None:
+    given_options = {name: value for name, value in one.options.items() if name != "cross_columns"}
+    cross = one.options["cross_columns"]
+    options = evolve_options(**given_options, cross_columns="off" if cross is None else cross, exclude=("id",))
+    chosen = {n: v for n, v in one.case.options.items() if n not in ("nulls", "max_predicates")}
+    space = reference.operand_pairs(one.case.table.rows, one.case.kinds, **chosen)
+    if not one.case.table.types:
+        return
+
+    def now(rows: Sequence[Mapping[str, Any]]) -> set[tuple[tuple[str, ...], ...]]:
+        wanted = {n: one.options[n] for n in ("nulls", "max_predicates", "error")}
+        return {one_way(c) for c in reference.discover(rows, one.case.kinds, space=space, **wanted)}
+
+    def kept(state: EvolvedTable) -> set[tuple[tuple[str, ...], ...]]:
+        return {one_way(state.kept.space.constraint(mask)) for mask in as_masks(state.kept.masks)}
+
+    rows: list[Mapping[str, Any]] = list(one.table.rows)
+    with tempfile.TemporaryDirectory() as folder:
+        state = init_evolve(Table(frame_of(spark, one.table), "t"), ("id",), f"{folder}/state", options, strategy, {})
+        before = now(rows)
+        assert kept(state) == before
+        for number, events in enumerate(batches):
+            frame = changes_frame(spark, one.table, events)
+            outcome: Any = state.newest().apply_frame(frame, stream="test", number=number, limit=None)
+            rows = rows_after(rows, events)
+            after = now(rows)
+            assert kept(state.newest()) == after
+            assert as_set(outcome.change.added_rules) == after - before
+            assert as_set(outcome.change.removed_rules) == before - after
+            assert outcome.change.total == len(after) == state.newest().manifest.totals["rules"]
+            assert outcome.rows == len(rows) == state.newest().kept.rows
+            there = {row["id"]: row for row in rows}
+            for removed in outcome.change.removed:
+                if removed.witness is not None:
+                    t, s = there[removed.witness.left], there[removed.witness.right]
+                    assert reference.violates(parse_constraint(removed.rule), t, s, one.options["nulls"])
+                elif len(rows) > 1 and not options.error:
+                    assert removed.implied_by is not None
+            before = after
+
+
+@settings(slowly, max_examples=3)
+@given(one=evolutions())
+def test_rules_one_batch_after_the_other(spark: SparkSession, one: Evolution) -> None:
+    assert_evolved(spark, one, one.batches, "auto")
+
+
+@settings(slowly, max_examples=3)
+@given(one=evolutions())
+def test_rules_as_one_batch_over_several_partitions(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, one: Evolution
+) -> None:
+    monkeypatch.setattr(evolve, "_ROWS_PER_TASK", 1)
+    monkeypatch.setattr(evolve, "places_for", lambda rows: 4)
+    spark.conf.set("spark.sql.shuffle.partitions", "4")
+    try:
+        assert_evolved(spark, one, [[event for batch in one.batches for event in batch]], "evidence")
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", "1")
+
+
+@pytest.mark.parametrize("strategy", ["index", "rediscover"])
+@settings(slowly, max_examples=2)
+@given(one=evolutions().filter(lambda one: one.error == "0"))
+def test_rules_by_other_strategies(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, strategy: EvolveStrategy, one: Evolution
+) -> None:
+    monkeypatch.setattr(way, "_MOST_NAMED", 1e9)
+    assert_evolved(spark, one, one.batches, strategy)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("strategy", ["evidence", "index", "rediscover"])
+@settings(slowly, max_examples=40)
+@given(one=evolutions().filter(lambda one: one.error == "0"))
+def test_long_evolutions(spark: SparkSession, strategy: EvolveStrategy, one: Evolution) -> None:
+    assert_evolved(spark, one, [[event] for batch in one.batches for event in batch], strategy)
