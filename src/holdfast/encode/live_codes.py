@@ -244,6 +244,8 @@ class LabelCoder:
         self._values: list[Any] = []
         self._labels: list[int] = []
         self._moved: tuple[list[int], list[int]] | None = None
+        # Of values without order, made when one is asked for; codes of these never move, and none is used twice.
+        self._by_code: dict[int, Any] = {}
 
     def __len__(self) -> int:
         return len(self._codes)
@@ -260,7 +262,9 @@ class LabelCoder:
         if self._ordered:
             key = self._values[bisect_left(self._labels, code)]
         else:
-            key = next(value for value, own in self._codes.items() if own == code)
+            if len(self._by_code) != len(self._codes):
+                self._by_code = {own: value for value, own in self._codes.items()}
+            key = self._by_code[code]
         return math.nan if isinstance(key, _Greatest) else key
 
     def _key(self, value: Any) -> Any:
@@ -352,6 +356,7 @@ class LabelCoder:
     def keep(self, codes: Codes) -> None:
         """Forgets all values but those with these codes."""
         wanted = set(codes.tolist())
+        self._by_code = {}
         self._codes = {value: code for value, code in self._codes.items() if code in wanted}
         kept = [(v, c) for v, c in zip(self._values, self._labels, strict=True) if c in wanted]
         self._values, self._labels = [v for v, _ in kept], [c for _, c in kept]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from holdfast.kernels.extended_sets import contained_in, first_missed
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import Nulls
 from holdfast.states.evidence import Evidence, distinct
+from holdfast.states.lazy_list import LazyList
 from holdfast.states.rules_change import AddedRule, RemovedRule, RulesChange, Witness
 
 Ints = NDArray[np.int64]
@@ -245,15 +246,24 @@ def strengthened_by_indexes(
     return after, broken, told
 
 
-WitnessOf = Callable[[NewPair, bool, Sequence[str]], Witness]
-"""The pair, whether its right row is t, and the columns that matter to the witness that shows them."""
+@dataclass(frozen=True)
+class ShownPair:
+    """Two rows, each by its key and its values, and the bits they show with the first as t."""
+
+    first: tuple[Any, Mapping[str, Any]]
+    second: tuple[Any, Mapping[str, Any]]
+    words: Words
+
+    def witness(self, names: Iterable[str], *, turned: bool) -> Witness:
+        """The pair as a person is shown it, by these columns; `turned` when the second row is t."""
+        t, s = (self.second, self.first) if turned else (self.first, self.second)
+        return Witness(t[0], s[0], tuple((name, t[1][name], s[1][name]) for name in names))
 
 
 def rules_change(
-    before: KeptRules, after: KeptRules, new_pairs: Sequence[NewPair], witness: WitnessOf, *, strategy: str,
-    notes: Iterable[str] = (),
-) -> RulesChange:  # fmt: skip
-    """Which rules came and which went between the two, and why."""
+    before: KeptRules, after: KeptRules, pairs: Sequence[ShownPair], *, strategy: str, notes: Iterable[str] = ()
+) -> RulesChange:
+    """Which rules came and which went between the two, and why: `pairs` break those that fell."""
     space = after.space
     lines, which = distinct(np.concatenate([before.masks, after.masks]))
     had, has = (np.zeros(len(lines), np.bool_) for _ in range(2))
@@ -262,33 +272,39 @@ def rules_change(
     gone, new = lines[had & ~has], lines[has & ~had]
     told = _Telling(space)
     gone_sets, new_sets, now_sets = (~masks & full_mask(space) for masks in (gone, new, after.masks))
-    # A pair shows a rule broken one way round or the other.
-    shown = np.array([pair.words for pair in new_pairs], np.uint64).reshape(-1, space.words)
-    broken = first_missed(gone_sets, both_ways(space, shown))
-    implied = contained_in(gone_sets, both_ways(space, now_sets), strictly=True)
-    removed = []
-    for i, mask in enumerate(as_masks(gone)):
-        seen, by = None, None
-        if broken[i] >= 0:
-            pair = new_pairs[int(broken[i]) % len(new_pairs)]
-            columns = list(dict.fromkeys(column.name for column in told.constraint(mask).columns()))
-            seen = witness(pair, bool(broken[i] >= len(new_pairs)), columns)
-        elif implied[i] >= 0:
-            by = told(as_masks(after.masks[[int(implied[i]) % len(after.masks)]])[0])
-        removed.append(RemovedRule(told(mask), seen, by))
-    refined = contained_in(new_sets, both_ways(space, gone_sets), strictly=True)
-    replaced = contained_in(both_ways(space, gone_sets), new_sets, strictly=True)
-    replaces = {int(j): i % len(gone) for i, j in reversed(list(enumerate(replaced.tolist()))) if j >= 0}
-    old = as_masks(gone)
-    added = tuple(
-        AddedRule(
-            told(mask),
-            told(old[int(refined[i]) % len(gone)]) if refined[i] >= 0 else None,
-            told(old[replaces[i]]) if i in replaces else None,
-        )
-        for i, mask in enumerate(as_masks(new))
-    )
-    return RulesChange(added, tuple(removed), len(after.masks), strategy, tuple(notes))
+
+    def removed() -> list[RemovedRule]:
+        # A pair shows a rule broken one way round or the other.
+        shown = np.array([pair.words for pair in pairs], np.uint64).reshape(-1, space.words)
+        broken = first_missed(gone_sets, both_ways(space, shown)).tolist()
+        implied = contained_in(gone_sets, both_ways(space, now_sets), strictly=True).tolist()
+        found = []
+        for mask, pair, by in zip(as_masks(gone), broken, implied, strict=True):
+            if pair >= 0:
+                names = dict.fromkeys(column.name for column in told.constraint(mask).columns())
+                witness = pairs[pair % len(pairs)].witness(names, turned=pair >= len(pairs))
+                found.append(RemovedRule(told(mask), witness))
+            else:
+                other = None if by < 0 else told(as_masks(after.masks[[by % len(after.masks)]])[0])
+                found.append(RemovedRule(told(mask), None, other))
+        return found
+
+    def added() -> list[AddedRule]:
+        refined = contained_in(new_sets, both_ways(space, gone_sets), strictly=True).tolist()
+        replaced = contained_in(both_ways(space, gone_sets), new_sets, strictly=True).tolist()
+        replaces = {j: i % len(gone) for i, j in reversed(list(enumerate(replaced))) if j >= 0}
+        old = as_masks(gone)
+        return [
+            AddedRule(
+                told(mask),
+                told(old[refined[i] % len(gone)]) if refined[i] >= 0 else None,
+                told(old[replaces[i]]) if i in replaces else None,
+            )
+            for i, mask in enumerate(as_masks(new))
+        ]
+
+    lists = LazyList(len(new), added), LazyList(len(gone), removed)
+    return RulesChange(*lists, len(after.masks), strategy, tuple(notes))
 
 
 class _Telling:

@@ -26,6 +26,7 @@ from holdfast.encode.column_type import ColumnType
 from holdfast.incremental.evolve import (
     EvidenceChange,
     KeptRules,
+    ShownPair,
     broken_pairs,
     evidence_change,
     evolved,
@@ -44,7 +45,6 @@ from holdfast.states.batch_outcome import plain_json
 from holdfast.states.evidence import Evidence
 from holdfast.states.evolve_outcome import change_to_json
 from holdfast.states.manifest import KEPT
-from holdfast.states.rules_change import Witness
 from holdfast.states.segment import Segment, as_typed, entries_between, key_of, present
 from holdfast.states.store import Store
 
@@ -272,14 +272,15 @@ def _written(
     store: Store, before: KeptRules, after: KeptRules, shown: Sequence[Mapping[str, Any]], strategy: str
 ) -> dict[str, Any]:
     """The rules after a batch in a file of their own, and what changed, with the pairs that show it."""
-    pairs = [NewPair(i, i, np.array(list(map(int, one["words"])), np.uint64)) for i, one in enumerate(shown)]
-
-    def witness(pair: NewPair, turned: bool, names: Sequence[str]) -> Witness:
-        one = shown[pair.left]
-        t, s = (one["right"], one["left"]) if turned else (one["left"], one["right"])
-        return Witness(t["key"], s["key"], tuple((n, t["values"][n], s["values"][n]) for n in names))
-
-    changed = rules_change(before, after, pairs, witness, strategy=strategy)
+    pairs = [
+        ShownPair(
+            (one["left"]["key"], one["left"]["values"]),
+            (one["right"]["key"], one["right"]["values"]),
+            np.array(list(map(int, one["words"])), np.uint64),
+        )
+        for one in shown
+    ]
+    changed = rules_change(before, after, pairs, strategy=strategy)
     return {"kept": write_kept(store, after), "rows": after.rows, "change": change_to_json(changed)}
 
 

@@ -24,7 +24,8 @@ from holdfast.incremental.rule_program import rule_programs
 from holdfast.incremental.slot_pairs import NO_PAIRS, SlotPairs
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import as_rule_set, named_key
-from holdfast.states.violations_change import LazyList, RuleChange, Violation, ViolationsChange
+from holdfast.states.lazy_list import LazyList
+from holdfast.states.violations_change import RuleChange, Violation, ViolationsChange
 
 Keep = Literal["counts", "pairs"]
 DEFAULT_LIMIT = 1_000_000

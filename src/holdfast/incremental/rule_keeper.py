@@ -24,6 +24,7 @@ from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
 from holdfast.incremental.coded_batch import row_batch
 from holdfast.incremental.evolve import (
     KeptRules,
+    ShownPair,
     broken_pairs,
     evidence_change,
     evolved,
@@ -42,7 +43,7 @@ from holdfast.incremental.select_index import SelectOptions
 from holdfast.incremental.settled_space import is_due, other_pairs
 from holdfast.rules.parse import parse_names
 from holdfast.rules.rule import RuleSet
-from holdfast.states.rules_change import RulesChange, Witness
+from holdfast.states.rules_change import RulesChange
 
 
 @dataclass(frozen=True)
@@ -173,17 +174,9 @@ class RuleKeeper:
         )
         after, pairs, way = self._evolved(before, rows)
 
-        def witness(pair: NewPair, turned: bool, names: Sequence[str]) -> Witness:
-            at = pair.right - rows.stay.size
-            left = (change.keys[pair.left], rows.come, pair.left)
-            key = self._table.key_of(int(stay[pair.right])) if at < 0 else change.keys[at]
-            right = (key, rows.stay, pair.right) if at < 0 else (key, rows.come, at)
-            t, s = (right, left) if turned else (left, right)
-            values = tuple((name, self._value(t, name), self._value(s, name)) for name in names)
-            return Witness(t[0], s[0], values)
-
+        shown = [self._shown(pair, change, rows, stay) for pair in pairs]
         notes = self._notes(rows)
-        told = rules_change(before, after, pairs, witness, strategy=way, notes=notes)
+        told = rules_change(before, after, shown, strategy=way, notes=notes)
         coming = self._table.make(change)
         self._keep_indexes(rows, change, coming)
         self._kept = after
@@ -224,9 +217,16 @@ class RuleKeeper:
             self._indexes.remove(rows.gone, change.gone.astype(np.int64))
             self._indexes.add(rows.come, coming.astype(np.int64))
 
-    def _value(self, row: tuple[Any, KeptRows, int], name: str) -> Any:
-        _, rows, at = row
-        return self._table.value(name, int(rows.codes[name][at]), bool(rows.valid[name][at]))
+    def _shown(self, pair: NewPair, change: TableChange, rows: _Rows, stay: Slots) -> ShownPair:
+        """The pair with the keys and values of its rows, which may change their codes later."""
+        at = pair.right - rows.stay.size
+        key = self._table.key_of(int(stay[pair.right])) if at < 0 else change.keys[at]
+        second = self._values(rows.stay, pair.right) if at < 0 else self._values(rows.come, at)
+        return ShownPair((change.keys[pair.left], self._values(rows.come, pair.left)), (key, second), pair.words)
+
+    def _values(self, rows: KeptRows, at: int) -> dict[str, Any]:
+        value = self._table.value
+        return {name: value(name, int(rows.codes[name][at]), bool(rows.valid[name][at])) for name in self._columns}
 
     def assert_invariants(self) -> None:
         """The evidence is that of all pairs of the rows that are there, and every key leads to its row."""

@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.kernels.chains import fewest_chains, join_chains, met_ranges, places_of_rows
 from holdfast.kernels.contradiction import contradictory
 from holdfast.kernels.cover import greedy_cover
 from holdfast.kernels.dual_tree import satisfying_pairs
 from holdfast.kernels.evidence import ORDER, Layout, all_pairs, listed_pairs
+from holdfast.kernels.extended_sets import contained_in, extended_sets, first_missed
 from holdfast.kernels.hitting_sets import hitting_sets
 from holdfast.kernels.key_table import FREE, add_keys, find_keys, remove_keys
 from holdfast.kernels.nearly_hitting_sets import nearly_hitting_sets
 from holdfast.kernels.order import ranks
 from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
+from holdfast.kernels.pairs_between import BlockPair, beside
 from holdfast.kernels.partitions import broken_dependency, broken_within, frequent_codes, refined, whole
 from holdfast.kernels.runs import Arena, Asked, Probe, Rows, alone_together, collides, hash_rows, probed
 from holdfast.kernels.support import least_support, violating_pairs
@@ -34,6 +37,7 @@ def compile_kernels() -> None:
     ranks(order)
     _compile_discovery(np.ones(2, np.int64))
     _compile_runs()
+    _compile_chains()
 
 
 def _compile_discovery(weights: NDArray[np.int64]) -> None:
@@ -43,11 +47,19 @@ def _compile_discovery(weights: NDArray[np.int64]) -> None:
         layout = Layout(pairs, pairs, (ORDER,) * wide, (3,) * wide)
         all_pairs(codes, weights, layout)
         listed_pairs(codes, weights[:1], weights[:1], layout)
+        left, right = beside(weights, weights > 0, weights, weights > 0, nulls_equal=False)
+        blocks = BlockPair(np.stack([left] * wide), np.stack([right] * wide), layout)
+        blocks.counted(firsts=True)
+        blocks.counted_of(weights[:1] - 1, weights[:1] - 1)
     for words in (1, 2):
         family = np.repeat(np.array([[1], [2]], np.uint64), words, axis=1)
         slots = np.repeat(np.arange(33), 2)[: 64 * words]
         hitting_sets(family, slots, seconds=60.0, threads=2)
         nearly_hitting_sets(family, weights[:2], slots, budget=1, seconds=60.0, threads=2)
+        hitting_sets(family, slots, spare=family)
+        extended_sets(family, family, family, slots)
+        contained_in(family, family)
+        first_missed(family, family)
         least_support(family, slots, family, weights)
         violating_pairs(family, family, weights)
     partition = refined(whole(weights), codes[0] // 40_000, weights)
@@ -58,6 +70,14 @@ def _compile_discovery(weights: NDArray[np.int64]) -> None:
     ids = np.arange(2)
     satisfying_pairs(codes, codes, unordered, ids, ids, weights == 1, limit=1, seed=1, flag=weights - 1)
     contradictory(np.ones((1, 1), np.uint8), ids[:1], ids[1:])
+
+
+def _compile_chains() -> None:
+    values, starts = np.arange(2), np.array([0, 2])
+    fewest_chains(values, values, x_strictly=True, y_strictly=True)
+    join_chains(values, values, starts, values, values, True, True)
+    met_ranges(values, values, starts, values, values, 0, 0)
+    places_of_rows(values, values, values, starts, values, values, values)
 
 
 def _compile_runs() -> None:

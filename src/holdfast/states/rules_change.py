@@ -46,16 +46,19 @@ class RemovedRule:
 
 @dataclass(frozen=True)
 class RulesChange:
-    """Rules added and removed, and how many there are now. `notes` tell what a person should know besides."""
+    """Rules added and removed, in lists that may be made when they are first looked at, and how many there are now.
 
-    added: tuple[AddedRule, ...]
-    removed: tuple[RemovedRule, ...]
+    `notes` tell what a person should know besides.
+    """
+
+    added: Sequence[AddedRule]
+    removed: Sequence[RemovedRule]
     total: int
     strategy: str = ""
     notes: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.removed)
+        return len(self.added) + len(self.removed) > 0
 
     @property
     def added_rules(self) -> Sequence[str]:

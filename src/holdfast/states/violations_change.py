@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -13,34 +12,6 @@ from holdfast.states.batch_outcome import plain_json
 
 Violation: TypeAlias = tuple[Any, Any]
 """(left key, right key), or (key, None) of a row that breaks a rule by itself."""
-
-
-class LazyList(Sequence[Violation]):
-    """A list of known length that is made when it is first looked at."""
-
-    def __init__(self, size: int, make: Callable[[], list[Violation]]) -> None:
-        self._size, self._make = size, make
-
-    @cached_property
-    def _made(self) -> list[Violation]:
-        made = self._make()
-        assert len(made) == self._size, "the list is as long as it said"
-        return made
-
-    def __len__(self) -> int:
-        return self._size
-
-    def __getitem__(self, at: Any) -> Any:
-        return self._made[at]
-
-    def __iter__(self) -> Iterator[Violation]:
-        return iter(self._made)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._made == list(other)
-
-    def __repr__(self) -> str:
-        return repr(self._made)
 
 
 @dataclass(frozen=True)
