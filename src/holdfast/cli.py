@@ -7,9 +7,8 @@ import functools
 import json
 import os
 import sys
-import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
@@ -109,6 +108,9 @@ Multiline = Annotated[
 InputFormat = Annotated[str | None, typer.Option(metavar="FORMAT", help="csv, parquet, json or orc.")]
 OutputFormat = Annotated[Format, typer.Option(help="What to print.")]
 Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result there instead of printing it.")]
+Report = Annotated[
+    Path | None, typer.Option("--report", metavar="FILE", help="Write a report there, as one HTML page.")
+]
 Master = Annotated[str | None, typer.Option(help="The Spark master. Default: local[*].")]
 Conf = Annotated[list[str] | None, typer.Option(metavar="K=V", help="A Spark setting; may be repeated.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
@@ -146,6 +148,8 @@ Examples:
   holdfast check orders.parquet rules.yaml --format json --output result.json
 
   holdfast check orders.csv rules.yaml --violations found/ --quarantine split/
+
+  holdfast check orders.csv rules.yaml --report report.html
 
 Exit code: 0 all rules hold, 1 a rule of severity error is violated beyond what it allows, 2 bad input, 3 a failure.
 """
@@ -189,6 +193,7 @@ def check(
     encoding: Encoding = None,
     multiline: Multiline = None,
     input_format: InputFormat = None,
+    report: Report = None,
     format: OutputFormat = Format.text,
     output: Output = None,
     master: Master = None,
@@ -198,8 +203,7 @@ def check(
 ) -> None:
     """Detect every violation of a set of rules, and count them exactly."""
     with _told(verbose):
-        if output is not None:
-            _require_writable_file(output, "--output", data, rules)
+        _require_writable_files({"--output": output, "--report": report}, data, rules)
         most = _limit(limit)
         asked: dict[str, Any] = {
             "key": key,
@@ -219,6 +223,9 @@ def check(
         result = _checked(progress, data, rules, asked, most, _severity(fail_on), violations, quarantine)
         with result:
             _write_folders(progress, result, violations, quarantine)
+            if report is not None:
+                with progress.step(f"writing the report to {report}"):
+                    _emit(result.to_html(), report)
             if format is Format.json:
                 _emit(json.dumps(result.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
             else:
@@ -295,7 +302,7 @@ Examples:
 
   holdfast discover tax.csv
 
-  holdfast discover tax.csv --top 20 -o rules.yaml
+  holdfast discover tax.csv --top 20 -o rules.yaml --report report.html
 
   holdfast discover tax.csv --columns State,Salary,Rate --top all
 
@@ -379,6 +386,7 @@ def discover(
     encoding: Encoding = None,
     multiline: Multiline = None,
     input_format: InputFormat = None,
+    report: Report = None,
     format: OutputFormat = Format.text,
     output: Output = None,
     master: Master = None,
@@ -388,11 +396,7 @@ def discover(
 ) -> None:
     """Find the most general rules a table holds, the ones worth reading first."""
     with _told(verbose):
-        for option, path in (("--output", output), ("-o", rules)):
-            if path is not None:
-                _require_writable_file(path, option, data)
-        if rules is not None and output is not None and rules.absolute() == output.absolute():
-            raise OutputError(f"-o and --output both name {str(rules)!r}.", hint="name two files.")
+        _require_writable_files({"-o": rules, "--output": output, "--report": report}, data)
         options = discover_options(
             columns=columns if columns is not None else (),
             exclude=exclude if exclude is not None else (),
@@ -433,6 +437,8 @@ def discover(
             from holdfast.rules.rule_file import dump_rules
 
             _emit(dump_rules(result.rules), rules)
+        if report is not None:
+            _emit(result.to_html(), report)
         if format is Format.json:
             _emit(json.dumps(result.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
         else:
@@ -615,6 +621,7 @@ def watch_show(
     violations: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write current violations there, as holdfast check does.")
     ] = None,
+    report: Report = None,
     limit: Annotated[
         str, typer.Option(metavar="N|none", help="List at most N pairs per rule; counts stay exact.")
     ] = str(DEFAULT_LIMIT),
@@ -627,8 +634,7 @@ def watch_show(
 ) -> None:
     """Print how often each rule is violated now, and by which rows most."""
     with _told(verbose):
-        if output is not None:
-            _require_writable_file(output, "--output")
+        _require_writable_files({"--output": output, "--report": report})
         most = _limit(limit)
         with Progress(quiet=quiet).step(f"looking at {state}"):
             from holdfast.jobs import watch_show as job
@@ -637,7 +643,8 @@ def watch_show(
                 from holdfast.spark.outputs import require_writable_folder
 
                 require_writable_folder(violations, VIOLATION_FOLDERS)
-            status = job(state, violations=violations, limit=most, master=master, conf=_assignments(conf, "--conf"))
+            asked: dict[str, Any] = {"master": master, "conf": _assignments(conf, "--conf")}
+            status = job(state, violations=violations, report=report, limit=most, **asked)
         _emit_watched(status, format, output)
 
 
@@ -767,6 +774,18 @@ def _outside_brackets(text: str) -> list[str]:
     return pieces
 
 
+def _require_writable_files(paths: Mapping[str, Path | None], *inputs: str) -> None:
+    """Each file can be written, is none of the inputs, and no two options name the same."""
+    named: dict[Path, str] = {}
+    for option, path in paths.items():
+        if path is None:
+            continue
+        _require_writable_file(path, option, *inputs)
+        if path.absolute() in named:
+            raise OutputError(f"{named[path.absolute()]} and {option} both name {str(path)!r}.", hint="name two files.")
+        named[path.absolute()] = option
+
+
 def _require_writable_file(path: Path, option: str, *inputs: str) -> None:
     if any(path.exists() and os.path.exists(given) and os.path.samefile(path, given) for given in inputs):
         raise OutputError(
@@ -785,12 +804,9 @@ def _emit(text: str, output: Path | None) -> None:
     if output is None:
         sys.stdout.write(text)
         return
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=output.absolute().parent, prefix=f".{output.name}.", delete=False
-    ) as waiting:
-        waiting.write(text)
-    os.chmod(waiting.name, 0o644)
-    os.replace(waiting.name, output)
+    from holdfast.report.write_whole import write_whole
+
+    write_whole(output, text)
 
 
 def main() -> None:

@@ -268,20 +268,28 @@ def watch_show(
     state: str | os.PathLike[str],
     *,
     violations: str | None = None,
+    report: str | os.PathLike[str] | None = None,
     limit: int | None = DEFAULT_LIMIT,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> WatchStatus:
-    """The state's totals and worst rows; with `violations`, all current violations in that folder, as `check` does."""
+    """The state's totals and worst rows; with `violations`, all current violations in that folder, as `check` does.
+
+    With `report`, an HTML page in that file: totals over time, and what is violated now.
+    """
+    from holdfast.report.write_whole import write_whole
     from holdfast.spark.outputs import write_folders
     from holdfast.spark.watch import watched
 
     started = time.monotonic()
     found = watched(_session(master, conf), state)
-    with found.check(limit=limit if violations is not None else 0) as result:
+    with found.check(limit=0 if violations is None and report is None else limit) as result:
         if violations is not None:
             write_folders({"pairs": result.pairs, "rows": result.rows, "groups": result.groups}, violations)
-        return found.with_worst_rows(result, seconds=time.monotonic() - started)
+        status = found.with_worst_rows(result, seconds=time.monotonic() - started)
+        if report is not None:
+            write_whole(report, found.report(status, result))
+        return status
 
 
 def watch_rules(

@@ -22,7 +22,9 @@ from holdfast.detect.plan import Plan, RulePlan, make_plan
 from holdfast.encode.digits import digits_key
 from holdfast.encode.expression import DIGITS_FUNCTION
 from holdfast.errors import HoldfastError, RunError, SourceError
+from holdfast.report.check_page import check_page
 from holdfast.report.html import summary_html
+from holdfast.report.shown_check import ShownCheck
 from holdfast.report.text import summary_text
 from holdfast.report.words import number, value_text
 from holdfast.rules.dependency import CFD, FD, Key, as_dependency
@@ -241,7 +243,7 @@ class CheckResult:
     def __init__(
         self, scan: Scan, plan: Plan, outcome: CheckOutcome, engines: Sequence[Engine], summaries: Sequence[Summary]
     ) -> None:
-        self._scan, self._engines, self._summaries = scan, engines, summaries
+        self._scan, self.engines, self._summaries = scan, engines, summaries
         self.plan = plan
         self.outcome = outcome
 
@@ -263,13 +265,13 @@ class CheckResult:
         """(rule, left, right): the violating pairs of two-row rules, at most `limit` of each."""
         which = [i for i, found in enumerate(self.outcome.rules) if found.violating_pairs]
         empty = "SELECT '' AS rule, k AS `left`, k AS `right` FROM {rows} WHERE false"
-        return self._union([engine.pairs(which) for engine in self._engines], empty)
+        return self._union([engine.pairs(which) for engine in self.engines], empty)
 
     @cached_property
     def rows(self) -> DataFrame:
         """(rule, key, conflicts): every violating row, with the number of violating pairs it is in."""
         empty = "SELECT '' AS rule, k AS key, 0L AS conflicts FROM {rows} WHERE false"
-        return self._union([engine.rows(self._violated) for engine in self._engines], empty)
+        return self._union([engine.rows(self._violated) for engine in self.engines], empty)
 
     @cached_property
     def groups(self) -> DataFrame:
@@ -284,7 +286,7 @@ class CheckResult:
     @cached_property
     def _sql(self) -> SqlEngine:
         """The engine that lists groups, whichever counted them."""
-        known = next((engine for engine in self._engines if isinstance(engine, SqlEngine)), None)
+        known = next((engine for engine in self.engines if isinstance(engine, SqlEngine)), None)
         scan = self._scan
         return known or SqlEngine(scan.spark, scan.rows, self.plan, range(len(self.plan.steps)), self.outcome.limit)
 
@@ -292,7 +294,7 @@ class CheckResult:
     def suspects(self) -> DataFrame:
         """(rule, key): the rows that would have to go; where those are unknown, all violating rows."""
         empty = "SELECT '' AS rule, k AS key FROM {rows} WHERE false"
-        return self._union([engine.suspects(self._violated) for engine in self._engines], empty)
+        return self._union([engine.suspects(self._violated) for engine in self.engines], empty)
 
     def split(self) -> tuple[DataFrame, DataFrame]:
         """(clean, quarantined): the table without its suspect rows, and those, with an array of the rules they break.
@@ -320,11 +322,11 @@ class CheckResult:
         with told_plainly(self._scan.table):
             witnesses, worst = self._looked_up(violated)
             ends = [witnesses[i] for i in violated]
-            values = self._values([key for pair in ends for key in pair if key is not None])
+            values = self.values_of([key for pair in ends for key in pair if key is not None])
         rules = list(self.outcome.rules)
         for i, pair in zip(violated, ends, strict=True):
             told = tuple(WorstRow(plain(row.key), row.conflicts) for row in worst.get(i, ()))
-            rules[i] = replace(rules[i], witness=self._witness(i, pair, values), worst=told)
+            rules[i] = replace(rules[i], witness=self.witness(i, pair, values), worst=told)
         return replace(self.outcome, rules=tuple(rules))
 
     def summary(self) -> str:
@@ -337,10 +339,22 @@ class CheckResult:
     def _repr_html_(self) -> str:
         return summary_html(self.detailed)
 
+    @cached_property
+    def shown(self) -> ShownCheck:
+        """What a report shows: of each violated rule some violations in the table's own values, never all."""
+        from holdfast.spark.shown_violations import shown_violations  # which knows this class
+
+        with told_plainly(self._scan.table):
+            return shown_violations(self)
+
+    def to_html(self) -> str:
+        """The report as one HTML page that needs nothing else, as `holdfast check --report` writes it."""
+        return check_page(self.shown)
+
     def close(self) -> None:
         """Lets go of the persisted rows; the DataFrames of this result are then computed from the source again."""
         self._scan.close()
-        for engine in (*self._engines, *([self._sql] if "_sql" in self.__dict__ else [])):
+        for engine in (*self.engines, *([self._sql] if "_sql" in self.__dict__ else [])):
             engine.close()
 
     def __enter__(self) -> CheckResult:
@@ -363,22 +377,24 @@ class CheckResult:
         """A witness and the worst rows of each rule, asked of Spark SQL where its summary has not told them."""
         witnesses = {i: (self._summaries[i].left, self._summaries[i].right) for i in which}
         worst = {i: rows for i in which if (rows := self._summaries[i].worst) is not None}
-        for engine in self._engines:
+        for engine in self.engines:
             if isinstance(engine, SqlEngine):
                 witnesses |= engine.witnesses(which)
                 worst |= engine.worst([i for i in which if i not in worst])
         return witnesses, worst
 
-    def _values(self, keys: Sequence[Any]) -> dict[Any, Row]:
+    def values_of(self, keys: Sequence[Any]) -> dict[Any, Row]:
+        """The scanned rows that have these keys, by key as hashable() makes it."""
         rows = self._scan.rows
         schema = StructType([StructField("key", rows.schema["k"].dataType)])
-        once_each = {_hashable(key): key for key in keys}
+        once_each = {hashable(key): key for key in keys}
         wanted = self._scan.spark.createDataFrame([(key,) for key in once_each.values()], schema)
         found = rows.join(F.broadcast(wanted), rows["k"] == wanted["key"]).collect()
-        return {_hashable(row["k"]): row for row in found}
+        return {hashable(row["k"]): row for row in found}
 
-    def _witness(self, i: int, ends: tuple[Any, Any], values: dict[Any, Row]) -> Witness | None:
-        left, right = (values.get(_hashable(key)) if key is not None else None for key in ends)
+    def witness(self, i: int, ends: tuple[Any, Any], values: dict[Any, Row]) -> Witness | None:
+        """The pair, or the row alone, in the table's own values; None where it is not among them."""
+        left, right = (values.get(hashable(key)) if key is not None else None for key in ends)
         if left is None:
             return None
         shown = self.outcome.rules[i].rule.body.columns
@@ -444,9 +460,10 @@ def _marked(found: RuleOutcome, left: dict[str, Any], right: dict[str, Any] | No
     return tuple(name for name in found.rule.body.columns if name in telling) or found.rule.body.columns
 
 
-def _hashable(key: Any) -> Any:
+def hashable(key: Any) -> Any:
+    """The key as something that can stand in a dictionary."""
     return (
-        tuple(map(_hashable, key))
+        tuple(map(hashable, key))
         if isinstance(key, list | tuple)
         else bytes(key)
         if isinstance(key, bytearray)
