@@ -454,6 +454,54 @@ def _print_found(result: DiscoverResult, output: Path | None) -> None:
         _emit(result.summary() + "\n", output)
 
 
+# sql --------------------------------------------------------------------------------------------------------------
+
+_SQL_EXAMPLES = """
+Examples:
+
+  holdfast sql rules.yaml --table orders --key order_id
+
+  holdfast sql "zip -> city" --table shop.orders --key id --dialect bigquery
+
+  holdfast sql rules.yaml --table orders --count --output checks.sql
+
+Each query lists the violations of a rule, by key; --count makes one query that counts those of all rules. What differs
+between databases stays so: how text is ordered and compared, and NaN.
+"""
+
+
+@app.command(epilog=_SQL_EXAMPLES.replace("\n\n", "\n\n\n"))
+def sql(
+    rules: Annotated[
+        str, typer.Argument(metavar="RULES", help="A rule file (YAML), or one rule in quotes.", show_default=False)
+    ],
+    table: Annotated[
+        str, typer.Option(metavar="NAME", help="The table, as the database writes it.", show_default=False)
+    ],
+    key: Annotated[
+        str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="What names a row. Default: the rule file's key.")
+    ] = None,
+    nulls: Annotated[
+        NullsMode | None, typer.Option(help="How nulls compare. Default: what the rule file says, or sql.")
+    ] = None,
+    dialect: Annotated[
+        str, typer.Option(help="How names and texts are written: ansi, spark, mysql, bigquery, tsql.")
+    ] = ("ansi"),
+    count: Annotated[bool, typer.Option("--count", help="One query that counts the violations of each rule.")] = False,
+    output: Output = None,
+    verbose: Verbose = False,
+) -> None:
+    """Print rules as SQL queries, to check them in any database. No Spark is started."""
+    with _told(verbose):
+        from holdfast.rules.rule_file import as_rule_set, named_key
+        from holdfast.rules.rule_sql import dialect_named, rules_sql
+
+        _require_writable_files({"--output": output}, rules)
+        wanted = as_rule_set(rules, nulls=nulls.value if nulls else None)
+        names = named_key(wanted, key)
+        _emit(rules_sql(wanted, table=table, key=names, dialect=dialect_named(dialect), count=count), output)
+
+
 # watch ------------------------------------------------------------------------------------------------------------
 
 _WATCH_EXAMPLES = """
