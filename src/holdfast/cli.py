@@ -27,6 +27,7 @@ from holdfast.rules.rule import Severity
 if TYPE_CHECKING:
     from holdfast.spark.check import CheckResult
     from holdfast.spark.discover import DiscoverResult
+    from holdfast.states.baseline import Baseline
     from holdfast.states.batch_outcome import BatchOutcome
     from holdfast.states.watch_status import WatchStatus
 
@@ -151,6 +152,8 @@ Examples:
 
   holdfast check orders.csv rules.yaml --report report.html
 
+  holdfast check orders.csv rules.yaml --key id --baseline known.json --metrics metrics/
+
 Exit code: 0 all rules hold, 1 a rule of severity error is violated beyond what it allows, 2 bad input, 3 a failure.
 """
 
@@ -176,6 +179,22 @@ def check(
             metavar="DIR",
             help="Write clean/ and quarantined/ rows there, as Parquet; the latter with the rules they break.",
         ),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Fail only on suspect rows that are not in it; it is written where there is none."
+        ),
+    ] = None,
+    update_baseline: Annotated[
+        bool, typer.Option("--update-baseline", help="Write the baseline anew: what is suspect now is known.")
+    ] = False,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Add a line per rule to the Parquet table there.")
+    ] = None,
+    redact: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN[,COLUMN]", help="Show no values of these columns, in the summary and the report."),
     ] = None,
     limit: Annotated[
         str, typer.Option(metavar="N|none", help="List at most N pairs per rule; counts stay exact.")
@@ -203,7 +222,10 @@ def check(
 ) -> None:
     """Detect every violation of a set of rules, and count them exactly."""
     with _told(verbose):
-        _require_writable_files({"--output": output, "--report": report}, data, rules)
+        _require_writable_files({"--output": output, "--report": report, "--baseline": baseline}, data, rules)
+        if update_baseline and baseline is None:
+            raise OptionError("--update-baseline needs to know which.", hint="name the file with --baseline FILE.")
+        known = _known_suspects(baseline, update=update_baseline)
         most = _limit(limit)
         asked: dict[str, Any] = {
             "key": key,
@@ -220,9 +242,18 @@ def check(
                 _, plan = plan_check(data, rules, **asked)
             _emit(plan.explain(sql=verbose) + "\n", output)
             return
-        result = _checked(progress, data, rules, asked, most, _severity(fail_on), violations, quarantine)
+        hidden = [name.strip() for name in (redact or "").split(",") if name.strip()]
+        folders = (violations, quarantine, metrics)
+        result = _checked(progress, data, rules, asked, most, _severity(fail_on), *folders, hidden)
         with result:
+            if baseline is not None:
+                with progress.step("looking for what is new"):
+                    result = _beside(result, baseline, known)
             _write_folders(progress, result, violations, quarantine)
+            if metrics is not None:
+                from holdfast.spark.outputs import append_metrics
+
+                append_metrics(result.scanned.sparkSession, result.outcome, metrics)
             if report is not None:
                 with progress.step(f"writing the report to {report}"):
                     _emit(result.to_html(), report)
@@ -244,6 +275,8 @@ def _checked(
     fail_on: Severity,
     violations: str | None,
     quarantine: str | None,
+    metrics: str | None,
+    redact: list[str],
 ) -> CheckResult:
     from holdfast.rules.rule_file import as_rule_set
 
@@ -253,7 +286,7 @@ def _checked(
         from holdfast.spark.check import run_check
         from holdfast.spark.outputs import require_writable_folder
 
-        for folder, parts in ((violations, VIOLATION_FOLDERS), (quarantine, QUARANTINE_FOLDERS)):
+        for folder, parts in ((violations, VIOLATION_FOLDERS), (quarantine, QUARANTINE_FOLDERS), (metrics, None)):
             if folder is not None:
                 require_writable_folder(folder, parts)
         table, plan = plan_check(data, wanted, **asked)
@@ -266,7 +299,25 @@ def _checked(
             limit=limit,
             fail_on=fail_on,
             all_columns=keep_all,
+            redact=redact,
         )
+
+
+def _known_suspects(baseline: Path | None, *, update: bool) -> Baseline | None:
+    """What the file says is known; None where there is no file yet, or it is to be written anew."""
+    from holdfast.states.baseline import read_baseline
+
+    return None if baseline is None or update or not baseline.exists() else read_baseline(baseline)
+
+
+def _beside(result: CheckResult, file: Path, known: Baseline | None) -> CheckResult:
+    from holdfast.spark.known_suspects import beside_baseline, found_suspects
+
+    if known is None:
+        known = found_suspects(result)
+        _emit(known.to_json(), file)
+        print(f"note: {known.suspects:,} suspect rows are known from now on: {file}", file=sys.stderr)
+    return beside_baseline(result, known)
 
 
 VIOLATION_FOLDERS = ("pairs", "rows", "groups")

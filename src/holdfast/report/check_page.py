@@ -8,7 +8,7 @@ from holdfast.report.page import page
 from holdfast.report.rule_words import rule_words
 from holdfast.report.scatter import scatter
 from holdfast.report.shown_check import RULES_IN_DETAIL, ShownCheck, ShownRule
-from holdfast.report.words import closing, counts, expectation, rule_text, verdict
+from holdfast.report.words import closing, counts, expectation, rule_text, tolerated, verdict
 
 _ORDER = ("violated", "warning", "allowed", "holds")
 _OPEN = 5
@@ -46,7 +46,7 @@ def _card(place: int, one: ShownRule, *, opened: bool) -> dict[str, object]:
         "verdict": word,
         "words": rule_words(found.rule),
         "text": rule_text(found.rule),
-        "counts": counts(found),
+        "counts": counts(found) + tolerated(found),
         "open": opened and word in ("violated", "warning"),
         "expected": expectation(found),
         "scatter": scatter(one.plot) if one.plot is not None else None,

@@ -21,9 +21,10 @@ from holdfast.detect.outcome import CheckOutcome, FailOn, RuleOutcome, Summary, 
 from holdfast.detect.plan import Plan, RulePlan, make_plan
 from holdfast.encode.digits import digits_key
 from holdfast.encode.expression import DIGITS_FUNCTION
-from holdfast.errors import HoldfastError, RunError, SourceError
+from holdfast.errors import HoldfastError, RunError, SourceError, UnknownColumnError, closest_hint
 from holdfast.report.check_page import check_page
 from holdfast.report.html import summary_html
+from holdfast.report.redact import HIDDEN, redacted_check, redacted_outcome
 from holdfast.report.shown_check import ShownCheck
 from holdfast.report.text import summary_text
 from holdfast.report.words import number, value_text
@@ -70,17 +71,20 @@ def run_check(
     all_columns: bool = False,
     engine: EngineName = "auto",
     key_required: bool = False,
+    redact: Sequence[str] = (),
 ) -> CheckResult:
     """What the plan finds. `limit` caps the pairs that are listed per rule; counts are exact.
 
     A key that is null or occurs twice is told in the notes, and rows are numbered instead; with `key_required`, that is
-    a SourceError. `engine` forces the way: `sql` for Spark SQL alone, `kernel` for one task, `spread` for many.
+    a SourceError. `engine` forces the way: `sql` for Spark SQL alone, `kernel` for one task, `spread` for many. The
+    values of the columns in `redact` are not shown to anybody.
     """
+    hidden = _hidden(table, redact)
     started = time.monotonic()
     notes = list(table.notes)
     with told_plainly(table):
         register_functions(spark, plan)
-        scan = Scan.of(spark, table, plan, all_columns)
+        scan = Scan.of(spark, table, plan, all_columns, hidden)
         # One task sees for itself whether a key occurs twice; everywhere else that is asked before anything runs.
         in_one_task = _in_one_task(scan, engine)
         problem, engines = scan.key_missing or (None if in_one_task else scan.key_twice), []
@@ -96,7 +100,7 @@ def run_check(
                 )
             notes.append(f"{problem}; rows are named by _row instead")
             plan = replace(plan, key=())
-            scan = Scan.of(spark, table, plan, all_columns)
+            scan = Scan.of(spark, table, plan, all_columns, hidden)
             engines = _engines(scan, plan, limit, engine, notes)
         found = {i: summary for one in engines for i, summary in one.summaries.items()}
     summaries = [found[i] for i in range(len(plan.steps))]
@@ -111,6 +115,16 @@ def run_check(
         notes=tuple(notes),
     )
     return CheckResult(scan, plan, outcome, engines, summaries)
+
+
+def _hidden(table: Table, redact: Sequence[str]) -> frozenset[str]:
+    for name in redact:
+        if name not in table.frame.columns:
+            raise UnknownColumnError(
+                f"--redact names {name!r}, but the table {table.name} has no such column.",
+                hint=closest_hint(name, table.frame.columns),
+            )
+    return frozenset(redact)
 
 
 def register_functions(spark: SparkSession, plan: Plan) -> None:
@@ -157,20 +171,30 @@ class Scan:
     """The rows of one scan, named, and what is known of them."""
 
     def __init__(
-        self, spark: SparkSession, table: Table, plan: Plan, rows: DataFrame, kept: DataFrame, whole: bool
+        self,
+        spark: SparkSession,
+        table: Table,
+        plan: Plan,
+        rows: DataFrame,
+        kept: DataFrame,
+        whole: bool,
+        hidden: frozenset[str],
     ) -> None:
         self.spark, self.table, self.plan, self.rows, self.whole = spark, table, plan, rows, whole
+        self.hidden = hidden
         self._kept = kept
 
     @classmethod
-    def of(cls, spark: SparkSession, table: Table, plan: Plan, whole: bool) -> Scan:
+    def of(
+        cls, spark: SparkSession, table: Table, plan: Plan, whole: bool, hidden: frozenset[str] = frozenset()
+    ) -> Scan:
         """A scan that keeps the columns the plan needs, or with `whole` all of them; persisted, so it happens once."""
         # Keys are added to what is persisted, not persisted with it: Spark 4.3 does not find a persisted frame again
         # in SQL over that very frame, only in SQL over something made from it.
         kept = select_rows(table.frame, plan, all_columns=whole).persist()
         with kept_plainly(spark):
             rows = keyed(kept, plan) if plan.key else numbered(spark, kept)
-        return cls(spark, table, plan, rows, kept, whole)
+        return cls(spark, table, plan, rows, kept, whole, hidden)
 
     @cached_property
     def _facts(self) -> Row:
@@ -227,7 +251,8 @@ class Scan:
     def told_twice(self, twice: tuple[object, int] | None) -> str | None:
         if twice is None or not self.plan.key:
             return None
-        value, times = value_text(plain(twice[0])), twice[1]
+        value = HIDDEN if self.hidden & set(self.plan.key) else value_text(plain(twice[0]))
+        times = twice[1]
         return f"the key {', '.join(self.plan.key)} is not unique: {value!r} occurs {times:,} times"
 
     def close(self) -> None:
@@ -250,6 +275,14 @@ class CheckResult:
     @property
     def holds(self) -> bool:
         return self.outcome.holds
+
+    def with_outcome(self, outcome: CheckOutcome) -> CheckResult:
+        """The same violations under other verdicts."""
+        return CheckResult(self._scan, self.plan, outcome, self.engines, self._summaries)
+
+    def in_scope(self, i: int) -> int:
+        """How many rows the rule speaks of."""
+        return self._scan.in_scope(self.plan.steps[i].scope)
 
     @property
     def scanned(self) -> DataFrame:
@@ -327,7 +360,7 @@ class CheckResult:
         for i, pair in zip(violated, ends, strict=True):
             told = tuple(WorstRow(plain(row.key), row.conflicts) for row in worst.get(i, ()))
             rules[i] = replace(rules[i], witness=self.witness(i, pair, values), worst=told)
-        return replace(self.outcome, rules=tuple(rules))
+        return redacted_outcome(replace(self.outcome, rules=tuple(rules)), self._scan.hidden)
 
     def summary(self) -> str:
         """The result as text, as `holdfast check` prints it."""
@@ -345,7 +378,7 @@ class CheckResult:
         from holdfast.spark.shown_violations import shown_violations  # which knows this class
 
         with told_plainly(self._scan.table):
-            return shown_violations(self)
+            return redacted_check(shown_violations(self), self._scan.hidden)
 
     def to_html(self) -> str:
         """The report as one HTML page that needs nothing else, as `holdfast check --report` writes it."""

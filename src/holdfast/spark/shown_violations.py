@@ -36,7 +36,7 @@ from holdfast.spark.spread_engine import SpreadEngine
 
 def shown_violations(result: CheckResult) -> ShownCheck:
     """What a report shows of the check: per violated rule pairs, worst rows, groups, duplicates and a plot."""
-    outcome = result.detailed
+    outcome = result.outcome
     violated = [i for i, found in enumerate(outcome.rules) if found.violating_rows][:RULES_IN_DETAIL]
     if not violated:
         return ShownCheck(outcome, tuple(map(ShownRule, outcome.rules)))
@@ -48,10 +48,11 @@ def shown_violations(result: CheckResult) -> ShownCheck:
     plots = _plots(result, pairs, values)
     rules = [ShownRule(found) for found in outcome.rules]
     for i in violated:
-        witnesses = [result.witness(i, pair, values) for pair in ends[i][:PAIRS]]
+        witnesses = [one for pair in ends[i][:PAIRS] if (one := result.witness(i, pair, values)) is not None]
         rules[i] = replace(
             rules[i],
-            witnesses=tuple(one for one in witnesses if one is not None),
+            found=replace(outcome.rules[i], witness=witnesses[0] if witnesses else None),
+            witnesses=tuple(witnesses),
             worst=tuple(worst.get(i, ())),
             groups=tuple(groups.get(outcome.rules[i].rule.name, ())),
             duplicates=tuple(duplicates.get(i, ())),
