@@ -7,9 +7,8 @@ import functools
 import json
 import os
 import sys
-import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from holdfast.incremental.evolve_status import EvolveStatus
     from holdfast.spark.check import CheckResult
     from holdfast.spark.discover import DiscoverResult
+    from holdfast.states.baseline import Baseline
     from holdfast.states.batch_outcome import BatchOutcome
     from holdfast.states.evolve_outcome import EvolveOutcome
     from holdfast.states.watch_status import WatchStatus
@@ -118,6 +118,9 @@ Multiline = Annotated[
 InputFormat = Annotated[str | None, typer.Option(metavar="FORMAT", help="csv, parquet, json or orc.")]
 OutputFormat = Annotated[Format, typer.Option(help="What to print.")]
 Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result there instead of printing it.")]
+Report = Annotated[
+    Path | None, typer.Option("--report", metavar="FILE", help="Write a report there, as one HTML page.")
+]
 Master = Annotated[str | None, typer.Option(help="The Spark master. Default: local[*].")]
 Conf = Annotated[list[str] | None, typer.Option(metavar="K=V", help="A Spark setting; may be repeated.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
@@ -156,6 +159,10 @@ Examples:
 
   holdfast check orders.csv rules.yaml --violations found/ --quarantine split/
 
+  holdfast check orders.csv rules.yaml --report report.html
+
+  holdfast check orders.csv rules.yaml --key id --baseline known.json --metrics metrics/
+
 Exit code: 0 all rules hold, 1 a rule of severity error is violated beyond what it allows, 2 bad input, 3 a failure.
 """
 
@@ -182,6 +189,22 @@ def check(
             help="Write clean/ and quarantined/ rows there, as Parquet; the latter with the rules they break.",
         ),
     ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Fail only on suspect rows that are not in it; it is written where there is none."
+        ),
+    ] = None,
+    update_baseline: Annotated[
+        bool, typer.Option("--update-baseline", help="Write the baseline anew: what is suspect now is known.")
+    ] = False,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Add a line per rule to the Parquet table there.")
+    ] = None,
+    redact: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN[,COLUMN]", help="Show no values of these columns, in the summary and the report."),
+    ] = None,
     limit: Annotated[
         str, typer.Option(metavar="N|none", help="List at most N pairs per rule; counts stay exact.")
     ] = str(DEFAULT_LIMIT),
@@ -198,6 +221,7 @@ def check(
     encoding: Encoding = None,
     multiline: Multiline = None,
     input_format: InputFormat = None,
+    report: Report = None,
     format: OutputFormat = Format.text,
     output: Output = None,
     master: Master = None,
@@ -207,8 +231,10 @@ def check(
 ) -> None:
     """Detect every violation of a set of rules, and count them exactly."""
     with _told(verbose):
-        if output is not None:
-            _require_writable_file(output, "--output", data, rules)
+        _require_writable_files({"--output": output, "--report": report, "--baseline": baseline}, data, rules)
+        if update_baseline and baseline is None:
+            raise OptionError("--update-baseline needs to know which.", hint="name the file with --baseline FILE.")
+        known = _known_suspects(baseline, update=update_baseline)
         most = _limit(limit)
         asked: dict[str, Any] = {
             "key": key,
@@ -225,9 +251,21 @@ def check(
                 _, plan = plan_check(data, rules, **asked)
             _emit(plan.explain(sql=verbose) + "\n", output)
             return
-        result = _checked(progress, data, rules, asked, most, _severity(fail_on), violations, quarantine)
+        hidden = [name.strip() for name in (redact or "").split(",") if name.strip()]
+        folders = (violations, quarantine, metrics)
+        result = _checked(progress, data, rules, asked, most, _severity(fail_on), *folders, hidden)
         with result:
+            if baseline is not None:
+                with progress.step("looking for what is new"):
+                    result = _beside(result, baseline, known)
             _write_folders(progress, result, violations, quarantine)
+            if metrics is not None:
+                from holdfast.spark.outputs import append_metrics
+
+                append_metrics(result.scanned.sparkSession, result.outcome, metrics)
+            if report is not None:
+                with progress.step(f"writing the report to {report}"):
+                    _emit(result.to_html(), report)
             if format is Format.json:
                 _emit(json.dumps(result.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
             else:
@@ -246,6 +284,8 @@ def _checked(
     fail_on: Severity,
     violations: str | None,
     quarantine: str | None,
+    metrics: str | None,
+    redact: list[str],
 ) -> CheckResult:
     from holdfast.rules.rule_file import as_rule_set
 
@@ -255,7 +295,7 @@ def _checked(
         from holdfast.spark.check import run_check
         from holdfast.spark.outputs import require_writable_folder
 
-        for folder, parts in ((violations, VIOLATION_FOLDERS), (quarantine, QUARANTINE_FOLDERS)):
+        for folder, parts in ((violations, VIOLATION_FOLDERS), (quarantine, QUARANTINE_FOLDERS), (metrics, None)):
             if folder is not None:
                 require_writable_folder(folder, parts)
         table, plan = plan_check(data, wanted, **asked)
@@ -268,7 +308,25 @@ def _checked(
             limit=limit,
             fail_on=fail_on,
             all_columns=keep_all,
+            redact=redact,
         )
+
+
+def _known_suspects(baseline: Path | None, *, update: bool) -> Baseline | None:
+    """What the file says is known; None where there is no file yet, or it is to be written anew."""
+    from holdfast.states.baseline import read_baseline
+
+    return None if baseline is None or update or not baseline.exists() else read_baseline(baseline)
+
+
+def _beside(result: CheckResult, file: Path, known: Baseline | None) -> CheckResult:
+    from holdfast.spark.known_suspects import beside_baseline, found_suspects
+
+    if known is None:
+        known = found_suspects(result)
+        _emit(known.to_json(), file)
+        print(f"note: {known.suspects:,} suspect rows are known from now on: {file}", file=sys.stderr)
+    return beside_baseline(result, known)
 
 
 VIOLATION_FOLDERS = ("pairs", "rows", "groups")
@@ -304,7 +362,7 @@ Examples:
 
   holdfast discover tax.csv
 
-  holdfast discover tax.csv --top 20 -o rules.yaml
+  holdfast discover tax.csv --top 20 -o rules.yaml --report report.html
 
   holdfast discover tax.csv --columns State,Salary,Rate --top all
 
@@ -399,6 +457,7 @@ def discover(
     encoding: Encoding = None,
     multiline: Multiline = None,
     input_format: InputFormat = None,
+    report: Report = None,
     format: OutputFormat = Format.text,
     output: Output = None,
     master: Master = None,
@@ -408,11 +467,7 @@ def discover(
 ) -> None:
     """Find the most general rules a table holds, the ones worth reading first."""
     with _told(verbose):
-        for option, path in (("--output", output), ("-o", rules)):
-            if path is not None:
-                _require_writable_file(path, option, data)
-        if rules is not None and output is not None and rules.absolute() == output.absolute():
-            raise OutputError(f"-o and --output both name {str(rules)!r}.", hint="name two files.")
+        _require_writable_files({"-o": rules, "--output": output, "--report": report}, data)
         options = discover_options(
             columns=columns if columns is not None else (),
             exclude=exclude if exclude is not None else (),
@@ -453,6 +508,8 @@ def discover(
             from holdfast.rules.rule_file import dump_rules
 
             _emit(dump_rules(result.rules), rules)
+        if report is not None:
+            _emit(result.to_html(), report)
         if format is Format.json:
             _emit(json.dumps(result.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
         else:
@@ -466,6 +523,54 @@ def _print_found(result: DiscoverResult, output: Path | None) -> None:
         print_found(result.outcome, Console())
     else:
         _emit(result.summary() + "\n", output)
+
+
+# sql --------------------------------------------------------------------------------------------------------------
+
+_SQL_EXAMPLES = """
+Examples:
+
+  holdfast sql rules.yaml --table orders --key order_id
+
+  holdfast sql "zip -> city" --table shop.orders --key id --dialect bigquery
+
+  holdfast sql rules.yaml --table orders --count --output checks.sql
+
+Each query lists the violations of a rule, by key; --count makes one query that counts those of all rules. What differs
+between databases stays so: how text is ordered and compared, and NaN.
+"""
+
+
+@app.command(epilog=_SQL_EXAMPLES.replace("\n\n", "\n\n\n"))
+def sql(
+    rules: Annotated[
+        str, typer.Argument(metavar="RULES", help="A rule file (YAML), or one rule in quotes.", show_default=False)
+    ],
+    table: Annotated[
+        str, typer.Option(metavar="NAME", help="The table, as the database writes it.", show_default=False)
+    ],
+    key: Annotated[
+        str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="What names a row. Default: the rule file's key.")
+    ] = None,
+    nulls: Annotated[
+        NullsMode | None, typer.Option(help="How nulls compare. Default: what the rule file says, or sql.")
+    ] = None,
+    dialect: Annotated[
+        str, typer.Option(help="How names and texts are written: ansi, spark, mysql, bigquery, tsql.")
+    ] = ("ansi"),
+    count: Annotated[bool, typer.Option("--count", help="One query that counts the violations of each rule.")] = False,
+    output: Output = None,
+    verbose: Verbose = False,
+) -> None:
+    """Print rules as SQL queries, to check them in any database. No Spark is started."""
+    with _told(verbose):
+        from holdfast.rules.rule_file import as_rule_set, named_key
+        from holdfast.rules.rule_sql import dialect_named, rules_sql
+
+        _require_writable_files({"--output": output}, rules)
+        wanted = as_rule_set(rules, nulls=nulls.value if nulls else None)
+        names = named_key(wanted, key)
+        _emit(rules_sql(wanted, table=table, key=names, dialect=dialect_named(dialect), count=count), output)
 
 
 # watch ------------------------------------------------------------------------------------------------------------
@@ -638,6 +743,7 @@ def watch_show(
     violations: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write current violations there, as holdfast check does.")
     ] = None,
+    report: Report = None,
     limit: Annotated[
         str, typer.Option(metavar="N|none", help="List at most N pairs per rule; counts stay exact.")
     ] = str(DEFAULT_LIMIT),
@@ -650,8 +756,7 @@ def watch_show(
 ) -> None:
     """Print how often each rule is violated now, and by which rows most."""
     with _told(verbose):
-        if output is not None:
-            _require_writable_file(output, "--output")
+        _require_writable_files({"--output": output, "--report": report})
         most = _limit(limit)
         with Progress(quiet=quiet).step(f"looking at {state}"):
             from holdfast.jobs import watch_show as job
@@ -660,7 +765,8 @@ def watch_show(
                 from holdfast.spark.outputs import require_writable_folder
 
                 require_writable_folder(violations, VIOLATION_FOLDERS)
-            status = job(state, violations=violations, limit=most, master=master, conf=_assignments(conf, "--conf"))
+            asked: dict[str, Any] = {"master": master, "conf": _assignments(conf, "--conf")}
+            status = job(state, violations=violations, report=report, limit=most, **asked)
         _emit_watched(status, format, output)
 
 
@@ -980,6 +1086,18 @@ def _outside_brackets(text: str) -> list[str]:
     return pieces
 
 
+def _require_writable_files(paths: Mapping[str, Path | None], *inputs: str) -> None:
+    """Each file can be written, is none of the inputs, and no two options name the same."""
+    named: dict[Path, str] = {}
+    for option, path in paths.items():
+        if path is None:
+            continue
+        _require_writable_file(path, option, *inputs)
+        if path.absolute() in named:
+            raise OutputError(f"{named[path.absolute()]} and {option} both name {str(path)!r}.", hint="name two files.")
+        named[path.absolute()] = option
+
+
 def _require_writable_file(path: Path, option: str, *inputs: str) -> None:
     if any(path.exists() and os.path.exists(given) and os.path.samefile(path, given) for given in inputs):
         raise OutputError(
@@ -998,12 +1116,9 @@ def _emit(text: str, output: Path | None) -> None:
     if output is None:
         sys.stdout.write(text)
         return
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=output.absolute().parent, prefix=f".{output.name}.", delete=False
-    ) as waiting:
-        waiting.write(text)
-    os.chmod(waiting.name, 0o644)
-    os.replace(waiting.name, output)
+    from holdfast.report.write_whole import write_whole
+
+    write_whole(output, text)
 
 
 def main() -> None:

@@ -46,6 +46,7 @@ def check(
     limit: int | None = DEFAULT_LIMIT,
     fail_on: FailOn = "error",
     all_columns: bool = False,
+    redact: Sequence[str] = (),
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     **reading: Any,
@@ -55,14 +56,16 @@ def check(
     `data` is a Spark DataFrame or whatever `holdfast check` takes; `rules` a rule file, a rule's text, a list of them,
     or a set. `key` names the column or columns by which results name rows; it and `nulls` default to what the rule file
     says. `limit` caps the pairs that are listed per rule (None for no cap). With `all_columns` the scan keeps whole
-    rows, so that `split()` needs no second one. `reading` goes to the reader: types, null_values, delimiter, encoding,
-    multiline, input_format. Runs on the caller's session, and starts one only when there is none.
+    rows, so that `split()` needs no second one. `redact` names columns whose values nobody is shown: not in summaries,
+    not in reports; the DataFrames of the result have them. `reading` goes to the reader: types, null_values, delimiter,
+    encoding, multiline, input_format. Runs on the caller's session, and starts one only when there is none.
     """
     from holdfast.spark.check import run_check
 
     table, plan = plan_check(data, rules, key=key, nulls=nulls, master=master, conf=conf, **reading)
     spark = table.frame.sparkSession
-    return run_check(spark, table, plan, limit=limit, fail_on=fail_on, all_columns=all_columns)
+    names = [redact] if isinstance(redact, str) else redact
+    return run_check(spark, table, plan, limit=limit, fail_on=fail_on, all_columns=all_columns, redact=names)
 
 
 def plan_check(
@@ -285,21 +288,29 @@ def watch_show(
     state: str | os.PathLike[str],
     *,
     violations: str | None = None,
+    report: str | os.PathLike[str] | None = None,
     limit: int | None = DEFAULT_LIMIT,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> WatchStatus:
-    """The state's totals and worst rows; with `violations`, all current violations in that folder, as `check` does."""
+    """The state's totals and worst rows; with `violations`, all current violations in that folder, as `check` does.
+
+    With `report`, an HTML page in that file: totals over time, and what is violated now.
+    """
+    from holdfast.report.write_whole import write_whole
     from holdfast.spark.outputs import write_folders
     from holdfast.spark.watch import watched
 
     spark = _session(master, conf)
     started = time.monotonic()
     found = watched(spark, state)
-    with found.check(limit=limit if violations is not None else 0) as result:
+    with found.check(limit=0 if violations is None and report is None else limit) as result:
         if violations is not None:
             write_folders({"pairs": result.pairs, "rows": result.rows, "groups": result.groups}, violations)
-        return found.with_worst_rows(result, seconds=time.monotonic() - started)
+        status = found.with_worst_rows(result, seconds=time.monotonic() - started)
+        if report is not None:
+            write_whole(report, found.report(status, result))
+        return status
 
 
 def watch_rules(

@@ -31,7 +31,7 @@ def skewed(spark: SparkSession) -> Table:
 def test_no_task_has_more_than_twice_the_average_work(spark: SparkSession, skewed: Table, rule: str) -> None:
     plan = plan_check(skewed, rule_set([rule]), ("id",))
     with run_check(spark, skewed, plan, limit=0, engine="spread") as result:
-        spread = next(engine for engine in result._engines if isinstance(engine, SpreadEngine))
+        spread = next(engine for engine in result.engines if isinstance(engine, SpreadEngine))
         (routed,) = spread._routings([0])
         for frame in (routed.frame, *(gridded.frame for gridded in spread._grids.values())):
             sizes = [row["count"] for row in frame.groupBy(F.spark_partition_id()).count().collect()]

@@ -52,7 +52,10 @@ class Summary:
 
 @dataclass(frozen=True)
 class RuleOutcome:
-    """Counts and verdict of one rule; None where a count has no meaning for its kind."""
+    """Counts and verdict of one rule; None where a count has no meaning for its kind.
+
+    `new_suspects` are those that a baseline does not know, where there is one.
+    """
 
     rule: Rule
     holds: bool
@@ -63,8 +66,10 @@ class RuleOutcome:
     pairs_cut: bool = False
     witness: Witness | None = None
     worst: tuple[WorstRow, ...] = ()
+    new_suspects: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        beside = {} if self.new_suspects is None else {"new_suspect_rows": self.new_suspects}
         return {
             "name": self.rule.name,
             "rule": str(self.rule),
@@ -75,6 +80,7 @@ class RuleOutcome:
             "violating_rows": self.violating_rows,
             "suspect_rows": self.suspect_rows,
             "violating_groups": self.violating_groups,
+            **beside,
         }
 
 

@@ -44,7 +44,7 @@ def found_lines(outcome: DiscoverOutcome) -> list[FoundLine]:
     together: dict[object, list[FoundRule]] = {}
     for place, one in enumerate(outcome.shown):
         body = one.rule.body
-        alike = isinstance(body, FD) and body.left and _broken(one) is None
+        alike = isinstance(body, FD) and body.left and broken_by(one) is None
         key = ("fd", body.left) if isinstance(body, FD) and alike else place
         together.setdefault(key, []).append(one)
     # Where not every pair was looked at, the pairs that test a rule are estimated.
@@ -59,10 +59,10 @@ def _line(rules: list[FoundRule], rows: int, about: str) -> FoundLine:
         left, right = _sides(rules)
         words, text = dependency_sentence(left, right), str(FD(left, right))
     least = min(rules, key=lambda one: one.support)
-    return FoundLine(first.rule.kind, words, text, first.score, about + _tested(least, rows), _broken(first))
+    return FoundLine(first.rule.kind, words, text, first.score, about + tested_by(least, rows), broken_by(first))
 
 
-def _tested(one: FoundRule, rows: int) -> str:
+def tested_by(one: FoundRule, rows: int) -> str:
     """How many pairs put the rule to the test, or rows where it speaks of one, and which share of all that is."""
     share = one.coverage * 100
     told = "100%" if share > 99.995 else f"{share:.2g}%" if share >= 0.0001 or share == 0 else "below 0.0001%"
@@ -72,7 +72,7 @@ def _tested(one: FoundRule, rows: int) -> str:
     return f"{count} ({told})"
 
 
-def _broken(one: FoundRule) -> str | None:
+def broken_by(one: FoundRule) -> str | None:
     """How many pairs and suspect rows break the rule, and of which share a sample speaks; None for none."""
     told = []
     if one.violating_pairs:

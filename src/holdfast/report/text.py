@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.detect.outcome import CheckOutcome, RuleOutcome, Witness
-from holdfast.report.words import closing, counts, expectation, number, rule_text, value_text, verdict
+from holdfast.report.words import closing, counts, expectation, number, rule_text, tolerated, value_text, verdict
 
 _STYLES = {"holds": "green", "allowed": "green", "warning": "yellow", "violated": "bold red"}
 _MARKS = {"holds": "✓", "allowed": "✓", "warning": "!", "violated": "✗"}
@@ -59,9 +59,7 @@ def _overview(outcome: CheckOutcome, *, width: int) -> Table:
     lines = []
     for found in outcome.rules:
         word = verdict(found)
-        tally = counts(found)
-        if word == "allowed":
-            tally += f" (allowed: {found.rule.allow_pairs or found.rule.allow})"
+        tally = counts(found) + tolerated(found)
         cells = [
             Text(f"{_MARKS[word]} {word}", style=_STYLES[word]),
             Text(found.rule.name, style="bold"),

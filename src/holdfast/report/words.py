@@ -33,7 +33,17 @@ def counts(found: RuleOutcome) -> str:
         (found.suspect_rows if found.violating_pairs is not None else None, "suspect"),
         (found.violating_groups, "group"),
     ]
-    return ", ".join(number(n, word) for n, word in parts if n is not None)
+    told = ", ".join(number(n, word) for n, word in parts if n is not None)
+    return told if found.new_suspects is None else f"{told}, {found.new_suspects:,} new"
+
+
+def tolerated(found: RuleOutcome) -> str:
+    """Why a rule that is broken is let pass, in brackets; nothing where it is not."""
+    if not found.holds or not found.violating_rows:
+        return ""
+    if found.new_suspects == 0:
+        return " (all known)"
+    return f" (allowed: {found.rule.allow_pairs or found.rule.allow})"
 
 
 def number(n: int, word: str) -> str:

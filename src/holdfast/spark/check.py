@@ -21,8 +21,11 @@ from holdfast.detect.outcome import CheckOutcome, FailOn, RuleOutcome, Summary, 
 from holdfast.detect.plan import Plan, RulePlan, make_plan
 from holdfast.encode.digits import digits_key
 from holdfast.encode.expression import DIGITS_FUNCTION
-from holdfast.errors import HoldfastError, RunError, SourceError
+from holdfast.errors import HoldfastError, RunError, SourceError, UnknownColumnError, closest_hint
+from holdfast.report.check_page import check_page
 from holdfast.report.html import summary_html
+from holdfast.report.redact import HIDDEN, redacted_check, redacted_outcome
+from holdfast.report.shown_check import ShownCheck
 from holdfast.report.text import summary_text
 from holdfast.report.words import number, value_text
 from holdfast.rules.dependency import CFD, FD, Key, as_dependency
@@ -68,17 +71,20 @@ def run_check(
     all_columns: bool = False,
     engine: EngineName = "auto",
     key_required: bool = False,
+    redact: Sequence[str] = (),
 ) -> CheckResult:
     """What the plan finds. `limit` caps the pairs that are listed per rule; counts are exact.
 
     A key that is null or occurs twice is told in the notes, and rows are numbered instead; with `key_required`, that is
-    a SourceError. `engine` forces the way: `sql` for Spark SQL alone, `kernel` for one task, `spread` for many.
+    a SourceError. `engine` forces the way: `sql` for Spark SQL alone, `kernel` for one task, `spread` for many. The
+    values of the columns in `redact` are not shown to anybody.
     """
+    hidden = _hidden(table, redact)
     started = time.monotonic()
     notes = list(table.notes)
     with told_plainly(table):
         register_functions(spark, plan)
-        scan = Scan.of(spark, table, plan, all_columns)
+        scan = Scan.of(spark, table, plan, all_columns, hidden)
         # One task sees for itself whether a key occurs twice; everywhere else that is asked before anything runs.
         in_one_task = _in_one_task(scan, engine)
         problem, engines = scan.key_missing or (None if in_one_task else scan.key_twice), []
@@ -94,7 +100,7 @@ def run_check(
                 )
             notes.append(f"{problem}; rows are named by _row instead")
             plan = replace(plan, key=())
-            scan = Scan.of(spark, table, plan, all_columns)
+            scan = Scan.of(spark, table, plan, all_columns, hidden)
             engines = _engines(scan, plan, limit, engine, notes)
         found = {i: summary for one in engines for i, summary in one.summaries.items()}
     summaries = [found[i] for i in range(len(plan.steps))]
@@ -109,6 +115,16 @@ def run_check(
         notes=tuple(notes),
     )
     return CheckResult(scan, plan, outcome, engines, summaries)
+
+
+def _hidden(table: Table, redact: Sequence[str]) -> frozenset[str]:
+    for name in redact:
+        if name not in table.frame.columns:
+            raise UnknownColumnError(
+                f"--redact names {name!r}, but the table {table.name} has no such column.",
+                hint=closest_hint(name, table.frame.columns),
+            )
+    return frozenset(redact)
 
 
 def register_functions(spark: SparkSession, plan: Plan) -> None:
@@ -155,20 +171,30 @@ class Scan:
     """The rows of one scan, named, and what is known of them."""
 
     def __init__(
-        self, spark: SparkSession, table: Table, plan: Plan, rows: DataFrame, kept: DataFrame, whole: bool
+        self,
+        spark: SparkSession,
+        table: Table,
+        plan: Plan,
+        rows: DataFrame,
+        kept: DataFrame,
+        whole: bool,
+        hidden: frozenset[str],
     ) -> None:
         self.spark, self.table, self.plan, self.rows, self.whole = spark, table, plan, rows, whole
+        self.hidden = hidden
         self._kept = kept
 
     @classmethod
-    def of(cls, spark: SparkSession, table: Table, plan: Plan, whole: bool) -> Scan:
+    def of(
+        cls, spark: SparkSession, table: Table, plan: Plan, whole: bool, hidden: frozenset[str] = frozenset()
+    ) -> Scan:
         """A scan that keeps the columns the plan needs, or with `whole` all of them; persisted, so it happens once."""
         # Keys are added to what is persisted, not persisted with it: Spark 4.3 does not find a persisted frame again
         # in SQL over that very frame, only in SQL over something made from it.
         kept = select_rows(table.frame, plan, all_columns=whole).persist()
         with kept_plainly(spark):
             rows = keyed(kept, plan) if plan.key else numbered(spark, kept)
-        return cls(spark, table, plan, rows, kept, whole)
+        return cls(spark, table, plan, rows, kept, whole, hidden)
 
     @cached_property
     def _facts(self) -> Row:
@@ -225,7 +251,8 @@ class Scan:
     def told_twice(self, twice: tuple[object, int] | None) -> str | None:
         if twice is None or not self.plan.key:
             return None
-        value, times = value_text(plain(twice[0])), twice[1]
+        value = HIDDEN if self.hidden & set(self.plan.key) else value_text(plain(twice[0]))
+        times = twice[1]
         return f"the key {', '.join(self.plan.key)} is not unique: {value!r} occurs {times:,} times"
 
     def close(self) -> None:
@@ -241,13 +268,21 @@ class CheckResult:
     def __init__(
         self, scan: Scan, plan: Plan, outcome: CheckOutcome, engines: Sequence[Engine], summaries: Sequence[Summary]
     ) -> None:
-        self._scan, self._engines, self._summaries = scan, engines, summaries
+        self._scan, self.engines, self._summaries = scan, engines, summaries
         self.plan = plan
         self.outcome = outcome
 
     @property
     def holds(self) -> bool:
         return self.outcome.holds
+
+    def with_outcome(self, outcome: CheckOutcome) -> CheckResult:
+        """The same violations under other verdicts."""
+        return CheckResult(self._scan, self.plan, outcome, self.engines, self._summaries)
+
+    def in_scope(self, i: int) -> int:
+        """How many rows the rule speaks of."""
+        return self._scan.in_scope(self.plan.steps[i].scope)
 
     @property
     def scanned(self) -> DataFrame:
@@ -263,13 +298,13 @@ class CheckResult:
         """(rule, left, right): the violating pairs of two-row rules, at most `limit` of each."""
         which = [i for i, found in enumerate(self.outcome.rules) if found.violating_pairs]
         empty = "SELECT '' AS rule, k AS `left`, k AS `right` FROM {rows} WHERE false"
-        return self._union([engine.pairs(which) for engine in self._engines], empty)
+        return self._union([engine.pairs(which) for engine in self.engines], empty)
 
     @cached_property
     def rows(self) -> DataFrame:
         """(rule, key, conflicts): every violating row, with the number of violating pairs it is in."""
         empty = "SELECT '' AS rule, k AS key, 0L AS conflicts FROM {rows} WHERE false"
-        return self._union([engine.rows(self._violated) for engine in self._engines], empty)
+        return self._union([engine.rows(self._violated) for engine in self.engines], empty)
 
     @cached_property
     def groups(self) -> DataFrame:
@@ -284,7 +319,7 @@ class CheckResult:
     @cached_property
     def _sql(self) -> SqlEngine:
         """The engine that lists groups, whichever counted them."""
-        known = next((engine for engine in self._engines if isinstance(engine, SqlEngine)), None)
+        known = next((engine for engine in self.engines if isinstance(engine, SqlEngine)), None)
         scan = self._scan
         return known or SqlEngine(scan.spark, scan.rows, self.plan, range(len(self.plan.steps)), self.outcome.limit)
 
@@ -292,7 +327,7 @@ class CheckResult:
     def suspects(self) -> DataFrame:
         """(rule, key): the rows that would have to go; where those are unknown, all violating rows."""
         empty = "SELECT '' AS rule, k AS key FROM {rows} WHERE false"
-        return self._union([engine.suspects(self._violated) for engine in self._engines], empty)
+        return self._union([engine.suspects(self._violated) for engine in self.engines], empty)
 
     def split(self) -> tuple[DataFrame, DataFrame]:
         """(clean, quarantined): the table without its suspect rows, and those, with an array of the rules they break.
@@ -320,12 +355,12 @@ class CheckResult:
         with told_plainly(self._scan.table):
             witnesses, worst = self._looked_up(violated)
             ends = [witnesses[i] for i in violated]
-            values = self._values([key for pair in ends for key in pair if key is not None])
+            values = self.values_of([key for pair in ends for key in pair if key is not None])
         rules = list(self.outcome.rules)
         for i, pair in zip(violated, ends, strict=True):
             told = tuple(WorstRow(plain(row.key), row.conflicts) for row in worst.get(i, ()))
-            rules[i] = replace(rules[i], witness=self._witness(i, pair, values), worst=told)
-        return replace(self.outcome, rules=tuple(rules))
+            rules[i] = replace(rules[i], witness=self.witness(i, pair, values), worst=told)
+        return redacted_outcome(replace(self.outcome, rules=tuple(rules)), self._scan.hidden)
 
     def summary(self) -> str:
         """The result as text, as `holdfast check` prints it."""
@@ -337,10 +372,22 @@ class CheckResult:
     def _repr_html_(self) -> str:
         return summary_html(self.detailed)
 
+    @cached_property
+    def shown(self) -> ShownCheck:
+        """What a report shows: of each violated rule some violations in the table's own values, never all."""
+        from holdfast.spark.shown_violations import shown_violations  # which knows this class
+
+        with told_plainly(self._scan.table):
+            return redacted_check(shown_violations(self), self._scan.hidden)
+
+    def to_html(self) -> str:
+        """The report as one HTML page that needs nothing else, as `holdfast check --report` writes it."""
+        return check_page(self.shown)
+
     def close(self) -> None:
         """Lets go of the persisted rows; the DataFrames of this result are then computed from the source again."""
         self._scan.close()
-        for engine in (*self._engines, *([self._sql] if "_sql" in self.__dict__ else [])):
+        for engine in (*self.engines, *([self._sql] if "_sql" in self.__dict__ else [])):
             engine.close()
 
     def __enter__(self) -> CheckResult:
@@ -363,22 +410,24 @@ class CheckResult:
         """A witness and the worst rows of each rule, asked of Spark SQL where its summary has not told them."""
         witnesses = {i: (self._summaries[i].left, self._summaries[i].right) for i in which}
         worst = {i: rows for i in which if (rows := self._summaries[i].worst) is not None}
-        for engine in self._engines:
+        for engine in self.engines:
             if isinstance(engine, SqlEngine):
                 witnesses |= engine.witnesses(which)
                 worst |= engine.worst([i for i in which if i not in worst])
         return witnesses, worst
 
-    def _values(self, keys: Sequence[Any]) -> dict[Any, Row]:
+    def values_of(self, keys: Sequence[Any]) -> dict[Any, Row]:
+        """The scanned rows that have these keys, by key as hashable() makes it."""
         rows = self._scan.rows
         schema = StructType([StructField("key", rows.schema["k"].dataType)])
-        once_each = {_hashable(key): key for key in keys}
+        once_each = {hashable(key): key for key in keys}
         wanted = self._scan.spark.createDataFrame([(key,) for key in once_each.values()], schema)
         found = rows.join(F.broadcast(wanted), rows["k"] == wanted["key"]).collect()
-        return {_hashable(row["k"]): row for row in found}
+        return {hashable(row["k"]): row for row in found}
 
-    def _witness(self, i: int, ends: tuple[Any, Any], values: dict[Any, Row]) -> Witness | None:
-        left, right = (values.get(_hashable(key)) if key is not None else None for key in ends)
+    def witness(self, i: int, ends: tuple[Any, Any], values: dict[Any, Row]) -> Witness | None:
+        """The pair, or the row alone, in the table's own values; None where it is not among them."""
+        left, right = (values.get(hashable(key)) if key is not None else None for key in ends)
         if left is None:
             return None
         shown = self.outcome.rules[i].rule.body.columns
@@ -444,9 +493,10 @@ def _marked(found: RuleOutcome, left: dict[str, Any], right: dict[str, Any] | No
     return tuple(name for name in found.rule.body.columns if name in telling) or found.rule.body.columns
 
 
-def _hashable(key: Any) -> Any:
+def hashable(key: Any) -> Any:
+    """The key as something that can stand in a dictionary."""
     return (
-        tuple(map(_hashable, key))
+        tuple(map(hashable, key))
         if isinstance(key, list | tuple)
         else bytes(key)
         if isinstance(key, bytearray)

@@ -37,6 +37,7 @@ from holdfast.discover.with_constants import FoundWithin, ranked_with_constants
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
 from holdfast.report.found_html import found_html
+from holdfast.report.found_page import found_page
 from holdfast.report.found_text import found_text
 from holdfast.report.words import number
 from holdfast.rules.predicate import quoted_name
@@ -94,6 +95,10 @@ class DiscoverResult:
 
     def _repr_html_(self) -> str:
         return found_html(self.outcome)
+
+    def to_html(self) -> str:
+        """The report as one HTML page that needs nothing else, as `holdfast discover --report` writes it."""
+        return found_page(self.outcome)
 
 
 def compared_columns(table: Table, options: DiscoverOptions) -> tuple[dict[str, ColumnType], tuple[str, ...]]:

@@ -53,6 +53,10 @@ class KernelEngine:
             result[i] = Summary(counts.get("pairs"), counts["rows"], suspects, groups, left, right, worst)
         return result
 
+    def limited(self, limit: int) -> KernelEngine:
+        """The same engine, which lists at most so many pairs of each rule."""
+        return KernelEngine(self._spark, self._rows, self._plan, self.which, limit)
+
     def pairs(self, which: Sequence[int]) -> DataFrame | None:
         """(rule, left, right), at most `limit` of each rule."""
         return self._named("pairs", which, lambda f: f.selectExpr("i", "key AS `left`", "other AS `right`"))

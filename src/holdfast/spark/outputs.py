@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import re
 import secrets
 import shutil
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
+from holdfast.detect.outcome import CheckOutcome
 from holdfast.errors import OutputError
 
+METRICS = (
+    "run_id string, run_time timestamp, rule string, rows bigint, violating_rows bigint, violating_pairs bigint, "
+    "seconds double"
+)
 
-def require_writable_folder(folder: str, parts: tuple[str, ...]) -> None:
-    """OutputError when the folder cannot be made, or holds something that a result would not replace."""
+
+def require_writable_folder(folder: str, parts: tuple[str, ...] | None) -> None:
+    """OutputError when the folder cannot be made, or holds something that a result would not replace.
+
+    A result replaces its `parts`; with None it is added to what is there.
+    """
     if _remote(folder):
         return
     place = Path(folder)
     if place.exists() and not place.is_dir():
         raise OutputError(f"cannot write results to {folder!r}: it is a file, not a folder.")
-    if place.is_dir():
+    if place.is_dir() and parts is not None:
         others = sorted(entry.name for entry in place.iterdir() if entry.name not in parts)
         if others:
             raise OutputError(
@@ -57,6 +68,21 @@ def write_folders(frames: Mapping[str, DataFrame], folder: str) -> None:
     except PySparkException as problem:
         reason = str(problem).strip().splitlines()[0]
         raise OutputError(f"cannot write results to {folder!r}: {reason}") from problem
+
+
+def append_metrics(spark: SparkSession, outcome: CheckOutcome, folder: str) -> None:
+    """A line for each rule of the check, added to the Parquet table in the folder."""
+    run, now = str(uuid.uuid4()), dt.datetime.now(dt.UTC)
+    lines = [
+        (run, now, f.rule.name, outcome.rows, f.violating_rows, f.violating_pairs, outcome.seconds)
+        for f in outcome.rules
+    ]
+    place = folder if _remote(folder) else Path(folder).absolute().as_uri()
+    try:
+        spark.createDataFrame(lines, METRICS).coalesce(1).write.mode("append").parquet(place)
+    except PySparkException as problem:
+        reason = str(problem).strip().splitlines()[0]
+        raise OutputError(f"cannot add metrics to {folder!r}: {reason}") from problem
 
 
 def _remote(folder: str) -> bool:

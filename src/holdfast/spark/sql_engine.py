@@ -109,6 +109,10 @@ class SqlEngine:
     def _may_list(self, pairs: int) -> bool:
         return self._limit is None or pairs <= self._limit
 
+    def limited(self, limit: int) -> SqlEngine:
+        """The same engine, which lists at most so many pairs of each rule."""
+        return SqlEngine(self._spark, self._rows, self._plan, self.which, limit)
+
     def pairs(self, which: Sequence[int]) -> DataFrame | None:
         """(rule, left, right), at most `limit` of each rule."""
         limit = "" if self._limit is None else f" LIMIT {self._limit}"

@@ -31,6 +31,7 @@ from holdfast.detect.plan import Plan, make_plan
 from holdfast.detect.row_changes import RowChanges
 from holdfast.encode.column_type import column_type
 from holdfast.errors import StateError
+from holdfast.report.watch_page import watch_page
 from holdfast.report.words import rule_text
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules, parse_rules
@@ -45,6 +46,7 @@ from holdfast.spark.watch_tasks import PresentRows
 from holdfast.states.batch_outcome import BatchOutcome
 from holdfast.states.change_log import Counts, cut_log
 from holdfast.states.compaction import places_for
+from holdfast.states.history import history
 from holdfast.states.manifest import PENDING, Manifest, PairTable, commit, latest, taken_in, tidy, with_totals
 from holdfast.states.segment import Segment
 from holdfast.states.store import Store, open_store
@@ -293,6 +295,10 @@ class WatchedTable:
         rules = result.detailed.rules
         worst = {one.rule.name: tuple((row.key, row.conflicts) for row in one.worst) for one in rules if one.worst}
         return replace(self.status(seconds=seconds), worst=worst)
+
+    def report(self, status: WatchStatus, result: CheckResult) -> str:
+        """The state as an HTML page: its totals over time, and what a check of it found."""
+        return watch_page(status, history(self.store), result.shown)
 
     def check(self, *, limit: int | None) -> CheckResult:
         """The table as it is now, checked by its rules, from nothing."""

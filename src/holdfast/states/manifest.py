@@ -13,7 +13,8 @@ from holdfast.states.store import Store
 
 FORMAT = 1
 VERSIONS, BATCHES, ROWS, PENDING, CHANGES = "versions", "batches", "rows", "pending", "changes"
-FOLDERS = (VERSIONS, BATCHES, ROWS, PENDING, CHANGES)
+HISTORY = "history"
+FOLDERS = (VERSIONS, BATCHES, ROWS, PENDING, CHANGES, HISTORY)
 # What a state of rules that evolve has besides: the rules, and the evidence they follow from.
 KEPT = "kept"
 # Readers of an earlier version still find its files for so many versions.
@@ -162,8 +163,12 @@ def tidy(store: Store) -> None:
     names = _versions(store)
     kept = [read_version(store, name) for name in names[-KEPT_VERSIONS:]]
     for name in names[:-KEPT_VERSIONS]:
-        # The ids outlive their version, each as a file of its own.
+        # The ids outlive their version, each as a file of its own; so do its totals.
         old = read_version(store, name)
+        store.make([HISTORY])  # which states of earlier days have not got
+        came = store.path(f"{VERSIONS}/{name}").stat().st_mtime
+        told = {"version": old.version, "at": came, "rows": old.rows, "totals": dict(old.totals)}
+        store.create(f"{HISTORY}/{name}", json.dumps(told, ensure_ascii=False).encode())
         publish(store, old)
         for batch in old.batches:
             store.create(f"{BATCHES}/{batch}", str(old.version).encode())

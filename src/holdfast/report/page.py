@@ -1,0 +1,65 @@
+"""Reports as one HTML file each, that needs nothing else: no network, no other file.
+
+Every value goes through a template that escapes it. Beyond that the page forbids all scripts but its own, by their
+hash, and all loading: what is in a cell is shown, never run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import lru_cache
+from importlib import metadata, resources
+from typing import Any
+
+from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
+from markupsafe import Markup
+
+from holdfast.report.words import number, value_text
+
+_SCRIPT, _STYLE = "page.js", "page.css"
+
+
+def page(template: str, *, title: str, **values: Any) -> str:
+    """The template in `pages/`, filled; the page's own style and script are part of it."""
+    script = _bundled(_SCRIPT)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    own = {"style": Markup(_bundled(_STYLE)), "script": Markup(script), "script_hash": digest}
+    return _environment().get_template(template).render(
+        title=title, version=metadata.version("holdfast"), **own, **values
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    made = Environment(
+        loader=_Bundled(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {"value": value_text, "number": number, "percent": percent}
+    return made
+
+
+class _Bundled(BaseLoader):
+    """Templates that ship with the package, also inside of an archive."""
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, None, None]:
+        try:
+            return _bundled(template), None, None
+        except FileNotFoundError:
+            raise TemplateNotFound(template) from None
+
+
+@lru_cache(maxsize=16)
+def _bundled(name: str) -> str:
+    return resources.files("holdfast.report").joinpath("pages", name).read_text("utf-8")
+
+
+def percent(share: float) -> str:
+    """A share as a person reads it.
+
+    >>> percent(0.254), percent(1.0), percent(0.0004), percent(0)
+    ('25%', '100%', '0.04%', '0%')
+    """
+    if share == 0:
+        return "0%"
+    return f"{share * 100:.0f}%" if share >= 0.01 else f"{share * 100:.2g}%"

@@ -1,0 +1,34 @@
+"use strict";
+for (const bar of document.querySelectorAll("[data-filters]")) {
+  const items = [...document.querySelectorAll("[data-item]")];
+  const texts = items.map((item) => item.textContent.toLowerCase());
+  const chips = [...bar.querySelectorAll("[data-kind]")];
+  const search = bar.querySelector("input");
+  const column = bar.querySelector("select");
+  const count = bar.querySelector(".count");
+  let kind = "";
+  const show = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    items.forEach((item, i) => {
+      const fits =
+        (!kind || item.dataset.kind === kind) &&
+        (!column || !column.value || (item.dataset.columns || "").split("\u0001").includes(column.value)) &&
+        words.every((word) => texts[i].includes(word));
+      item.hidden = !fits;
+      shown += fits;
+    });
+    count.textContent = shown === items.length ? "" : shown + " of " + items.length;
+  };
+  for (const chip of chips) {
+    chip.addEventListener("click", () => {
+      kind = chip.dataset.kind;
+      chips.forEach((other) => other.classList.toggle("on", other === chip));
+      show();
+    });
+  }
+  search.addEventListener("input", show);
+  if (column) column.addEventListener("change", show);
+}
+const opened = document.getElementById(location.hash.slice(1));
+if (opened && opened.tagName === "DETAILS") opened.open = true;

@@ -1,0 +1,54 @@
+"""What a rule says, in plain words, whatever kind it is."""
+
+from __future__ import annotations
+
+from holdfast.rules.dependency import CFD, FD, Key, as_dependency
+from holdfast.rules.predicate import NullTest
+from holdfast.rules.rule import Rule
+from holdfast.rules.sentence import dependency_sentence, listed, sentence
+
+
+def rule_words(rule: Rule) -> str:
+    """The rule as a sentence; where it speaks of some rows only, of which.
+
+    >>> from holdfast.rules.rule import parse_rule
+    >>> rule_words(parse_rule("unique(AreaCode, Phone)"))
+    'No two rows have the same AreaCode and Phone.'
+    >>> rule_words(parse_rule("CC = 44, zip -> street"))
+    'On rows with CC = 44: rows with the same zip have the same street.'
+    >>> rule_words(parse_rule("not(t.email is null)"))
+    'Every row has a value in email.'
+    """
+    told = _sentence(rule)
+    if rule.where is not None:
+        told = f"on rows where {rule.where}: {told}"
+    return f"{told[0].upper()}{told[1:]}."
+
+
+def _sentence(rule: Rule) -> str:
+    body = as_dependency(rule.body) or rule.body
+    if isinstance(body, Key):
+        return f"no two rows have the same {listed(body.columns)}"
+    if isinstance(body, FD):
+        return dependency_sentence(body.left, body.right)
+    if isinstance(body, CFD):
+        return _conditional(body)
+    if len(body.denials) == 1:
+        first, *others = body.denials[0].predicates
+        if isinstance(first, NullTest) and not others:
+            return f"{'every' if first.is_null else 'no'} row has a value in {first.column.name}"
+    return "; and ".join(sentence(constraint) for constraint in body.denials)
+
+
+def _conditional(body: CFD) -> str:
+    if len(body.patterns) > 1:
+        same = dependency_sentence(body.left, body.right)
+        return f"on rows like one of {len(body.patterns)} patterns, {same}, or the value that the pattern names"
+    (pattern,) = body.patterns
+    given = [f"{name} = {value}" for name, value in zip(body.left, pattern.left, strict=True) if value is not None]
+    free = [name for name, value in zip(body.left, pattern.left, strict=True) if value is None]
+    wanted = [f"{name} = {value}" for name, value in zip(body.right, pattern.right, strict=True) if value is not None]
+    others = [name for name, value in zip(body.right, pattern.right, strict=True) if value is None]
+    parts = [f"rows have {listed(wanted)}"] if wanted else []
+    parts += [dependency_sentence(free, others)] if others else []
+    return f"on rows with {listed(given)}: {listed(parts)}" if given else listed(parts)

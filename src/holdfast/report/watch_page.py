@@ -1,0 +1,82 @@
+"""The report of a watched table: how violations went over time, and what is violated now."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from holdfast.report.check_page import check_values
+from holdfast.report.page import page
+from holdfast.report.shown_check import ShownCheck
+from holdfast.report.words import number
+from holdfast.states.history import Point
+from holdfast.states.watch_status import WatchStatus
+
+WIDTH, HEIGHT, TOP, BOTTOM = 320, 84, 8, 6
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The violations of a rule, version by version: a line of steps and the area below it, and what they amount to."""
+
+    rule: str
+    line: str
+    area: str
+    now: int
+    most: int
+    unit: str
+    since: str
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def watch_page(status: WatchStatus, points: Sequence[Point], shown: ShownCheck) -> str:
+    """The report as one HTML page."""
+    values = check_values(shown)
+    lines = [timeline(points, rule, status.units[rule]) for rule in status.totals]
+    return page(
+        "watch.html",
+        title=f"Holdfast: {status.table}, watched",
+        status=status,
+        batches="1 batch" if status.batches == 1 else f"{status.batches:,} batches",
+        timelines=[line for line in lines if line is not None],
+        first=_time(points[0].at) if points else "",
+        last=_time(points[-1].at) if points else "",
+        versions=len(points),
+        **values,
+    )
+
+
+def timeline(points: Sequence[Point], rule: str, unit: str) -> Timeline | None:
+    """The rule's totals as a drawing, a step for each version that changed something; None where it has no version."""
+    known = [(place, point) for place, point in enumerate(points) if rule in point.totals]
+    if not known:
+        return None
+    totals = [point.totals[rule] for _, point in known]
+    most = max(*totals, 1)
+    step = WIDTH / max(len(points), 1)
+
+    def height(total: int) -> float:
+        return round(HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * total / most, 1)
+
+    begin = round(known[0][0] * step, 1)
+    line = f"M{begin} {height(totals[0])}"
+    for (place, _), total in zip(known, totals, strict=True):
+        line += f"V{height(total)}H{round((place + 1) * step, 1)}"
+    area = f"{line}V{height(0)}H{begin}Z"
+    return Timeline(rule, line, area, totals[-1], max(totals), unit, _since(known, totals))
+
+
+def _since(known: Sequence[tuple[int, Point]], totals: Sequence[int]) -> str:
+    """Since which version the total is what it is, as far back as is known."""
+    place = len(totals) - 1
+    while place > 0 and totals[place - 1] == totals[-1]:
+        place -= 1
+    point = known[place][1]
+    told = number(totals[-1], "violation") if totals[-1] else "no violations"
+    return f"{told} since version {point.version}, {_time(point.at)}"
+
+
+def _time(at: float) -> str:
+    return dt.datetime.fromtimestamp(at, dt.UTC).strftime("%Y-%m-%d %H:%M UTC")

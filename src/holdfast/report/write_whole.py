@@ -1,0 +1,18 @@
+"""A text file that is there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_whole(path: str | os.PathLike[str], text: str) -> None:
+    """The file holds the text; whoever reads it sees what was there before, or all of it."""
+    target = Path(path)
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=target.absolute().parent, prefix=f".{target.name}.", delete=False
+    ) as waiting:
+        waiting.write(text)
+    os.chmod(waiting.name, 0o644)
+    os.replace(waiting.name, target)
