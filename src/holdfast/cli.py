@@ -683,6 +683,72 @@ def _emit_batch(
     sys.stdout.flush()
 
 
+# fragments --------------------------------------------------------------------------------------------------------
+
+_FRAGMENTS_EXAMPLES = """
+Examples:
+
+  holdfast fragments plan sites.yaml
+
+  holdfast fragments plan sites.yaml --picture plan.svg
+
+  holdfast fragments init state sites.yaml
+
+  holdfast fragments apply state monday.csv
+
+  holdfast fragments show state --violations found
+
+A sites file names the key, what each site holds (columns, rows, or both) and where its data is, and the rules:
+
+  key: id
+
+  sites: {V1: {columns: [street, zip], data: v1.parquet}, V2: {columns: [CC], data: v2.csv}}
+
+  rules: ["CC = 44, zip -> street"]
+
+Exit code: 0 done, whether or not rules are violated, 2 bad input (nothing was changed), 3 a failure.
+"""
+
+fragments_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Keep the violations of a table up to date that is split over sites, with almost nothing shipped.",
+    epilog=_FRAGMENTS_EXAMPLES.replace("\n\n", "\n\n\n"),
+)
+app.add_typer(fragments_app, name="fragments")
+
+SitesFile = Annotated[str, typer.Argument(metavar="SITES", help="The sites file (YAML).", show_default=False)]
+
+
+@fragments_app.command("plan")
+def fragments_plan(
+    sites: SitesFile,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the plan there: .svg, or .dot for Graphviz.")
+    ] = None,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say which site ships which ids to whom for one changed row, shared between rules. Needs no data and no Spark."""
+    with _told(verbose):
+        for option, path in (("--output", output), ("--picture", picture)):
+            if path is not None:
+                _require_writable_file(path, option, sites)
+        with Progress(quiet=quiet).step("planning shipments"):
+            from holdfast.jobs import fragments_plan as job
+            from holdfast.report.shipment_text import shipment_picture, shipment_text
+
+            plan = job(sites)
+        if picture is not None:
+            _emit(shipment_picture(plan, picture.suffix), picture)
+        if format is Format.json:
+            _emit(json.dumps(plan.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
+        else:
+            _emit(shipment_text(plan), output)
+
+
 @app.command("demo")
 @functools.wraps(demo_command)
 def demo(**options: Any) -> None:

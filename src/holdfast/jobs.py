@@ -18,11 +18,13 @@ from holdfast.discover.options import (
     discover_options,
     how_many,
 )
+from holdfast.fragments.sites import Sites, as_sites
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import as_rule_set, named_key
 
 if TYPE_CHECKING:
     from holdfast.detect.plan import Plan
+    from holdfast.fragments.shipment_plan import ShipmentPlan
     from holdfast.spark.check import CheckResult
     from holdfast.spark.discover import DiscoverResult
     from holdfast.spark.table import Frame, Session, Table
@@ -289,6 +291,16 @@ def watch_rules(
     found = watched(_session(master, conf), state)
     new, gone = found.change_rules(wanted)
     return found.newest().status(seconds=time.monotonic() - started), new, gone
+
+
+# fragments --------------------------------------------------------------------------------------------------------
+
+
+def fragments_plan(sites: Sites | str | os.PathLike[str]) -> ShipmentPlan:
+    """Which site ships which ids to whom for one changed row; `sites` is a sites file. Needs neither data nor Spark."""
+    from holdfast.fragments.shipment_plan import plan_shipments
+
+    return plan_shipments(as_sites(sites))
 
 
 def _session(master: str | None, conf: Mapping[str, str] | None) -> Session:
