@@ -26,6 +26,7 @@ from holdfast.report.progress import Progress
 from holdfast.rules.rule import Severity
 
 if TYPE_CHECKING:
+    from holdfast.fragments.outcome import FragmentsStatus
     from holdfast.spark.check import CheckResult
     from holdfast.spark.discover import DiscoverResult
     from holdfast.states.batch_outcome import BatchOutcome
@@ -747,6 +748,108 @@ def fragments_plan(
             _emit(json.dumps(plan.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
         else:
             _emit(shipment_text(plan), output)
+
+
+@fragments_app.command("init")
+def fragments_init(
+    state: State,
+    sites: SitesFile,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Load the fragments of a table into a new state, and count the rows that violate each rule."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output, "--output", sites)
+        with Progress(quiet=quiet).step(f"loading the sites of {sites} into {state}"):
+            from holdfast.jobs import fragments_init as job
+
+            status = job(state, sites, master=master, conf=_assignments(conf, "--conf"))
+        _emit_fragments(status, format, output)
+
+
+@fragments_app.command("apply")
+def fragments_apply(
+    state: State,
+    changes: Annotated[
+        str, typer.Argument(metavar="CHANGES", help="A file or folder of changes, as DATA.", show_default=False)
+    ],
+    batch: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What tells this batch from others. Default: its content.")
+    ] = None,
+    limit: ListLimit = str(DEFAULT_LIMIT),
+    null_values: NullValues = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    multiline: Multiline = None,
+    input_format: InputFormat = None,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Apply one file of changes, once: which rows come into violation, which leave it, and what sites shipped."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output, "--output", changes)
+        most = _limit(limit)
+        reading = _reading(None, null_values, delimiter, encoding, multiline, input_format)
+        with Progress(quiet=quiet).step(f"applying {changes} to {state}"):
+            from holdfast.jobs import fragments_apply as job
+            from holdfast.report.fragments_text import fragments_batch_text
+
+            settings = _assignments(conf, "--conf")
+            outcome = job(state, changes, batch=batch, limit=most, master=master, conf=settings, **reading)
+        if format is Format.json:
+            _emit(json.dumps(outcome.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
+            if outcome.changes.cut:
+                listed = len(outcome.added) + len(outcome.removed)
+                print(f"note: --limit cuts the lists to {listed:,} rows; the counts are exact", file=sys.stderr)
+        else:
+            _emit(fragments_batch_text(outcome, os.path.basename(changes.rstrip("/"))), output)
+
+
+@fragments_app.command("show")
+def fragments_show(
+    state: State,
+    violations: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write (rule, key) of all violating rows there, as Parquet.")
+    ] = None,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Print the sites, and how many rows violate each rule now."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output, "--output")
+        with Progress(quiet=quiet).step(f"looking at {state}"):
+            from holdfast.jobs import fragments_show as job
+
+            if violations is not None:
+                from holdfast.spark.outputs import require_writable_folder
+
+                require_writable_folder(violations, ("rows",))
+            status = job(state, violations=violations, master=master, conf=_assignments(conf, "--conf"))
+        _emit_fragments(status, format, output)
+
+
+def _emit_fragments(status: FragmentsStatus, format: Format, output: Path | None) -> None:
+    if format is Format.json:
+        _emit(json.dumps(status.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
+    else:
+        from holdfast.report.fragments_text import fragments_status_text
+
+        _emit(fragments_status_text(status), output)
 
 
 @app.command("demo")

@@ -370,6 +370,3 @@ def _intersections(targets: set[Mask], *, most: int) -> frozenset[Mask] | None:
                 if len(found) > most:
                     return None
     return frozenset(found)
-
-
-__all__ = ["Found", "alone", "by_meeting_sites", "chains", "connectedness", "fewest", "good_plan", "improved", "pruned"]

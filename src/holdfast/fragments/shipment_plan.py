@@ -14,7 +14,7 @@ from typing import Any, Literal
 from holdfast.errors import SitesError
 from holdfast.fragments.knowledge import Mask, Need, Problem, Ship, ordered, settled
 from holdfast.fragments.parts import Atom, Part, parts_of
-from holdfast.fragments.plan_search import alone, chains, fewest
+from holdfast.fragments.plan_search import IMPROVING, SEARCHING, alone, chains, fewest
 from holdfast.fragments.sites import RowGroup, Sites
 
 Method = Literal["exact", "heuristic"]
@@ -130,19 +130,25 @@ def columns_of(group: GroupPlan, shipment: Shipment) -> list[str]:
     return list(dict.fromkeys(name for atom in shipment.atoms for name in group.atoms[atom].columns))
 
 
-def plan_shipments(sites: Sites, columns: Sequence[str] | None = None) -> ShipmentPlan:
+def plan_shipments(
+    sites: Sites, columns: Sequence[str] | None = None, *, improving: float = IMPROVING, searching: float = SEARCHING
+) -> ShipmentPlan:
     """The plan for these sites and rules, with few ids shipped per changed row.
 
-    `columns` are those of the whole table where sites do not say what they hold.
+    `columns` are those of the whole table where sites do not say what they hold. A plan is improved, and all plans are
+    searched, for so many seconds at most.
     """
     known = (*sites.key, *(columns if columns is not None else sites.columns))
     parts = parts_of(sites.rules, known)
     several = len(sites.row_groups) > 1
-    groups = tuple(_planned(sites, group, parts, disjoint=several) for group in sites.row_groups)
+    within = (improving, searching)
+    groups = tuple(_planned(sites, group, parts, several, within) for group in sites.row_groups)
     return ShipmentPlan(sites, parts, groups)
 
 
-def _planned(sites: Sites, group: RowGroup, parts: Sequence[Part], *, disjoint: bool) -> GroupPlan:
+def _planned(
+    sites: Sites, group: RowGroup, parts: Sequence[Part], disjoint: bool, within: tuple[float, float]
+) -> GroupPlan:
     atoms = tuple(dict.fromkeys(atom for part in parts for atom in part.atoms))
     bit = {atom: 1 << i for i, atom in enumerate(atoms)}
     held = [0] * len(group.sites)
@@ -155,7 +161,7 @@ def _planned(sites: Sites, group: RowGroup, parts: Sequence[Part], *, disjoint: 
     needs = [_need(part, bit) for part in parts]
     of_pairs = [need for part, need in zip(parts, needs, strict=True) if part.right is not None]
     problem = Problem(tuple(held), tuple(dict.fromkeys(of_pairs)), disjoint)
-    found = fewest(problem)
+    found = fewest(problem, improving=within[0], searching=within[1])
     rounds = ordered(problem, found.ships)
     assert rounds is not None, "a plan can be carried out"
     made = _Making(problem, group.sites, rounds)

@@ -92,7 +92,7 @@ class Sites:
 
 class _Site(BaseModel):
     model_config = ConfigDict(extra="forbid")
-    columns: list[str] | None = Field(default=None, min_length=1)
+    columns: list[str] | None = None
     where: str | None = None
     data: str | None = None
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from holdfast.errors import OptionError
 from holdfast.fragments.shipment_plan import GroupPlan, Shipment, ShipmentPlan
+from holdfast.report.watch_text import cells_in_columns
 from holdfast.report.words import number
 
 
@@ -30,8 +31,8 @@ def shipment_text(plan: ShipmentPlan) -> str:
             (names[s.sender], "->", names[s.receiver], _atoms(plan_of_group, s.atoms), _rules(plan, s.rules))
             for s in plan_of_group.shipments
         ]
-        lines += ["", title, *(_table([("from", "", "to", "id of", "for"), *cells]) if cells else ["  none"])]
-    lines += ["", "rules are settled", *_table(_settled(plan, names))]
+        lines += ["", title, *(cells_in_columns([("from", "", "to", "id of", "for"), *cells]) if cells else ["  none"])]
+    lines += ["", "rules are settled", *cells_in_columns(_settled(plan, names))]
     return "\n".join(lines) + "\n"
 
 
@@ -52,11 +53,6 @@ def _atoms(group: GroupPlan, atoms: Sequence[int]) -> str:
 
 def _rules(plan: ShipmentPlan, rules: Sequence[int]) -> str:
     return ", ".join(plan.sites.rules.rules[rule].name for rule in rules)
-
-
-def _table(lines: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]) - 1)] if lines else []
-    return ["  " + "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]]) for line in lines]
 
 
 def shipment_picture(plan: ShipmentPlan, ending: str) -> str:

@@ -31,6 +31,7 @@ from holdfast.detect.plan import Plan, make_plan
 from holdfast.detect.row_changes import RowChanges
 from holdfast.encode.column_type import column_type
 from holdfast.errors import StateError
+from holdfast.fragments.plan_file import has_fixed
 from holdfast.report.words import rule_text
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules, parse_rules
@@ -342,6 +343,11 @@ class WatchedTable:
 def watched(spark: SparkSession, place: str | os.PathLike[str]) -> WatchedTable:
     """The state at the place; StateError where there is none."""
     found = WatchedTable(spark, open_store(place))
+    if has_fixed(found.store):
+        raise StateError(
+            f"the state at {found.store.root} is one of holdfast fragments, not of watch.",
+            hint="use holdfast fragments apply and holdfast fragments show.",
+        )
     found.manifest  # noqa: B018 (refuses at the door)
     return found
 
