@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from holdfast.cli import app
@@ -58,3 +60,53 @@ def test_a_plan_starts_no_spark(tmp_path: Path) -> None:
 def test_a_plan_is_drawn(ending: str, told: str, tmp_path: Path) -> None:
     holdfast("fragments", "plan", plan_file(tmp_path, replica=True), "--picture", tmp_path / f"plan{ending}")
     assert told in (tmp_path / f"plan{ending}").read_text("utf-8")
+
+
+def emp_sites(folder: Path, split: str) -> Path:
+    """The employees of the paper, cut into files, and a sites file that says how."""
+    case = EXPECTED["emp.csv"]
+    with open(DATA / "emp.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    sites: dict[str, Any] = {}
+    for name, held in case[split].items():
+        columns = held if split == "vertical" else list(rows[0])
+        # The paper's conditions are of one kind: grade = 'A'.
+        kept = [row for row in rows if split == "vertical" or f"grade = '{row['grade']}'" == held]
+        with open(folder / f"{name}.csv", "w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, columns, extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(kept)
+        own = {"columns": [c for c in columns if c != "id"]} if split == "vertical" else {"where": held}
+        sites[name] = {**own, "data": f"{name}.csv"}
+    rules = [{"name": rule["name"], "rule": rule["cfd"]} for rule in case["rules"]]
+    (folder / "sites.yaml").write_text(yaml.safe_dump({"key": "id", "sites": sites, "rules": rules}), encoding="utf-8")
+    return folder / "sites.yaml"
+
+
+@pytest.mark.parametrize("split", ["vertical", "horizontal"])
+def test_the_employees_of_the_paper(split: str, spark: SparkSession, tmp_path: Path) -> None:
+    case = EXPECTED["emp.csv"]
+    state = tmp_path / "state"
+    made = holdfast("fragments", "init", state, emp_sites(tmp_path, split))
+    assert made["totals"] == {rule["name"]: len(rule["tuples"]) for rule in case["rules"]}
+    for number, change in enumerate(case["changes"]):
+        if "insert" in change:
+            file = DATA / change["insert"]
+        else:
+            file = tmp_path / f"{number}.csv"
+            file.write_text("\n".join(["id,_change_type", *(f"{key},delete" for key in change["delete"])]) + "\n")
+        done = holdfast("fragments", "apply", state, file)
+        assert done["applied"] is True
+        for what in ("added", "removed"):
+            listed = [one["key"] for one in done[what] if one["rule"] == change["rule"]]
+            assert listed == change[what]
+        assert list(done["shipped"]) == ["eqids", "tuples", "bytes"]
+        if split == "vertical" and "eqids_shipped_vertical" in change:
+            assert done["shipped"]["eqids"] == change["eqids_shipped_vertical"]
+        if split == "horizontal":
+            assert done["shipped"]["eqids"] == 0
+            assert done["shipped"]["tuples"] == change.get("tuples_shipped_horizontal", done["shipped"]["tuples"])
+    again = holdfast("fragments", "apply", state, DATA / case["changes"][0]["insert"])
+    assert again["applied"] is False
+    assert again["shipped"] == {"eqids": 0, "tuples": 0, "bytes": 0}
+    assert holdfast("fragments", "show", state)["totals"] == {"phi1": 0, "phi2": 1}

@@ -15,7 +15,7 @@ from itertools import product
 from holdfast.fragments.knowledge import Mask, Need, Problem, Ship, arrivals, ordered, settled
 
 # So long a good plan is improved, and so long all plans are searched, in seconds.
-IMPROVING, SEARCHING = 3.0, 3.0
+IMPROVING, SEARCHING = 3.0, 2.0
 # Plans that are started anew; rules beyond which not all plans are tried; combinations of covers that a bound looks at.
 STARTS, FEW_RULES, COMBINATIONS = 60, 12, 5_000
 
