@@ -276,7 +276,7 @@ DATABASE = """
 import sys
 from holdfast.jobs import fragments_apply, fragments_init
 folder, jar = sys.argv[1:]
-conf = {"spark.jars": jar, "spark.driver.extraClassPath": jar, "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+conf = {"spark.jars": jar, "spark.driver.extraClassPath": jar, "spark.sql.shuffle.partitions": "1"}
 print(dict(fragments_init(folder + "/state", folder + "/sites.yaml", master="local[2]", conf=conf).totals))
 print(fragments_apply(folder + "/state", folder + "/changes.parquet").to_dict()["totals"])
 """

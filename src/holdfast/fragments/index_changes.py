@@ -99,6 +99,7 @@ class _Work:
         # All groups of sites have a place at the table; whether they have rows of a group they look up when told of it.
         self.local = [self._nothing(number) for number in range(len(task.plan.groups))]
         self.indexes: dict[int, SiteIndex] = {}
+        self.counted: dict[int, list[pa.Table]] = {}
         self.written: list[dict[str, Any]] = []
 
     def _nothing(self, number: int) -> Local:
@@ -116,7 +117,10 @@ class _Work:
         kind = self.keys.type
         for local, rows in zip(self.local, moved, strict=True):
             yield from self._violations(local, rows)
-            self._write_groups(local)
+            self._count_groups(local)
+        for site, entries in self.counted.items():
+            notes = self._index(site).enter_counts(pa.concat_tables(entries), base=self.task.first)
+            self.written += [{"group": table_number(site, COUNTS), **note} for note in notes]
         for note in self.written:
             yield _note(kind, json.dumps(note))
         yield _note(kind, json.dumps({"shipped": door.shipped.to_dict()}))
@@ -171,8 +175,7 @@ class _Work:
             np.bitwise_xor.at(local.after.other[:, word], group[turned], ids[turned, word])
         # A row that leaves a side and comes back to it in one batch is an update that says nothing here.
         really = self._really(side, rows)
-        notes = index.enter_counts(ids, before, after, base=self.task.first)
-        self.written += [{"group": table_number(site, COUNTS), **note} for note in notes]
+        self.counted.setdefault(site, []).append(index.entries(ids, before, after))
         moved = rows[really]
         notes = index.enter_rows(
             self.sides[moved], self.keys.take(pa.array(moved)), self.sign[moved], base=self.task.first
@@ -216,12 +219,10 @@ class _Work:
     def _rules(self, rows: Ints) -> Ints:
         return np.array([part.rule for part in self.task.plan.parts], np.int64)[self.part[rows]]
 
-    def _write_groups(self, local: Local) -> None:
+    def _count_groups(self, local: Local) -> None:
         for site, at in self._by_site(local.site, local.touched | local.read):
-            notes = self._index(site).enter_counts(
-                self.ids[at], local.before.take(at), local.after.take(at), base=self.task.first
-            )
-            self.written += [{"group": table_number(site, COUNTS), **note} for note in notes]
+            entries = self._index(site).entries(self.ids[at], local.before.take(at), local.after.take(at))
+            self.counted.setdefault(site, []).append(entries)
 
 
 def _told(rules: Sequence[int] | Ints, signs: Any, keys: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:

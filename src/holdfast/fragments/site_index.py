@@ -116,17 +116,17 @@ class SiteIndex:
         mine = (sides[at] == own).all(axis=1)
         return np.asarray(at[mine], np.int64), entries.column("k").filter(pa.array(mine))
 
-    def enter_counts(self, ids: Ids, before: Counts, after: Counts, *, base: bool) -> Iterator[dict[str, Any]]:
-        """Notes of files that say what the counts are from this version on."""
+    def entries(self, ids: Ids, before: Counts, after: Counts) -> pa.Table:
+        """What the counts' files have to say so that they are as after this version."""
         moved = before.differs(after)
         gone, there = moved & (before.n > 0), moved & (after.n > 0)
-        entries = [
-            self._entries(ids[some], counts.take(some), mark)
-            for some, counts, mark in ((gone, before, 1), (there, after, 0))
-        ]
-        if len(entries[0]) + len(entries[1]):
-            segment = write_segment(self.store, self.counts.folder, pa.concat_tables(entries), base=base)
-            yield {"segment": segment.to_json()}
+        told = ((gone, before, 1), (there, after, 0))
+        return pa.concat_tables([self._entries(ids[some], counts.take(some), mark) for some, counts, mark in told])
+
+    def enter_counts(self, entries: pa.Table, *, base: bool) -> Iterator[dict[str, Any]]:
+        """Notes of files with the entries."""
+        if len(entries):
+            yield {"segment": write_segment(self.store, self.counts.folder, entries, base=base).to_json()}
 
     def _entries(self, ids: Ids, counts: Counts, gone: int) -> pa.Table:
         size = len(ids)

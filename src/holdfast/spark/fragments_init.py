@@ -40,6 +40,8 @@ from holdfast.states.manifest import BATCHES, CHANGES, PENDING, VERSIONS, Manife
 from holdfast.states.store import LOCK, Store, open_store
 
 _FOLDERS = (VERSIONS, BATCHES, PENDING, CHANGES)
+# So many rows of parts are not worth several tasks.
+_FEW = 200_000
 # A bit for each group of sites stands in one word.
 _MOST_GROUPS = 62
 
@@ -81,7 +83,7 @@ def init_fragments(
                 task = FirstSiteRows(store, made, plan, layout, len(sites.key), record)
                 index = IndexChanges(store, made, plan, fixed.meetings, 0, first=True, record=record)
                 last = ViolationChanges(store, made[-1], len(sites.sites), names, 0, UNLIMITED, logged=False)
-                busy = min(64, places_for(count * max(1, len(plan.parts) // 2)))
+                busy = _pieces(spark, count * len(plan.parts))
                 notes = run_steps(placed.mapInArrow(task, placed_schema(key)), index, last, busy)
                 log = empty_log(store, rows.select("k").limit(0).toArrow().schema.field("k").type)
         except RunError as problem:
@@ -107,6 +109,13 @@ def init_fragments(
         )
         commit(store, manifest)
     return FragmentedTable(spark, store, record), shipped_of(notes)
+
+
+def _pieces(spark: SparkSession, rows: int) -> int:
+    """Into how many pieces so many rows of parts are divided: enough for all slots, few files in the end."""
+    slots = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    wanted = places_for(rows // 8)
+    return wanted if rows < _FEW else min(64, max(wanted, 1 << (slots.bit_length() - 1)))
 
 
 def _site_rows(sources: Sources, packing: Packing) -> DataFrame:
