@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.incremental.monitor import Monitor
-    from holdfast.jobs import check, discover, watch
+    from holdfast.jobs import (
+        check,
+        discover,
+        fragments_apply,
+        fragments_init,
+        fragments_plan,
+        fragments_show,
+        watch,
+    )
     from holdfast.rules.rule import Rule, RuleSet, parse_rule
     from holdfast.rules.rule_file import read_rules
 
@@ -25,12 +33,30 @@ _HOMES = {
     "Rule": "holdfast.rules.rule",
     "RuleSet": "holdfast.rules.rule",
     "check": "holdfast.jobs",
+    "fragments_apply": "holdfast.jobs",
+    "fragments_init": "holdfast.jobs",
+    "fragments_plan": "holdfast.jobs",
+    "fragments_show": "holdfast.jobs",
     "parse_rule": "holdfast.rules.rule",
     "read_rules": "holdfast.rules.rule_file",
     "watch": "holdfast.jobs",
 }
 
-__all__ = ["HoldfastError", "Monitor", "Rule", "RuleSet", "check", "discover", "parse_rule", "read_rules", "watch"]
+__all__ = [
+    "HoldfastError",
+    "Monitor",
+    "Rule",
+    "RuleSet",
+    "check",
+    "discover",
+    "fragments_apply",
+    "fragments_init",
+    "fragments_plan",
+    "fragments_show",
+    "parse_rule",
+    "read_rules",
+    "watch",
+]
 
 
 class _Job(ModuleType):

@@ -308,17 +308,23 @@ def fragments_init(
     state: str | os.PathLike[str],
     sites: Sites | str | os.PathLike[str],
     *,
+    data: Mapping[str, Frame] | None = None,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
 ) -> FragmentsStatus:
-    """A new state in the folder `state`: what each site knows of its rows, and how many rows violate each rule."""
+    """A new state in the folder `state`: what each site knows of its rows, and how many rows violate each rule.
+
+    `sites` is a sites file; `data` are the sites' DataFrames, by site, instead of what it says of their data.
+    """
     wanted = as_sites(sites)  # before Spark starts: a typo in a file should not cost a start-up
 
+    from holdfast.spark.fragment_sources import given_tables
     from holdfast.spark.fragments_init import init_fragments
 
+    tables = None if data is None else given_tables(wanted, data)
     spark = _session(master, conf)
     started = time.monotonic()
-    made, shipped = init_fragments(spark, wanted, state)
+    made, shipped = init_fragments(spark, wanted, state, tables=tables)
     return made.status(seconds=time.monotonic() - started, shipped=shipped)
 
 

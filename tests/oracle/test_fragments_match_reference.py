@@ -23,7 +23,7 @@ from oracle.test_check_matches_reference import frame_of, slowly
 from oracle.test_watch_matches_reference import Event, changes_frame, rows_after
 from strategies import DOMAINS, RandomTable, dependencies, tables
 
-PARITY = "id % 2 = {}"
+PARITY, SCOPE = "id % 2 = {}", "id % 3 <> 1"
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ def histories(draw: st.DrawFn) -> History:
         where = None if groups == 1 else PARITY.format(group)
         sites += [Site(f"S{group}{i}", tuple(n for n in names if n in own), where) for i, own in enumerate(held)]
     bodies = draw(st.lists(dependencies(types).filter(lambda b: isinstance(b, FD | CFD)), min_size=4, max_size=4))
-    rules = RuleSet(
-        tuple(Rule(f"r{i}", b) for i, b in enumerate(bodies)), ("id",), draw(st.sampled_from(["sql", "equal"]))
-    )
+    scopes = [draw(st.sampled_from([None, None, SCOPE])) for _ in bodies]
+    made = tuple(Rule(f"r{i}", b, where=w) for i, (b, w) in enumerate(zip(bodies, scopes, strict=True)))
+    rules = RuleSet(made, ("id",), draw(st.sampled_from(["sql", "equal"])))
     rows, after, batches = {row["id"]: row for row in table.rows}, len(table.rows), []
 
     def values(key: int) -> dict[str, Any]:
@@ -81,7 +81,8 @@ def fragment(spark: SparkSession, history: History, site: Site) -> Table:
 
 
 def in_violation(rules: RuleSet, rows: Sequence[Mapping[str, Any]]) -> set[tuple[str, int]]:
-    found = reference.violations(rows, rules)
+    where = {rule.name: lambda row: row["id"] % 3 != 1 for rule in rules if rule.where is not None}
+    found = reference.violations(rows, rules, where=where)
     return {(name, key) for name, some in found.items() for pair in some for key in pair if key is not None}
 
 

@@ -17,8 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+import holdfast
 from holdfast.errors import HoldfastError
+from holdfast.fragments.shipment_plan import plan_shipments
 from holdfast.fragments.sites import parse_sites
+from holdfast.spark.fragment_meetings import meetings_of
 from holdfast.spark.fragments import FragmentedTable, fragmented
 from holdfast.spark.fragments_init import init_fragments
 
@@ -81,15 +84,30 @@ def made(spark: SparkSession, folder: Path, text: str) -> FragmentedTable:
     return init_fragments(spark, sites, folder / "state", record=str(folder / "crossings"))[0]
 
 
-@pytest.mark.parametrize("text", [VERTICAL, HORIZONTAL, HYBRID], ids=["vertical", "horizontal", "hybrid"])
-def test_no_value_of_the_table_crosses_between_sites(text: str, spark: SparkSession, tmp_path: Path) -> None:
-    state = made(spark, tmp_path, text)
-    first = sum(pq.read_metadata(file).num_rows for file in (tmp_path / "crossings").iterdir())
-    outcome = state.newest().apply_file(str(tmp_path / "changes.parquet"), limit=None)
+def test_no_value_of_the_table_crosses_between_sites_and_all_splits_tell_the_same(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    told = []
+    for name, text in (("v", VERTICAL), ("h", HORIZONTAL), ("y", HYBRID)):
+        folder = tmp_path / name
+        folder.mkdir()
+        state = made(spark, folder, text)
+        totals = dict(state.manifest.totals)
+        first = sum(pq.read_metadata(file).num_rows for file in (folder / "crossings").iterdir())
+        outcome = state.newest().apply_file(str(folder / "changes.parquet"), limit=None)
+        rows = assert_only_keys_ids_and_counts(folder)
+        assert rows == first + outcome.shipped.eqids + outcome.shipped.tuples > first
+        told.append((totals, outcome.added, outcome.removed, outcome.totals))
+    assert told[0] == told[1] == told[2]
+    assert told[0][1]
+
+
+def assert_only_keys_ids_and_counts(folder: Path) -> int:
+    """So many rows have crossed; neither among them nor in the state is any value of the table."""
     keys = {row["id"] for row in PEOPLE} | {"k90"}
     values = {value for row in PEOPLE for name, value in row.items() if name != "id" and len(value) > 1}
     rows = 0
-    for file in (tmp_path / "crossings").iterdir():
+    for file in (folder / "crossings").iterdir():
         table = pq.read_table(file)
         rows += table.num_rows
         assert set(table.column_names) <= {"key", "id", "side", "n"}
@@ -102,23 +120,10 @@ def test_no_value_of_the_table_crosses_between_sites(text: str, spark: SparkSess
             else:
                 assert all(len(one) in (0, 16) for one in listed)
         assert not any(value.encode() in file.read_bytes() for value in values)
-    assert rows == first + outcome.shipped.eqids + outcome.shipped.tuples > first
-    # The state keeps no values either.
-    kept = list((tmp_path / "state").rglob("*.arrow"))
+    kept = list((folder / "state").rglob("*.arrow"))
     assert kept
     assert not any(value.encode() in file.read_bytes() for file in kept for value in values)
-
-
-def test_all_splits_tell_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    told = []
-    for name, text in (("v", VERTICAL), ("h", HORIZONTAL), ("y", HYBRID)):
-        (tmp_path / name).mkdir()
-        state = made(spark, tmp_path / name, text)
-        totals = dict(state.manifest.totals)
-        outcome = state.newest().apply_file(str(tmp_path / name / "changes.parquet"), limit=None)
-        told.append((totals, outcome.added, outcome.removed, outcome.totals))
-    assert told[0] == told[1] == told[2]
-    assert told[0][1]
+    return rows
 
 
 def test_values_of_other_types_are_the_same_values(spark: SparkSession, tmp_path: Path) -> None:
@@ -136,6 +141,39 @@ def test_values_of_other_types_are_the_same_values(spark: SparkSession, tmp_path
     )
     state, _ = init_fragments(spark, parse_sites(text, folder=tmp_path), tmp_path / "state")
     assert state.manifest.totals == {"n-b": 4}
+
+
+def test_conditions_on_the_left_side_need_nobody_else(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows of two sites meet in no group where the sites' conditions speak of left columns, or contradict a pattern."""
+    rules = '["grade, zip -> street", "grade = \'A\', zip -> town", "town = \'town-1\', zip -> street"]'
+    state = made(spark, tmp_path, HORIZONTAL.replace(RULES, rules))
+    pairs = {(i, j) for i in range(3) for j in range(i, 3)}
+    assert state.fixed.meetings.apart == {(part, *pair) for part in (0, 1) for pair in pairs}
+    cut = HORIZONTAL.replace(RULES, rules).replace("grade = 'B'", "grade = 'B' and town in ('town-1', 'town-5')")
+    sites = parse_sites(cut.replace("grade = 'C'", "grade = 'C' or grade = 'B' and town not in ('town-1', 'town-5')"))
+    whole = plan_shipments(sites, ["id", "town", "zip", "street", "grade"])
+    # The second rule speaks of grade A, so that it cannot be met where B is wanted, whatever else is.
+    apart = meetings_of(spark, whole, state.schema).apart
+    assert {(1, 0, 1), (1, 1, 1), (1, 1, 2)} <= apart
+    assert (2, 0, 1) not in apart
+    shipped = state.newest().apply_file(str(tmp_path / "changes.parquet"), limit=None).shipped
+    assert shipped.tuples <= 8
+
+
+def test_keys_of_two_columns_and_files_of_text(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "X.csv").write_text("a,b,zip,town,s\n1,x,00123,Leith,0\n2,x,00124,Leith,0\n")
+    (tmp_path / "Y.csv").write_text("a,b,zip,town,s\n1,y,45678,Perth,1\n")
+    rows = "  X: {where: s = 0, data: X.csv}\n  Y: {where: s = 1, data: Y.csv}\n"
+    (tmp_path / "sites.yaml").write_text(f"key: [a, b]\nsites:\n{rows}rules: [zip -> town]\n")
+    status = holdfast.fragments_init(tmp_path / "state", tmp_path / "sites.yaml")
+    assert (status.rows, status.totals) == (3, {"zip-town": 0})
+    # Leading zeros make the column text, also where a file has none.
+    (tmp_path / "new.csv").write_text("a,b,zip,town,s\n9,y,00123,Ayr,1\n9,z,045678,Ayr,1\n")
+    told = holdfast.fragments_apply(tmp_path / "state", tmp_path / "new.csv").to_dict()
+    assert told["added"] == [{"rule": "zip-town", "key": [1, "x"]}, {"rule": "zip-town", "key": [9, "y"]}]
+    (tmp_path / "gone.csv").write_text("a,b,_change_type\n9,y,delete\n")
+    told = holdfast.fragments_apply(tmp_path / "state", tmp_path / "gone.csv").to_dict()
+    assert (told["removed_count"], told["totals"]) == (2, {"zip-town": 0})
 
 
 def refused(spark: SparkSession, folder: Path, text: str) -> str:

@@ -15,7 +15,7 @@ group that is known to be in violation; its own examples do not, and nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,11 +36,13 @@ _HAD, _CLEAN = 4, 8
 class Local:
     """One site's groups, in the order of `ids` that all sites share: as they were, and as its own rows have it now.
 
-    `read` tells for which groups the site has looked at its index; `after.violated` and `after.peers` are what it
-    will know in the end.
+    Where rows are split by columns too, several sites stand behind one number `site`: `places` tells for each group the
+    one that settles it. `read` tells for which groups the site has looked at its index; `after.violated` and
+    `after.peers` are what it will know in the end.
     """
 
     site: int
+    places: NDArray[np.int64]
     before: Counts
     after: Counts
     touched: Bools
@@ -78,17 +80,18 @@ def settle(ids: Ids, local: Sequence[Local], reach: Reach, door: Door, load: Cal
             about = asking[one.site] & may & reach(one.site, other.site)
             if about.any():
                 had = np.where(one.before.n > 0, _HAD, 0)
-                inbox[other.site].append(_send(door, ids, one, other.site, about, had))
+                inbox[other.site].append(_send(door, ids, one, other, about, had))
                 sent[one.site, other.site] = about
     for one in local:
         told = np.logical_or.reduce([letter.about for letter in inbox[one.site]], initial=False)
         load(one, told & ~one.read)
+    by_site = {one.site: one for one in local}
     answers: dict[int, list[Letter]] = {one.site: [] for one in local}
     for one in local:
         for letter in inbox[one.site]:
             about = letter.about & (one.after.n > 0)
             if about.any():
-                answers[letter.sender].append(_send(door, ids, one, letter.sender, about, np.zeros(len(ids), np.int64)))
+                answers[letter.sender].append(_send(door, ids, one, by_site[letter.sender], about))
     verdicts = {one.site: _conclude(one, asking[one.site], inbox[one.site], answers[one.site]) for one in local}
     for one in local:
         _announce(door, ids, one, verdicts[one.site], inbox[one.site], answers[one.site], local)
@@ -107,15 +110,26 @@ def _asks(one: Local) -> Bools:
     return np.asarray(one.touched & (new | clean | torn), np.bool_)
 
 
-def _send(door: Door, ids: Ids, one: Local, receiver: int, about: Bools, more: NDArray[np.int64]) -> Letter:
-    """A letter about groups with what the site's own rows have now."""
-    count = (np.minimum(one.after.n, 2) + more).astype(np.int8)
+def _send(
+    door: Door, ids: Ids, one: Local, other: Local, about: Bools, more: NDArray[np.int64] | None = None
+) -> Letter:
+    """A letter about groups with what the site's own rows have now; `more` is added to its counts."""
+    count = (np.minimum(one.after.n, 2) + (0 if more is None else more)).astype(np.int8)
     side = np.where((one.after.n == 1)[:, None], one.after.other, np.uint64(0))
-    told = {ID: to_arrow(ids[about]), SIDE: _shown(side[about], one.after.n[about] == 1), COUNT: pa.array(count[about])}
-    door.cross(one.site, receiver, "tuples", pa.table(told))
-    return Letter(
-        one.site, about, np.where(about, count, 0).astype(np.int8), np.where(about[:, None], side, np.uint64(0))
-    )
+    for at in _ways(one, other, about):
+        sides = _shown(side[at], one.after.n[at] == 1)
+        told = {ID: to_arrow(ids[at]), SIDE: sides, COUNT: pa.array(count[at])}
+        door.cross(int(one.places[at[0]]), int(other.places[at[0]]), "tuples", pa.table(told))
+    known = about[:, None]
+    return Letter(one.site, about, np.where(about, count, 0).astype(np.int8), np.where(known, side, np.uint64(0)))
+
+
+def _ways(one: Local, other: Local, about: Bools) -> Iterator[NDArray[np.int64]]:
+    """The groups, by the two sites that a letter about them goes between."""
+    at = np.flatnonzero(about)
+    ways = np.stack([one.places[at], other.places[at]], axis=1)
+    for way in np.unique(ways, axis=0):
+        yield at[(ways == way).all(axis=1)]
 
 
 def _shown(sides: Ids, there: Bools) -> pa.Array:
@@ -175,9 +189,11 @@ def _announce(
     for answer in answers:
         about = clean & answer.about
         if about.any():
-            letters = {ID: to_arrow(ids[about]), COUNT: pa.array(np.full(int(about.sum()), _CLEAN, np.int8))}
-            door.cross(one.site, answer.sender, "tuples", pa.table(letters))
-            by_site[answer.sender].after.violated[about] = False
+            other = by_site[answer.sender]
+            for at in _ways(one, other, about):
+                letters = {ID: to_arrow(ids[at]), COUNT: pa.array(np.full(len(at), _CLEAN, np.int8))}
+                door.cross(int(one.places[at[0]]), int(other.places[at[0]]), "tuples", pa.table(letters))
+            other.after.violated[about] = False
 
 
 def settle_first(ids: Ids, local: Sequence[Local], reach: Reach, door: Door) -> None:
@@ -193,7 +209,7 @@ def settle_first(ids: Ids, local: Sequence[Local], reach: Reach, door: Door) -> 
             if other.site != one.site:
                 about = (one.after.n > 0) & reach(one.site, one.site) & (homes == other.site)
                 if about.any():
-                    _send(door, ids, one, other.site, about, np.zeros(len(ids), np.int64))
+                    _send(door, ids, one, other, about)
     there = {one.site: one.after.n > 0 for one in local}
     own = {one.site: (one.after.n.copy(), one.after.other.copy()) for one in local}
     for one in local:
@@ -205,8 +221,9 @@ def settle_first(ids: Ids, local: Sequence[Local], reach: Reach, door: Door) -> 
                 letters.append(Letter(other.site, both, (np.minimum(count, 2) * both).astype(np.int8), side))
                 one.after.peers |= np.where(both, np.int64(1 << other.site), np.int64(0))
         one.after.violated |= _several(one, letters)
-        for home in names:
-            about = (one.after.peers != 0) & (homes == home)
-            if home != one.site and about.any():
-                answer = {ID: to_arrow(ids[about]), COUNT: pa.array(one.after.violated[about].astype(np.int8))}
-                door.cross(home, one.site, "tuples", pa.table(answer))
+        for home in local:
+            about = (one.after.peers != 0) & (homes == home.site)
+            if home.site != one.site and about.any():
+                for at in _ways(home, one, about):
+                    answer = {ID: to_arrow(ids[at]), COUNT: pa.array(one.after.violated[at].astype(np.int8))}
+                    door.cross(int(home.places[at[0]]), int(one.places[at[0]]), "tuples", pa.table(answer))

@@ -105,7 +105,10 @@ class _Work:
     def _nothing(self, number: int) -> Local:
         size = len(self.ids)
         none = np.zeros(size, np.bool_)
-        return Local(number, Counts.nothing(size), Counts.nothing(size), none.copy(), none.copy())
+        settlings = np.array([settling.site for settling in self.task.plan.groups[number].settlings])
+        return Local(
+            number, settlings[self.part_of], Counts.nothing(size), Counts.nothing(size), none.copy(), none.copy()
+        )
 
     def told(self) -> Iterator[pa.RecordBatch]:
         door = Door(self.task.record)
@@ -138,9 +141,8 @@ class _Work:
 
     def _by_site(self, number: int, which: Bools) -> Iterator[tuple[int, Ints]]:
         """The groups among those given, by the site of the group of sites that settles their part."""
-        settlings = np.array([settling.site for settling in self.task.plan.groups[number].settlings])
         at = np.flatnonzero(which)
-        sites = settlings[self.part_of[at]]
+        sites = self.local[number].places[at]
         for site in np.unique(sites):
             yield int(site), at[sites == site]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -99,6 +99,16 @@ def _type_of(table: Table, name: str) -> DataType:
 
 def _is_csv(table: Table) -> bool:
     return table.origin is not None and table.origin.kind == "csv"
+
+
+def given_tables(sites: Sites, data: Mapping[str, DataFrame]) -> list[Table]:
+    """The sites' tables, in order, of frames by the site's name."""
+    for site in sites.sites:
+        if site.name not in data:
+            raise SitesError(
+                f"no data is given for site {site.name!r}.", hint=f"data is given for: {', '.join(data) or 'none'}."
+            )
+    return [Table(data[site.name], f"the data of {site.name}") for site in sites.sites]
 
 
 def _opened(spark: SparkSession, sites: Sites, site: Site) -> Table:
