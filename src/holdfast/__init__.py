@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from holdfast.errors import HoldfastError
     from holdfast.incremental.monitor import Monitor
     from holdfast.incremental.rule_keeper import RuleKeeper
-    from holdfast.jobs import check, discover, evolve, watch
+    from holdfast.jobs import (
+        check,
+        discover,
+        evolve,
+        fragments_apply,
+        fragments_init,
+        fragments_plan,
+        fragments_show,
+        watch,
+    )
     from holdfast.rules.rule import Rule, RuleSet, parse_rule
     from holdfast.rules.rule_file import read_rules
 
@@ -28,6 +37,10 @@ _HOMES = {
     "RuleSet": "holdfast.rules.rule",
     "check": "holdfast.jobs",
     "evolve": "holdfast.jobs",
+    "fragments_apply": "holdfast.jobs",
+    "fragments_init": "holdfast.jobs",
+    "fragments_plan": "holdfast.jobs",
+    "fragments_show": "holdfast.jobs",
     "parse_rule": "holdfast.rules.rule",
     "read_rules": "holdfast.rules.rule_file",
     "watch": "holdfast.jobs",
@@ -42,6 +55,10 @@ __all__ = [
     "check",
     "discover",
     "evolve",
+    "fragments_apply",
+    "fragments_init",
+    "fragments_plan",
+    "fragments_show",
     "parse_rule",
     "read_rules",
     "watch",

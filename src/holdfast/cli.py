@@ -25,6 +25,7 @@ from holdfast.report.progress import Progress
 from holdfast.rules.rule import Severity
 
 if TYPE_CHECKING:
+    from holdfast.fragments.outcome import FragmentsStatus
     from holdfast.incremental.evolve_status import EvolveStatus
     from holdfast.spark.check import CheckResult
     from holdfast.spark.discover import DiscoverResult
@@ -1014,6 +1015,174 @@ def _emit_evolved(
 
         _emit(evolved_text(outcome, name), output)
     sys.stdout.flush()
+
+
+# fragments --------------------------------------------------------------------------------------------------------
+
+_FRAGMENTS_EXAMPLES = """
+Examples:
+
+  holdfast fragments plan sites.yaml
+
+  holdfast fragments plan sites.yaml --picture plan.svg
+
+  holdfast fragments init state sites.yaml
+
+  holdfast fragments apply state monday.csv
+
+  holdfast fragments show state --violations found
+
+A sites file names the key, what each site holds (columns, rows, or both) and where its data is, and the rules:
+
+  key: id
+
+  sites: {V1: {columns: [street, zip], data: v1.parquet}, V2: {columns: [CC], data: v2.csv}}
+
+  rules: ["CC = 44, zip -> street"]
+
+Exit code: 0 done, whether or not rules are violated, 2 bad input (nothing was changed), 3 a failure.
+"""
+
+fragments_app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="Keep the violations of a table up to date that is split over sites, with almost nothing shipped.",
+    epilog=_FRAGMENTS_EXAMPLES.replace("\n\n", "\n\n\n"),
+)
+app.add_typer(fragments_app, name="fragments")
+
+SitesFile = Annotated[str, typer.Argument(metavar="SITES", help="The sites file (YAML).", show_default=False)]
+
+
+@fragments_app.command("plan")
+def fragments_plan(
+    sites: SitesFile,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the plan there: .svg, or .dot for Graphviz.")
+    ] = None,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Say which site ships which ids to whom for one changed row, shared between rules. Needs no data and no Spark."""
+    with _told(verbose):
+        for option, path in (("--output", output), ("--picture", picture)):
+            if path is not None:
+                _require_writable_file(path, option, sites)
+        with Progress(quiet=quiet).step("planning shipments"):
+            from holdfast.jobs import fragments_plan as job
+            from holdfast.report.shipment_text import shipment_picture, shipment_text
+
+            plan = job(sites)
+        if picture is not None:
+            _emit(shipment_picture(plan, picture.suffix), picture)
+        if format is Format.json:
+            _emit(json.dumps(plan.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
+        else:
+            _emit(shipment_text(plan), output)
+
+
+@fragments_app.command("init")
+def fragments_init(
+    state: State,
+    sites: SitesFile,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Load the fragments of a table into a new state, and count the rows that violate each rule."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output, "--output", sites)
+        with Progress(quiet=quiet).step(f"loading the sites of {sites} into {state}"):
+            from holdfast.jobs import fragments_init as job
+
+            status = job(state, sites, master=master, conf=_assignments(conf, "--conf"))
+        _emit_fragments(status, format, output)
+
+
+@fragments_app.command("apply")
+def fragments_apply(
+    state: State,
+    changes: Annotated[
+        str, typer.Argument(metavar="CHANGES", help="A file or folder of changes, as DATA.", show_default=False)
+    ],
+    batch: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What tells this batch from others. Default: its content.")
+    ] = None,
+    limit: ListLimit = str(DEFAULT_LIMIT),
+    null_values: NullValues = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    multiline: Multiline = None,
+    input_format: InputFormat = None,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Apply one file of changes, once: which rows come into violation, which leave it, and what sites shipped."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output, "--output", changes)
+        most = _limit(limit)
+        reading = _reading(None, null_values, delimiter, encoding, multiline, input_format)
+        with Progress(quiet=quiet).step(f"applying {changes} to {state}"):
+            from holdfast.jobs import fragments_apply as job
+            from holdfast.report.fragments_text import fragments_batch_text
+
+            settings = _assignments(conf, "--conf")
+            outcome = job(state, changes, batch=batch, limit=most, master=master, conf=settings, **reading)
+        if format is Format.json:
+            _emit(json.dumps(outcome.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
+            if outcome.changes.cut:
+                listed = len(outcome.added) + len(outcome.removed)
+                print(f"note: --limit cuts the lists to {listed:,} rows; the counts are exact", file=sys.stderr)
+        else:
+            _emit(fragments_batch_text(outcome, os.path.basename(changes.rstrip("/"))), output)
+
+
+@fragments_app.command("show")
+def fragments_show(
+    state: State,
+    violations: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write (rule, key) of all violating rows there, as Parquet.")
+    ] = None,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    master: Master = None,
+    conf: Conf = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Print the sites, and how many rows violate each rule now."""
+    with _told(verbose):
+        if output is not None:
+            _require_writable_file(output, "--output")
+        with Progress(quiet=quiet).step(f"looking at {state}"):
+            from holdfast.jobs import fragments_show as job
+
+            if violations is not None:
+                from holdfast.spark.outputs import require_writable_folder
+
+                require_writable_folder(violations, ("rows",))
+            status = job(state, violations=violations, master=master, conf=_assignments(conf, "--conf"))
+        _emit_fragments(status, format, output)
+
+
+def _emit_fragments(status: FragmentsStatus, format: Format, output: Path | None) -> None:
+    if format is Format.json:
+        _emit(json.dumps(status.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
+    else:
+        from holdfast.report.fragments_text import fragments_status_text
+
+        _emit(fragments_status_text(status), output)
 
 
 @app.command("demo")

@@ -35,6 +35,10 @@ class RuleFileError(HoldfastError, ValueError):
     """A rule file is not what the format says; names file, line and rule."""
 
 
+class SitesError(HoldfastError, ValueError):
+    """A sites file is not what the format says, or sites, rules and data do not fit together."""
+
+
 class UnknownColumnError(HoldfastError, LookupError):
     """A rule, a key or an option names a column that the table does not have."""
 

@@ -19,6 +19,7 @@ from holdfast.discover.options import (
     how_many,
 )
 from holdfast.errors import OptionError
+from holdfast.fragments.sites import Sites, as_sites
 from holdfast.incremental.evolve_options import EvolveStrategy, evolve_options, require_strategy
 from holdfast.rules.parse import parse_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
@@ -26,6 +27,8 @@ from holdfast.rules.rule_file import as_rule_set, named_key
 
 if TYPE_CHECKING:
     from holdfast.detect.plan import Plan
+    from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
+    from holdfast.fragments.shipment_plan import ShipmentPlan
     from holdfast.incremental.evolve_status import EvolveStatus
     from holdfast.spark.check import CheckResult
     from holdfast.spark.discover import DiscoverResult
@@ -451,6 +454,78 @@ def evolve_show(
 
 def _names(key: str | Sequence[str]) -> tuple[str, ...]:
     return parse_names(key) if isinstance(key, str) else tuple(key)
+
+
+# fragments --------------------------------------------------------------------------------------------------------
+
+
+def fragments_plan(sites: Sites | str | os.PathLike[str]) -> ShipmentPlan:
+    """Which site ships which ids to whom for one changed row; `sites` is a sites file. Needs neither data nor Spark."""
+    from holdfast.fragments.shipment_plan import plan_shipments
+
+    return plan_shipments(as_sites(sites))
+
+
+def fragments_init(
+    state: str | os.PathLike[str],
+    sites: Sites | str | os.PathLike[str],
+    *,
+    data: Mapping[str, Frame] | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> FragmentsStatus:
+    """A new state in the folder `state`: what each site knows of its rows, and how many rows violate each rule.
+
+    `sites` is a sites file; `data` are the sites' DataFrames, by site, instead of what it says of their data.
+    """
+    wanted = as_sites(sites)  # before Spark starts: a typo in a file should not cost a start-up
+
+    from holdfast.spark.fragment_sources import given_tables
+    from holdfast.spark.fragments_init import init_fragments
+
+    tables = None if data is None else given_tables(wanted, data)
+    spark = _session(master, conf)
+    started = time.monotonic()
+    made, shipped = init_fragments(spark, wanted, state, tables=tables)
+    return made.status(seconds=time.monotonic() - started, shipped=shipped)
+
+
+def fragments_apply(
+    state: str | os.PathLike[str],
+    changes: str | os.PathLike[str],
+    *,
+    batch: str | None = None,
+    limit: int | None = DEFAULT_LIMIT,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> FragmentsOutcome:
+    """The rows that the changes in a file bring into violation or out of it, and what sites shipped for it.
+
+    A file is applied once, however often it is given.
+    """
+    from holdfast.spark.fragments import fragmented
+
+    found = fragmented(_session(master, conf), os.fspath(state))
+    return found.apply_file(os.fspath(changes), batch=batch, limit=limit, reading=reading)
+
+
+def fragments_show(
+    state: str | os.PathLike[str],
+    *,
+    violations: str | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> FragmentsStatus:
+    """How many rows violate each rule now; with `violations`, all of them in that folder, as Parquet."""
+    from holdfast.spark.fragments import fragmented
+    from holdfast.spark.outputs import write_folders
+
+    started = time.monotonic()
+    found = fragmented(_session(master, conf), os.fspath(state))
+    if violations is not None:
+        write_folders({"rows": found.violations}, violations)
+    return found.status(seconds=time.monotonic() - started)
 
 
 def _session(master: str | None, conf: Mapping[str, str] | None) -> Session:

@@ -8,8 +8,6 @@ returns are notes: counts, and the files that were written.
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from holdfast.detect.changed_pairs import LISTABLE, ChangedRows, pair_change
@@ -26,7 +23,7 @@ from holdfast.detect.pair_groups import ALONE, NOTES, PairGroup, PairGroups
 from holdfast.detect.task import part_of, pieces_of
 from holdfast.detect.zones import feasible
 from holdfast.encode.codes import dense_ids, shared_codes
-from holdfast.states.manifest import PENDING
+from holdfast.states.change_log import write_log
 from holdfast.states.segment import (
     OpenSegment,
     Segment,
@@ -37,7 +34,7 @@ from holdfast.states.segment import (
     spread,
     write_segment,
 )
-from holdfast.states.store import Store, told_as_output
+from holdfast.states.store import Store
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -239,19 +236,13 @@ class PairChanges:
         sizes = [len(left) for left in log.lefts]
         table = pa.table(
             {
-                "version": pa.array(np.full(sum(sizes), self.version, np.int64)),
                 "rule": pa.array(self.names).take(pa.array(np.repeat(log.rules, sizes))),
                 "left": pa.concat_arrays(log.lefts),
                 "right": pa.concat_arrays(log.rights),
                 "change": pa.array(np.repeat(np.array(log.changes, np.int8), sizes)),
             }
         )
-        name = f"{self.version:012}-{secrets.token_hex(12)}.parquet"
-        with told_as_output(self.store.root), open(self.store.path(f"{PENDING}/{name}"), "xb") as file:
-            pq.write_table(table, file)
-            file.flush()
-            os.fsync(file.fileno())
-        return name
+        return write_log(self.store, self.version, table)
 
 
 def _really_changed(piece: pa.Table, group: PairGroup) -> pa.Table:

@@ -53,16 +53,16 @@ class RowChanges:
 
     def _changed(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
         keys = changes.column("k")
-        missing = np.flatnonzero(_is_null(keys, len(self.key)))
+        missing = np.flatnonzero(is_null_key(keys, len(self.key)))
         if len(missing):
             yield self._note(changes, problem={"what": "null", "key": None})
             return
         now = self._now(changes)
         key_codes, now_codes = (coded.codes for coded in shared_codes([keys, self._key(now)]))
-        effect = _net_effect(changes, key_codes, now_codes, whole=len(self.known) == self.width)
+        effect = net_effect(changes, key_codes, now_codes, whole=len(self.known) == self.width)
         if isinstance(effect[0], str):
             what, at = effect
-            yield self._note(changes, problem={"what": what, "key": _told(keys[int(at)].as_py())})
+            yield self._note(changes, problem={"what": what, "key": told_key(keys[int(at)].as_py())})
             return
         go, come = effect
         assert not isinstance(go, str), "a problem has been told above"
@@ -122,7 +122,8 @@ def _entries(rows: pa.Table, version: int, *, gone: bool) -> pa.Table:
     return marked.append_column("gone", pa.array(np.full(size, gone, np.uint8)))
 
 
-def _is_null(keys: pa.ChunkedArray, parts: int) -> NDArray[np.bool_]:
+def is_null_key(keys: pa.ChunkedArray, parts: int) -> NDArray[np.bool_]:
+    """Which keys of so many columns have a null in one."""
     if parts == 1:
         return np.asarray(keys.is_null().to_numpy(), np.bool_)
     whole = keys.combine_chunks()
@@ -130,7 +131,7 @@ def _is_null(keys: pa.ChunkedArray, parts: int) -> NDArray[np.bool_]:
     return np.asarray(np.logical_or.reduce([np.asarray(whole.field(i).is_null()) for i in range(parts)]), np.bool_)
 
 
-def _net_effect(
+def net_effect(
     changes: pa.Table, key_codes: Ints, now_codes: Ints, *, whole: bool
 ) -> tuple[Ints, Ints] | tuple[str, int]:
     """(rows of now that go, changes whose row comes), or (what is wrong, with which change): the first in the batch."""
@@ -194,8 +195,9 @@ def _wrong(kind: int, here: bool) -> str:
     return "alone" if kind == BEFORE and here else ("exists", "delete", "update", "update")[kind]
 
 
-def _told(key: Any) -> Any:
-    return [_told(part) for part in key.values()] if isinstance(key, dict) else key if _plain(key) else str(key)
+def told_key(key: Any) -> Any:
+    """The key as a note can carry it."""
+    return [told_key(part) for part in key.values()] if isinstance(key, dict) else key if _plain(key) else str(key)
 
 
 def _plain(key: Any) -> bool:

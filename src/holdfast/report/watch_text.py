@@ -24,7 +24,7 @@ def batch_text(outcome: BatchOutcome, name: str) -> str:
     ):
         lines.append(f"{number(count, 'violation')} {word}" + _cut(count, listed))
         lines += _some(sign, listed)
-    lines += ["", "totals", *_table([(rule, f"{total:,}") for rule, total in outcome.totals.items()])]
+    lines += ["", "totals", *cells_in_columns([(rule, f"{total:,}") for rule, total in outcome.totals.items()])]
     return "\n".join(lines) + "\n"
 
 
@@ -53,10 +53,10 @@ def status_text(status: WatchStatus) -> str:
     for rule, total in status.totals.items():
         told = number(total, status.units[rule].removesuffix("s")) if total else "no violations"
         cells.append((rule, told, status.rules[rule]))
-    lines += _table(cells)
+    lines += cells_in_columns(cells)
     worst = [(rule, _worst(rows)) for rule, rows in status.worst.items() if rows]
     if worst:
-        lines += ["", "worst rows", *_table(worst)]
+        lines += ["", "worst rows", *cells_in_columns(worst)]
     return "\n".join(lines) + "\n"
 
 
@@ -70,7 +70,7 @@ def rules_text(status: WatchStatus, added: Sequence[str], removed: Sequence[str]
     return "\n".join([*(told or ["the rules are as they were"]), "", status_text(status)])
 
 
-def _table(lines: Sequence[Sequence[str]]) -> list[str]:
+def cells_in_columns(lines: Sequence[Sequence[str]]) -> list[str]:
     """Cells in columns as wide as their longest, the last as it comes."""
     widths = [max((len(line[i]) for line in lines), default=0) for i in range(len(lines[0]) - 1)] if lines else []
     return ["  " + "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]]) for line in lines]

@@ -17,6 +17,7 @@ from holdfast.rules.dependency import CFD, FD, Body, Pattern
 from holdfast.rules.parse import parse_body, parse_names
 from holdfast.rules.predicate import Constant, quoted_name
 from holdfast.rules.rule import Allowance, Nulls, Rule, RuleSet, allowance, readable_name, rule_set, with_unique_names
+from holdfast.rules.yaml_nodes import composed, line_of, node_at, plain_content
 
 _SETTINGS = 'lines such as rule: "A -> B"'
 _COLUMNS = "a value for each of its columns, as in {CC: 44, city: EDI}"
@@ -73,8 +74,12 @@ def read_rules(path: str | Path) -> RuleSet:
 
 def parse_rules(text: str, *, origin: str = "rules") -> RuleSet:
     """The rules that the YAML text says. `origin` is what errors call it."""
-    root = _composed(text, origin)
-    plain = _plain(root, origin)
+    return rules_of(composed(text, origin), origin=origin)
+
+
+def rules_of(root: yaml.Node, *, origin: str) -> RuleSet:
+    """The rules that a piece of YAML says: a rule file's content, or a list of rules in a file of another kind."""
+    plain = plain_content(root, origin)
     if isinstance(plain, list):
         plain = {"rules": plain}
         root = yaml.MappingNode("map", [(yaml.ScalarNode("str", "rules"), root)], root.start_mark)
@@ -126,52 +131,12 @@ def _pattern_entry(body: CFD, pattern: Pattern) -> dict[str, str]:
     return {name: "_" if value is None else str(value.value) for name, value in values}
 
 
-def _composed(text: str, origin: str) -> yaml.Node:
-    try:
-        root = yaml.compose(text, Loader=yaml.BaseLoader)
-    except yaml.MarkedYAMLError as problem:
-        mark = problem.problem_mark or problem.context_mark
-        place = f"{origin}, line {mark.line + 1}" if mark else origin
-        raise RuleFileError(
-            f"{place}: this is not YAML: {problem.problem}.",
-            hint="put a rule's text in double quotes when it contains : # { [ or starts with a quote.",
-        ) from None
-    except yaml.YAMLError as problem:
-        raise RuleFileError(f"{origin}: this is not YAML: {problem}.") from None
-    if root is None:
-        raise RuleFileError(f"{origin} is empty.", hint='write at least\n\nrules:\n  - rule: "ZipCode -> City"')
-    assert isinstance(root, yaml.Node), "compose gives nodes"
-    return root
-
-
-def _plain(node: yaml.Node, origin: str, above: tuple[int, ...] = ()) -> Any:
-    """The node as dicts, lists and text. Everything is text: YAML would read 0131 as 89 and NO as false."""
-    if id(node) in above:
-        raise RuleFileError(f"{origin}, line {node.start_mark.line + 1}: this entry contains itself.")
-    inside = (*above, id(node))
-    if isinstance(node, yaml.MappingNode):
-        result: dict[str, Any] = {}
-        for key, value in node.value:
-            place = f"{origin}, line {key.start_mark.line + 1}"
-            if not isinstance(key, yaml.ScalarNode):
-                raise RuleFileError(f"{place}: a setting's name is plain text.")
-            if key.value in result:
-                raise RuleFileError(f"{place}: {key.value!r} stands twice.")
-            result[key.value] = _plain(value, origin, inside)
-        return result
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(value, origin, inside) for value in node.value]
-    assert isinstance(node, yaml.ScalarNode), "YAML has three kinds of nodes"
-    # An option left empty, as in `where:`, is not given.
-    return None if node.value == "" and node.style is None else str(node.value)
-
-
 def _told(problem: ValidationError, root: yaml.Node, origin: str) -> RuleFileError:
     """The first problem pydantic found, in the words of the file."""
     # A misspelt setting says more than the one that is missing for it.
     first = min(problem.errors(), key=lambda error: error["type"] != "extra_forbidden")
     location = tuple(part for part in first["loc"] if part != "[key]")
-    line = _line(root, location)
+    line = line_of(root, location)
     where = f"{origin}, line {line}"
     entry = _entry_name(root, location)
     if entry:
@@ -212,37 +177,12 @@ def _field(location: Sequence[int | str]) -> str:
 def _entry_name(root: yaml.Node, location: Sequence[int | str]) -> str | None:
     if len(location) < 2 or location[0] != "rules" or not isinstance(location[1], int):
         return None
-    node = _node(root, location[:2])
+    node = node_at(root, location[:2])
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             if key.value == "name" and value.value:
                 return f"rule {value.value!r}"
     return f"rule {location[1] + 1}"
-
-
-def _node(root: yaml.Node, location: Sequence[int | str]) -> yaml.Node:
-    """The node at the location, or the nearest one above it."""
-    node = root
-    for part in location:
-        if isinstance(node, yaml.MappingNode):
-            inner = next((v for k, v in node.value if k.value == part), None)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-            inner = node.value[part] if part < len(node.value) else None
-        else:
-            inner = None
-        if inner is None:
-            return node
-        node = inner
-    return node
-
-
-def _line(root: yaml.Node, location: Sequence[int | str]) -> int:
-    parent = _node(root, location[:-1]) if location else root
-    if location and isinstance(parent, yaml.MappingNode):
-        for key, _ in parent.value:
-            if key.value == location[-1]:
-                return int(key.start_mark.line) + 1
-    return int(_node(root, location).start_mark.line) + 1
 
 
 def _rule_set(content: _File, root: yaml.Node, origin: str) -> RuleSet:
@@ -258,7 +198,7 @@ def _rule_set(content: _File, root: yaml.Node, origin: str) -> RuleSet:
         with _placed(root, origin, entry, i, "allow_pairs"):
             allow_pairs = None if entry.allow_pairs is None else allowance(entry.allow_pairs)
         if entry.name is not None:
-            line = _line(root, ("rules", i, "name"))
+            line = line_of(root, ("rules", i, "name"))
             with _placed(root, origin, entry, i, "name"):
                 if entry.name in given:
                     raise RuleFileError(
@@ -278,7 +218,7 @@ def _placed(root: yaml.Node, origin: str, entry: _Entry, i: int, setting: str) -
     try:
         yield
     except HoldfastError as problem:
-        line = _line(root, ("rules", i, setting))
+        line = line_of(root, ("rules", i, setting))
         told = f"{origin}, line {line}, rule {entry.name or i + 1!r}: {problem.message}"
         raise RuleFileError(told, hint=problem.hint) from problem
 

@@ -51,14 +51,14 @@ def read_changes(
     kind = opened.origin.kind if opened.origin is not None else "table"
     wanted = {field.name: field.dataType for field in schema.fields}
     if kind == "csv":
-        types = {name: _option(wanted[name]) for name in opened.frame.columns if name in wanted}
+        types = {name: option_type(wanted[name]) for name in opened.frame.columns if name in wanted}
         types |= {name: "text" for name in opened.frame.columns if name == CHANGE_TYPE}
         types |= {name: "bigint" for name in opened.frame.columns if name == COMMIT_VERSION}
     else:
         # JSON writes what has no type of its own there as text.
         own = {field.name: field.dataType for field in opened.frame.schema.fields}
         texts = [n for n in own if n in wanted and isinstance(own[n], StringType) and own[n] != wanted[n]]
-        types = {name: _option(wanted[name]) for name in texts if kind == "json"}
+        types = {name: option_type(wanted[name]) for name in texts if kind == "json"}
     given = {name: option for name, option in types.items() if option is not None}
     table = read_table(spark, data, ReadOptions(**{**reading, "types": given})) if given else opened
     return changes_of(table, schema, key)
@@ -77,7 +77,7 @@ def changes_of(table: Table, schema: StructType, key: Sequence[str]) -> Changes:
             columns.append(F.lit(None).cast(field.dataType).alias(f"c{i}"))
             continue
         columns.append(
-            _typed(place[field.name], field.name, fields[field.name], field.dataType, table.name).alias(f"c{i}")
+            typed_column(place[field.name], field.name, fields[field.name], field.dataType, table.name).alias(f"c{i}")
         )
     kind = F.expr(_kind_sql(place[CHANGE_TYPE])) if CHANGE_TYPE in place else F.lit(0)
     first = F.col(place[COMMIT_VERSION]).cast("bigint") if COMMIT_VERSION in place else F.lit(0).cast("bigint")
@@ -118,7 +118,7 @@ def _require_columns(table: Table, schema: StructType, key: Sequence[str]) -> No
             )
 
 
-def _typed(column: str, name: str, own: DataType, wanted: DataType, table: str) -> Any:
+def typed_column(column: str, name: str, own: DataType, wanted: DataType, table: str) -> Any:
     """The column in the state's type; a value that does not fit raises, and types without a way are a ChangeError."""
     source, target = own.simpleString(), wanted.simpleString()
     if source == target or own == wanted:
@@ -143,7 +143,7 @@ def _noun(kind: ColumnType) -> str:
     return str(kind)
 
 
-def _option(wanted: DataType) -> str | None:
+def option_type(wanted: DataType) -> str | None:
     """The type as `--types` takes it, wide enough; None where text cannot become it."""
     kind = column_type(wanted.simpleString())
     if kind.family == "decimal":

@@ -29,6 +29,14 @@ _PROBLEMS = {
         "the change of the key {key} has an unknown _change_type",
         "it is one of insert, delete, update_preimage and update_postimage.",
     ),
+    "nowhere": (
+        "the row with the key {key} belongs to no site: it satisfies the condition of none",
+        "send rows that satisfy the `where` of a site.",
+    ),
+    "several": (
+        "the row with the key {key} belongs to several sites: it satisfies the conditions of more than one",
+        "conditions on rows must not overlap; make a new state with others.",
+    ),
     "columns": (
         "the key {key} is inserted or updated, but the changes lack columns of the table",
         "only a file of nothing but deletes may leave out columns other than the key.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
@@ -19,7 +20,11 @@ _OF_ROWS = -1
 
 def compact(spark: SparkSession, store: Store, now: Manifest, plan: Plan, groups: PairGroups) -> None:
     """What is due to be merged is; nothing is told differently after this, and nothing is lost if it fails."""
-    merges = _merges(now, plan, groups)
+    merge_files(spark, store, now, _merges(now, plan, groups))
+
+
+def merge_files(spark: SparkSession, store: Store, now: Manifest, merges: Sequence[Merge]) -> None:
+    """A new version in which the files of each merge are one, or few."""
     if not merges:
         return
     places = tuple(places_for(sum(s.rows for s in m.segments)) if m.everything else 1 for m in merges)

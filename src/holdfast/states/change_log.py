@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,6 +69,17 @@ def cut_log(store: Store, files: Sequence[str], names: Sequence[str], version: i
             with told_as_output(store.root):
                 pq.write_table(table, store.path(f"{PENDING}/{files[0]}"))
     return CutLog(tuple(files), _violations(table, 1, names), _violations(table, -1, names))
+
+
+def write_log(store: Store, version: int, changes: pa.Table) -> str:
+    """The name of a file of (rule, left, right, change), each with the version; it is on the disk when this returns."""
+    table = changes.add_column(0, "version", pa.array(np.full(changes.num_rows, version, np.int64)))
+    name = f"{version:012}-{secrets.token_hex(12)}.parquet"
+    with told_as_output(store.root), open(store.path(f"{PENDING}/{name}"), "xb") as file:
+        pq.write_table(table, file)
+        file.flush()
+        os.fsync(file.fileno())
+    return name
 
 
 def empty_log(store: Store, key: pa.DataType) -> str:

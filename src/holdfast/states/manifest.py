@@ -101,6 +101,7 @@ _SINCE = ("job", "kept", "options")
 _MADE_BY = {
     "watch": "holdfast watch init STATE --data … --rules … --key …",
     "evolve": "holdfast evolve init STATE --data … --key …",
+    "fragments": "holdfast fragments init STATE SITES.yaml",
 }
 
 

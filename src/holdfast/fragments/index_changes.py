@@ -1,0 +1,247 @@
+"""Rows of parts to rows in violation: each site's index takes them in, and sites settle groups they share.
+
+A task gets all rows of some groups, of all sites. Out come the rows that came into violation of a part and those that
+left it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.detect.task import pieces_of
+from holdfast.encode.codes import dense_ids, shared_codes
+from holdfast.fragments.door import Door
+from holdfast.fragments.horizontal import Local, settle, settle_first
+from holdfast.fragments.ids import Ids, from_arrow, hashes_of
+from holdfast.fragments.shipment_plan import ShipmentPlan
+from holdfast.fragments.site_index import Counts, SiteIndex
+from holdfast.fragments.site_tables import COUNTS, MEMBERS, table_number
+from holdfast.states.manifest import PairTable
+from holdfast.states.segment import nullable
+from holdfast.states.store import Store
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Meetings:
+    """By part and groups of sites: whether rows of the one can meet rows of the other in one group."""
+
+    apart: frozenset[tuple[int, int, int]] = frozenset()
+
+    def meet(self, part: int, one: int, other: int) -> bool:
+        return (part, *sorted((one, other))) not in self.apart
+
+
+@dataclass(frozen=True)
+class IndexChanges:
+    """A task: rows of parts as placed_rows() gives them; (rule, n, k, note) of rows in violation of a part come out.
+
+    `n` is 1 for a row that came into violation and -1 for one that left it. With `first` the index is empty.
+    """
+
+    store: Store
+    tables: tuple[PairTable, ...]
+    plan: ShipmentPlan
+    meetings: Meetings
+    version: int
+    first: bool = False
+    record: str | None = None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in pieces_of(batches):
+            yield from self._piece(nullable(table))
+
+    def _piece(self, piece: pa.Table) -> Iterator[pa.RecordBatch]:
+        kind = piece.column("k").type
+        notes = piece.filter(piece.column("note").is_valid()).column("note")
+        for note in notes.to_pylist():
+            yield _note(kind, note)
+        rows = piece.filter(piece.column("note").is_null())
+        alone = rows.column("grp").to_numpy() < 0
+        if alone.any():
+            single = rows.filter(pa.array(alone))
+            rules = np.array([part.rule for part in self.plan.parts])[single.column("part").to_numpy()]
+            yield from _told(rules, single.column("sign").to_numpy(), single.column("k"))
+        rows = rows.filter(pa.array(~alone))
+        if rows.num_rows:
+            yield from self._indexed(rows)
+
+    def _indexed(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
+        part, grp = rows.column("part").to_numpy(), rows.column("grp").to_numpy()
+        places = np.array([[settling.site for settling in group.settlings] for group in self.plan.groups])
+        # Rows of one group of sites have their part settled at one site of it, which stands for all of them here.
+        work = _Work(self, rows, part, grp, places[grp, part])
+        yield from work.told()
+
+
+class _Work:
+    """The rows of one piece of work, the groups they are in, and what each group of sites makes of them."""
+
+    def __init__(self, task: IndexChanges, rows: pa.Table, part: Ints, grp: Ints, site: Ints) -> None:
+        self.task, self.rows, self.part, self.grp, self.site = task, rows, part, grp, site
+        self.sign = rows.column("sign").to_numpy()
+        self.keys = rows.column("k")
+        self.sides = from_arrow(rows.column("sid"))
+        groups = from_arrow(rows.column("gid"))
+        _, first, self.group = np.unique(hashes_of(groups), return_index=True, return_inverse=True)
+        self.ids: Ids = groups[first]
+        self.part_of: Ints = part[first]
+        assert (self.ids[self.group] == groups).all(), "ids do not clash"
+        # All groups of sites have a place at the table; whether they have rows of a group they look up when told of it.
+        self.local = [self._nothing(number) for number in range(len(task.plan.groups))]
+        self.indexes: dict[int, SiteIndex] = {}
+        self.counted: dict[int, list[pa.Table]] = {}
+        self.written: list[dict[str, Any]] = []
+
+    def _nothing(self, number: int) -> Local:
+        size = len(self.ids)
+        none = np.zeros(size, np.bool_)
+        settlings = np.array([settling.site for settling in self.task.plan.groups[number].settlings])
+        return Local(
+            number, settlings[self.part_of], Counts.nothing(size), Counts.nothing(size), none.copy(), none.copy()
+        )
+
+    def told(self) -> Iterator[pa.RecordBatch]:
+        door = Door(self.task.record)
+        moved = [self._take_in(number) for number in range(len(self.local))]
+        if self.task.first:
+            settle_first(self.ids, self.local, self._reach, door)
+        else:
+            settle(self.ids, self.local, self._reach, door, self._load)
+        kind = self.keys.type
+        for local, rows in zip(self.local, moved, strict=True):
+            yield from self._violations(local, rows)
+            self._count_groups(local)
+        for site, entries in self.counted.items():
+            notes = self._index(site).enter_counts(pa.concat_tables(entries), base=self.task.first)
+            self.written += [{"group": table_number(site, COUNTS), **note} for note in notes]
+        for note in self.written:
+            yield _note(kind, json.dumps(note))
+        yield _note(kind, json.dumps({"shipped": door.shipped.to_dict()}))
+
+    def _reach(self, one: int, other: int) -> Bools:
+        parts = self.task.plan.parts
+        meets = np.array([self.task.meetings.meet(i, one, other) for i in range(len(parts))], np.bool_)
+        return np.asarray(meets[self.part_of], np.bool_)
+
+    def _index(self, site: int) -> SiteIndex:
+        if site not in self.indexes:
+            counts, members = (self.task.tables[table_number(site, kind)] for kind in (COUNTS, MEMBERS))
+            self.indexes[site] = SiteIndex(self.task.store, counts, members, self.task.version)
+        return self.indexes[site]
+
+    def _by_site(self, number: int, which: Bools) -> Iterator[tuple[int, Ints]]:
+        """The groups among those given, by the site of the group of sites that settles their part."""
+        at = np.flatnonzero(which)
+        sites = self.local[number].places[at]
+        for site in np.unique(sites):
+            yield int(site), at[sites == site]
+
+    def _load(self, local: Local, which: Bools) -> None:
+        for site, at in self._by_site(local.site, which):
+            found = self._index(site).look_up(self.ids[at])
+            local.before.put(at, found)
+            local.after.put(at, found)
+        local.read |= which
+
+    def _take_in(self, number: int) -> Ints:
+        """The rows of these sites, by position, once their sides are counted and their groups are as they are now."""
+        local, rows = self.local[number], np.flatnonzero(self.grp == number)
+        local.touched[self.group[rows]] = True
+        if not self.task.first:
+            self._load(local, local.touched.copy())
+        for site in np.unique(self.site[rows]):
+            self._take_in_site(local, int(site), rows[self.site[rows] == site])
+        return rows
+
+    def _take_in_site(self, local: Local, site: int, rows: Ints) -> None:
+        index = self._index(site)
+        _, first, side = np.unique(hashes_of(self.sides[rows]), return_index=True, return_inverse=True)
+        ids, group = self.sides[rows][first], self.group[rows][first]
+        before = Counts.nothing(len(ids)) if self.task.first else index.look_up(ids)
+        after = before.copy()
+        np.add.at(after.n, side, self.sign[rows])
+        assert (after.n >= 0).all(), "no side loses more rows than it has"
+        turned = (before.n == 0) != (after.n == 0)
+        np.add.at(local.after.n, group[turned], np.where(after.n[turned] > 0, 1, -1))
+        for word in range(2):
+            np.bitwise_xor.at(local.after.other[:, word], group[turned], ids[turned, word])
+        # A row that leaves a side and comes back to it in one batch is an update that says nothing here.
+        really = self._really(side, rows)
+        self.counted.setdefault(site, []).append(index.entries(ids, before, after))
+        moved = rows[really]
+        notes = index.enter_rows(
+            self.sides[moved], self.keys.take(pa.array(moved)), self.sign[moved], base=self.task.first
+        )
+        self.written += [{"group": table_number(site, MEMBERS), **note} for note in notes]
+
+    def _really(self, side: Ints, rows: Ints) -> Bools:
+        signs = self.sign[rows]
+        if not ((signs < 0).any() and (signs > 0).any()):
+            return np.ones(len(rows), np.bool_)
+        codes = shared_codes([self.keys.take(pa.array(rows))])[0].codes
+        which = np.unique(dense_ids([side.astype(np.int64), codes], len(rows)), return_inverse=True)[1]
+        return np.asarray((np.bincount(which, weights=signs) != 0)[which], np.bool_)
+
+    def _violations(self, local: Local, rows: Ints) -> Iterator[pa.RecordBatch]:
+        """The rows that came into violation at these sites, and those that left it."""
+        was, now = local.before.violated[self.group[rows]], local.after.violated[self.group[rows]]
+        some = rows[np.where(self.sign[rows] < 0, was, now)]
+        yield from _told(self._rules(some), self.sign[some], self.keys.take(pa.array(some)))
+        came = local.after.violated & ~local.before.violated & (local.before.n == 1)
+        left = local.before.violated & ~local.after.violated & (local.after.n == 1)
+        for sign, which, source in ((1, came, local.before), (-1, left, local.after)):
+            for site, at in self._by_site(local.site, which):
+                yield from self._that_stay(site, at, source.other[at], rows, sign)
+
+    def _that_stay(self, site: int, groups: Ints, sides: Ids, rows: Ints, sign: int) -> Iterator[pa.RecordBatch]:
+        """The rows on these sides that were there before and did not go."""
+        which, keys = self._index(site).rows_of(sides, self.keys.type)
+        gone = rows[self.sign[rows] < 0]
+        coded = shared_codes([keys, self.keys.take(pa.array(gone))])
+        place = {side: i for i, side in enumerate(map(bytes, np.ascontiguousarray(sides).view("V16").ravel()))}
+        own = [place.get(side, -1) for side in map(bytes, np.ascontiguousarray(self.sides[gone]).view("V16").ravel())]
+        both = dense_ids(
+            [np.concatenate([which, np.array(own, np.int64)]), np.concatenate([c.codes for c in coded])],
+            len(keys) + len(gone),
+        )
+        stay = np.flatnonzero(~np.isin(both[: len(keys)], both[len(keys) :]))
+        rules = np.array([self.task.plan.parts[p].rule for p in self.part_of[groups]], np.int64)
+        yield from _told(rules[which[stay]], np.full(len(stay), sign, np.int64), keys.take(pa.array(stay)))
+
+    def _rules(self, rows: Ints) -> Ints:
+        return np.array([part.rule for part in self.task.plan.parts], np.int64)[self.part[rows]]
+
+    def _count_groups(self, local: Local) -> None:
+        for site, at in self._by_site(local.site, local.touched | local.read):
+            entries = self._index(site).entries(self.ids[at], local.before.take(at), local.after.take(at))
+            self.counted.setdefault(site, []).append(entries)
+
+
+def _told(rules: Sequence[int] | Ints, signs: Any, keys: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:
+    size = len(keys)
+    if not size:
+        return
+    told = pa.table(
+        {
+            "rule": pa.array(np.asarray(rules, np.int32)),
+            "n": pa.array(np.asarray(signs, np.int32)),
+            "k": keys,
+            "note": pa.nulls(size, pa.string()),
+        }
+    )
+    yield from told.combine_chunks().to_batches(max_chunksize=100_000)
+
+
+def _note(kind: pa.DataType, note: str) -> pa.RecordBatch:
+    columns = {"rule": pa.array([-1], pa.int32()), "n": pa.array([0], pa.int32()), "k": pa.nulls(1, kind)}
+    return pa.RecordBatch.from_pydict({**columns, "note": pa.array([note])})

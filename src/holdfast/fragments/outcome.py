@@ -1,0 +1,75 @@
+"""What a batch of changes did to the violations of a table that is split over sites, and what that shipped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.fragments.door import Shipped
+from holdfast.fragments.sites import Sites
+from holdfast.states.batch_outcome import BatchOutcome, Violation, plain_json
+
+
+@dataclass(frozen=True)
+class FragmentsOutcome:
+    """The rows that came into violation of a rule and those that left it, and what crossed between sites for it."""
+
+    changes: BatchOutcome
+    shipped: Shipped
+
+    @property
+    def applied(self) -> bool:
+        return self.changes.applied
+
+    @property
+    def added(self) -> tuple[Violation, ...]:
+        return self.changes.added
+
+    @property
+    def removed(self) -> tuple[Violation, ...]:
+        return self.changes.removed
+
+    @property
+    def totals(self) -> Mapping[str, int]:
+        return self.changes.totals
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `holdfast fragments apply --format json` prints."""
+        told = self.changes.to_dict()
+        for name, listed in (("added", self.changes.added), ("removed", self.changes.removed)):
+            told[name] = [{"rule": one.rule, "key": plain_json(one.left)} for one in listed]
+        return {**told, "shipped": self.shipped.to_dict()}
+
+
+@dataclass(frozen=True)
+class FragmentsStatus:
+    """A version of a state of fragments: its rows, the batches it has taken in, and the violating rows of each rule.
+
+    `shipped` is what crossed between sites when the state was made; None later.
+    """
+
+    sites: Sites
+    version: int
+    rows: int
+    batches: int
+    totals: Mapping[str, int]
+    shipped: Shipped | None = None
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `holdfast fragments init` and `show` print as JSON."""
+        key = self.sites.key
+        told: dict[str, Any] = {
+            "version": self.version,
+            "rows": self.rows,
+            "key": key[0] if len(key) == 1 else list(key),
+            "batches": self.batches,
+            "seconds": round(self.seconds, 3),
+            "totals": dict(self.totals),
+            "sites": [
+                {"name": site.name, "columns": list(site.columns or ()), "where": site.where}
+                for site in self.sites.sites
+            ],
+        }
+        return told if self.shipped is None else {**told, "shipped": self.shipped.to_dict()}

@@ -1,0 +1,141 @@
+"""Rules as parts that sites settle: rows that agree on the left must agree on one right column, or no row may be so.
+
+A row violates a rule exactly when it violates one of its parts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from holdfast.errors import SitesError
+from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.predicate import Column, Comparison, Predicate, quoted_name
+from holdfast.rules.relation import EQ, NE
+from holdfast.rules.rule import Rule, RuleSet
+
+
+@dataclass(frozen=True)
+class Atom:
+    """What a site can say of a row by itself: the id of one column's value, or whether the row meets a condition.
+
+    A condition is a `predicate` on one row, or a rule's `where`; a column has neither.
+    """
+
+    text: str
+    columns: tuple[str, ...]
+    predicate: Predicate | None = None
+    where: str | None = None
+
+    @property
+    def is_column(self) -> bool:
+        return self.predicate is None and self.where is None
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that meet all conditions of `left` and agree on its columns agree on the column `right`.
+
+    Without `right` no row meets all conditions: a constant rule.
+    """
+
+    rule: int
+    left: tuple[Atom, ...]
+    right: Atom | None
+
+    @property
+    def atoms(self) -> tuple[Atom, ...]:
+        return self.left if self.right is None else (*self.left, self.right)
+
+    @property
+    def columns(self) -> tuple[Atom, ...]:
+        """The atoms of the left side that are compared between rows."""
+        return tuple(atom for atom in self.left if atom.is_column)
+
+    @property
+    def left_columns(self) -> frozenset[str]:
+        """The table's columns that rows of one group agree on: compared, or equal to a constant."""
+        agreed = (a for a in self.left if a.is_column or (isinstance(a.predicate, Comparison) and _fixes(a.predicate)))
+        return frozenset(name for atom in agreed for name in atom.columns)
+
+
+def parts_of(rules: RuleSet, columns: Iterable[str] = ()) -> tuple[Part, ...]:
+    """The parts of all rules, each once. `columns` are the known columns, to read those of `where` conditions.
+
+    SitesError for rules that are no dependency.
+    """
+    known = tuple(columns)
+    found: dict[Part, None] = {}
+    for number, rule in enumerate(rules):
+        scope = () if rule.where is None else (_scope(rule, known),)
+        for denial in rule.body.denials:
+            found[_part(number, rule, denial, scope)] = None
+    return tuple(found)
+
+
+def condition_columns(condition: str, known: Iterable[str]) -> tuple[str, ...]:
+    """The known columns that a SQL condition may read: all whose name stands in it outside of texts.
+
+    >>> condition_columns("upper(grade) = 'city' and `zip code` > 3", ["city", "grade", "zip code"])
+    ('grade', 'zip code')
+    """
+    words = {(a or b).replace("``", "`").casefold() for a, b in _WORD.findall(_TEXT.sub(" ", condition))}
+    return tuple(name for name in known if name.casefold() in words)
+
+
+_TEXT = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+_WORD = re.compile(r"`((?:[^`]|``)+)`|([^\W\d]\w*)")
+
+
+def _scope(rule: Rule, known: Sequence[str]) -> Atom:
+    assert rule.where is not None, "a rule without a scope has no such atom"
+    return Atom(f"where {rule.where}", condition_columns(rule.where, known), where=rule.where)
+
+
+def _part(number: int, rule: Rule, denial: DenialConstraint, scope: tuple[Atom, ...]) -> Part:
+    left: dict[Atom, None] = dict.fromkeys(scope)
+    right: Atom | None = None
+    of_one_row: dict[Predicate, None] = {}
+    for predicate in denial.predicates:
+        if isinstance(predicate, Comparison) and predicate.same_column:
+            atom = Atom(quoted_name(predicate.left.name), (predicate.left.name,))
+            if predicate.allowed == EQ:
+                left[atom] = None
+            elif predicate.allowed == NE and right is None:
+                right = atom
+            else:
+                raise _refused(rule)
+        elif len({column.row for column in predicate.columns()}) == 1:
+            of_one_row[predicate] = None
+            if _row(predicate) == "t":
+                left[_condition(predicate)] = None
+        else:
+            raise _refused(rule)
+    # What is said of one of two rows only would make the rule lopsided: no dependency says such a thing.
+    lopsided = any(predicate.mirrored() not in of_one_row for predicate in of_one_row)
+    if denial.two_rows and (right is None or lopsided):
+        raise _refused(rule)
+    return Part(number, tuple(left), right)
+
+
+def _condition(predicate: Predicate) -> Atom:
+    names = tuple(dict.fromkeys(column.name for column in predicate.columns()))
+    if isinstance(predicate, Comparison) and predicate.left == predicate.right:
+        return Atom(f"{quoted_name(names[0])} is not null", names, predicate)
+    return Atom(re.sub(r"\bt\.(?=[\w\"])", "", str(predicate)), names, predicate)
+
+
+def _row(predicate: Predicate) -> str:
+    return next(iter(predicate.columns())).row
+
+
+def _fixes(predicate: Comparison) -> bool:
+    return predicate.allowed == EQ and not isinstance(predicate.right, Column)
+
+
+def _refused(rule: Rule) -> SitesError:
+    return SitesError(
+        f"rule {rule.name!r} ({rule}) is no dependency, so that sites cannot settle it by ids.",
+        hint="fragments take A, B -> C, with or without constants, denials that say the same, and rules on one row.",
+    )

@@ -1,0 +1,91 @@
+"""What a state of fragments fixes when it is made: its sites, the plan of shipments, who meets whom, and its secret.
+
+Ids are made along the plan, so that it stays as it was, also where another would be found today.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from holdfast.errors import StateError
+from holdfast.fragments.index_changes import Meetings
+from holdfast.fragments.parts import parts_of
+from holdfast.fragments.shipment_plan import GroupPlan, Made, Settling, Shipment, ShipmentPlan
+from holdfast.fragments.sites import parse_sites
+from holdfast.states.store import Store
+
+NAME = "fragments.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """The parts of a state of fragments that no batch changes."""
+
+    plan: ShipmentPlan
+    meetings: Meetings
+    secret: bytes
+
+
+def write_fixed(store: Store, fixed: Fixed) -> None:
+    """The file is there; one that a killed load left behind is replaced."""
+    plan = fixed.plan
+    sites = replace(plan.sites, sites=tuple(replace(site, data=None) for site in plan.sites.sites))
+    content = {
+        "format": FORMAT,
+        "sites": sites.to_yaml(),
+        "secret": fixed.secret.hex(),
+        "apart": sorted(fixed.meetings.apart),
+        "groups": [asdict(replace(group, atoms=())) for group in plan.groups],
+    }
+    store.remove([NAME])
+    store.create(NAME, json.dumps(content, ensure_ascii=False).encode())
+    store.path(NAME).chmod(0o600)
+
+
+def read_fixed(store: Store) -> Fixed:
+    """What the state was made with; StateError where it is no state of fragments."""
+    try:
+        content = json.loads(store.read(NAME))
+        if content["format"] != FORMAT:
+            raise StateError(f"the state {store.root} is of format {content['format']}; this Holdfast reads {FORMAT}.")
+        sites = parse_sites(content["sites"], origin="the state's sites")
+        parts = parts_of(sites.rules, (*sites.key, *sites.columns))
+        atoms = tuple(dict.fromkeys(atom for part in parts for atom in part.atoms))
+        groups = tuple(replace(_group(given), atoms=atoms) for given in content["groups"])
+        plan = ShipmentPlan(sites, parts, groups)
+        return Fixed(plan, Meetings(frozenset(map(tuple, content["apart"]))), bytes.fromhex(content["secret"]))
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        if isinstance(problem, StateError):
+            raise
+        raise StateError(f"the state {store.root} is damaged: {NAME} cannot be read ({problem}).") from None
+
+
+def _group(given: Mapping[str, Any]) -> GroupPlan:
+    return GroupPlan(
+        sites=tuple(given["sites"]),
+        atoms=(),
+        shipments=tuple(
+            Shipment(s["sender"], s["receiver"], tuple(s["atoms"]), _made(s["made"]), s["round"], tuple(s["rules"]))
+            for s in given["shipments"]
+        ),
+        settlings=tuple(
+            Settling(
+                s["site"],
+                _made(s["left"]),
+                None if s["right"] is None else _made(s["right"]),
+                tuple((site, tuple(atoms)) for site, atoms in s["keys"]),
+            )
+            for s in given["settlings"]
+        ),
+        method=given["method"],
+        alone=given["alone"],
+        chained=given["chained"],
+    )
+
+
+def _made(given: Mapping[str, Any]) -> Made:
+    return Made(tuple(given["own"]), tuple(given["sent"]), given["overlap"])

@@ -1,0 +1,271 @@
+"""Which site ships which ids to whom, so that each rule can be settled at some site. Data, printable.
+
+Where rows are split over several groups of sites, each group has a plan of its own, and a row follows that of its
+group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from holdfast.errors import SitesError
+from holdfast.fragments.knowledge import Mask, Need, Problem, Ship, ordered, settled
+from holdfast.fragments.parts import Atom, Part, parts_of
+from holdfast.fragments.plan_search import IMPROVING, SEARCHING, alone, chains, fewest
+from holdfast.fragments.sites import RowGroup, Sites
+
+Method = Literal["exact", "heuristic"]
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a site makes the id of a set: of atoms it holds, and of ids it was sent, by the numbers of their shipments.
+
+    With `overlap` these share columns, so that their ids are mixed before they are joined.
+    """
+
+    own: tuple[int, ...]
+    sent: tuple[int, ...]
+    overlap: bool = False
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """For every changed row that meets the conditions in it, the id of some columns travels between two sites.
+
+    Sites and atoms are numbers; `rules` are those that it serves.
+    """
+
+    sender: int
+    receiver: int
+    atoms: tuple[int, ...]
+    made: Made
+    round: int
+    rules: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Settling:
+    """Where a part is settled, and how that site makes the ids of its left side and of its right side.
+
+    Of a constant part, `keys` are the sites that send the keys of rows meeting their conditions, with those conditions.
+    """
+
+    site: int
+    left: Made
+    right: Made | None
+    keys: tuple[tuple[int, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """The plan of one group of sites: shipments in the order in which they can be made, and where parts are settled."""
+
+    sites: tuple[int, ...]
+    atoms: tuple[Atom, ...]
+    shipments: tuple[Shipment, ...]
+    settlings: tuple[Settling, ...]
+    method: Method
+    alone: int
+    chained: int
+
+    @property
+    def rounds(self) -> int:
+        return max((shipment.round + 1 for shipment in self.shipments), default=0)
+
+
+@dataclass(frozen=True)
+class ShipmentPlan:
+    """The plans of all groups of sites."""
+
+    sites: Sites
+    parts: tuple[Part, ...]
+    groups: tuple[GroupPlan, ...]
+
+    @property
+    def method(self) -> Method:
+        return "exact" if all(group.method == "exact" for group in self.groups) else "heuristic"
+
+    @property
+    def alone(self) -> int:
+        """Ids shipped for one changed row when each rule is planned by itself; of several groups, the most."""
+        return max(group.alone for group in self.groups)
+
+    @property
+    def chained(self) -> int:
+        """The same when columns are joined in written order, and equal shipments of several rules are made once."""
+        return max(group.chained for group in self.groups)
+
+    @property
+    def shared(self) -> int:
+        """The same by this plan."""
+        return max(len(group.shipments) for group in self.groups)
+
+    @cached_property
+    def steps(self) -> tuple[tuple[GroupPlan, Shipment], ...]:
+        return tuple((group, shipment) for group in self.groups for shipment in group.shipments)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `holdfast fragments plan --format json` prints."""
+        return {
+            "method": self.method,
+            "alone": self.alone,
+            "shared": self.shared,
+            "steps": [
+                {
+                    "from": self.sites.sites[shipment.sender].name,
+                    "to": self.sites.sites[shipment.receiver].name,
+                    "columns": columns_of(group, shipment),
+                }
+                for group, shipment in self.steps
+            ],
+        }
+
+
+def columns_of(group: GroupPlan, shipment: Shipment) -> list[str]:
+    """The table's columns that the id speaks of, in the order of the rules."""
+    return list(dict.fromkeys(name for atom in shipment.atoms for name in group.atoms[atom].columns))
+
+
+def plan_shipments(
+    sites: Sites, columns: Sequence[str] | None = None, *, improving: float = IMPROVING, searching: float = SEARCHING
+) -> ShipmentPlan:
+    """The plan for these sites and rules, with few ids shipped per changed row.
+
+    `columns` are those of the whole table where sites do not say what they hold. A plan is improved, and all plans are
+    searched, for so many seconds at most.
+    """
+    known = (*sites.key, *(columns if columns is not None else sites.columns))
+    parts = parts_of(sites.rules, known)
+    several = len(sites.row_groups) > 1
+    within = (improving, searching)
+    groups = tuple(_planned(sites, group, parts, several, within) for group in sites.row_groups)
+    return ShipmentPlan(sites, parts, groups)
+
+
+def _planned(
+    sites: Sites, group: RowGroup, parts: Sequence[Part], disjoint: bool, within: tuple[float, float]
+) -> GroupPlan:
+    atoms = tuple(dict.fromkeys(atom for part in parts for atom in part.atoms))
+    bit = {atom: 1 << i for i, atom in enumerate(atoms)}
+    held = [0] * len(group.sites)
+    for atom in atoms:
+        holders = sites.holders(group, atom.columns)
+        if not holders:
+            raise _nowhere(sites, group, atom, parts)
+        for site in holders:
+            held[group.sites.index(site)] |= bit[atom]
+    needs = [_need(part, bit) for part in parts]
+    of_pairs = [need for part, need in zip(parts, needs, strict=True) if part.right is not None]
+    problem = Problem(tuple(held), tuple(dict.fromkeys(of_pairs)), disjoint)
+    found = fewest(problem, improving=within[0], searching=within[1])
+    rounds = ordered(problem, found.ships)
+    assert rounds is not None, "a plan can be carried out"
+    made = _Making(problem, group.sites, rounds)
+    where = dict(zip(problem.needs, settled(problem, found.ships), strict=True))
+    settlings = tuple(
+        _gathered(problem, group, need) if part.right is None else made.settling(need, where[need])
+        for part, need in zip(parts, needs, strict=True)
+    )
+    orders = [[bit[a] for a in part.atoms] for part, need in zip(parts, needs, strict=True) if part.right is not None]
+    return GroupPlan(
+        sites=group.sites,
+        atoms=atoms,
+        shipments=_with_rules(made.shipments(), settlings, parts),
+        settlings=settlings,
+        method="exact" if found.least else "heuristic",
+        alone=sum(alone(problem, need) for need in of_pairs),
+        chained=chains(problem, orders),
+    )
+
+
+def _need(part: Part, bit: dict[Atom, Mask]) -> Need:
+    left = 0
+    for atom in part.left:
+        left |= bit[atom]
+    return Need(left, 0 if part.right is None else bit[part.right])
+
+
+def _bits(mask: Mask) -> tuple[int, ...]:
+    return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
+
+
+class _Making:
+    """How every id of a plan is made, from what its maker has when it makes it."""
+
+    def __init__(self, problem: Problem, sites: Sequence[int], rounds: Sequence[Sequence[Ship]]) -> None:
+        self._problem, self._sites = problem, sites
+        self._numbers = {ship: n for n, ship in enumerate(ship for some in rounds for ship in some)}
+        self._arrived: list[dict[Mask, int]] = [{} for _ in sites]
+        self._made: list[tuple[Ship, Made, int]] = []
+        for number, some in enumerate(rounds):
+            # All of a round are made of what earlier rounds brought.
+            self._made += [(ship, self._of(ship.sender, ship.what), number) for ship in some]
+            for ship in some:
+                self._arrived[ship.receiver][ship.what] = self._numbers[ship]
+
+    def _of(self, site: int, what: Mask) -> Made:
+        own, sent = self._problem.pieces(site, tuple(self._arrived[site]), what)
+        overlap = sum(mask.bit_count() for mask in (own, *sent)) > what.bit_count()
+        return Made(_bits(own), tuple(self._arrived[site][mask] for mask in sent), overlap)
+
+    def shipments(self) -> tuple[Shipment, ...]:
+        return tuple(
+            Shipment(self._sites[ship.sender], self._sites[ship.receiver], _bits(ship.what), made, number)
+            for ship, made, number in self._made
+        )
+
+    def settling(self, need: Need, site: int | None) -> Settling:
+        assert site is not None, "a plan settles every need"
+        if self._problem.disjoint:
+            right = self._of(site, need.both)
+        elif self._problem.held[site] & need.right:
+            right = self._of(site, need.right)
+        else:
+            masks = [m for m in self._arrived[site] if m & need.right and m & ~need.both == 0]
+            # The one with fewest columns beside it, so that plans read as one would write them.
+            right = Made((), (self._arrived[site][min(masks, key=lambda m: (m.bit_count(), m))],))
+        return Settling(self._sites[site], self._of(site, need.left), right)
+
+
+def _with_rules(
+    shipments: Sequence[Shipment], settlings: Sequence[Settling], parts: Sequence[Part]
+) -> tuple[Shipment, ...]:
+    """The shipments with the rules that they serve: those settled with their id, or with an id made of it."""
+    serves: list[dict[int, None]] = [{} for _ in shipments]
+
+    def serve(made: Made | None, rule: int) -> None:
+        for number in () if made is None else made.sent:
+            serves[number][rule] = None
+            serve(shipments[number].made, rule)
+
+    for part, settling in zip(parts, settlings, strict=True):
+        for made in (settling.left, settling.right):
+            serve(made, part.rule)
+    return tuple(replace(shipment, rules=tuple(rules)) for shipment, rules in zip(shipments, serves, strict=True))
+
+
+def _gathered(problem: Problem, group: RowGroup, need: Need) -> Settling:
+    """A constant part: few sites that know all its conditions, of which all but one send the keys that meet theirs."""
+    missing, chosen = need.left, {}
+    while missing:
+        site = max(range(len(problem.held)), key=lambda s: ((problem.held[s] & missing).bit_count(), -s))
+        chosen[site] = problem.held[site] & missing
+        missing &= ~chosen[site]
+    # Where most is known the others need not go; conditions met by few rows should travel, but nobody knows them here.
+    home = max(chosen, key=lambda s: (chosen[s].bit_count(), -s), default=0)
+    keys = tuple((group.sites[s], _bits(mask)) for s, mask in sorted(chosen.items()) if s != home)
+    return Settling(group.sites[home], Made(_bits(chosen.get(home, 0)), ()), None, keys)
+
+
+def _nowhere(sites: Sites, group: RowGroup, atom: Atom, parts: Sequence[Part]) -> SitesError:
+    rule = sites.rules.rules[next(part.rule for part in parts if atom in part.atoms)]
+    among = "" if group.where is None else f" among the rows where {group.where}"
+    names = ", ".join(atom.columns)
+    return SitesError(
+        f"{sites.origin}: rule {rule.name!r} says {atom.text!r}, but no site{among} holds all of {names} to tell.",
+        hint="let one site hold these columns together, as replicas if need be.",
+    )

@@ -1,0 +1,252 @@
+"""A batch of changes at the sites: what each loses and gains, that each change may be, and the ids that follow.
+
+A task gets the changes of some keys, all of each. Every site looks up what it has under these keys; the net effect goes
+along the plan of the row's sites, and out come rows of parts with their groups and sides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.detect.row_changes import is_null_key, net_effect, told_key
+from holdfast.detect.task import pieces_of
+from holdfast.encode.codes import shared_codes
+from holdfast.fragments.door import Door
+from holdfast.fragments.ids import Ids, hashes_of, no_ids, packed, to_arrow, words
+from holdfast.fragments.shipment_plan import ShipmentPlan
+from holdfast.fragments.site_tables import ROWS, Layout, table_number
+from holdfast.fragments.vertical import Known, Placed, carried_out
+from holdfast.states.manifest import PairTable
+from holdfast.states.segment import as_typed, entries_with, nullable, present, write_segment
+from holdfast.states.store import Store
+
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+NOWHERE, TWICE = -1, -2
+"""The group of sites of a row that satisfies no condition, and of one that satisfies several."""
+
+_MARKS = {"v": pa.int32(), "gone": pa.uint8()}
+
+
+@dataclass(frozen=True)
+class SiteRows:
+    """Rows as one site knows them: keys with their hashes, and packed ids and bits."""
+
+    hashes: Ints
+    keys: pa.ChunkedArray
+    ids: Ids
+    bits: Bytes
+
+    def take(self, at: Ints) -> SiteRows:
+        return SiteRows(self.hashes[at], self.keys.take(pa.array(at)), self.ids[at], self.bits[at])
+
+    def entries(self, version: int, *, gone: bool) -> pa.Table:
+        size = len(self.hashes)
+        return pa.table(
+            {
+                "h": pa.array(self.hashes),
+                "k": self.keys,
+                "ids": _binary(np.ascontiguousarray(self.ids).view(np.uint8).reshape(size, 8 * self.ids.shape[1])),
+                "bits": _binary(self.bits),
+                "v": pa.array(np.full(size, version, np.int32)),
+                "gone": pa.array(np.full(size, gone, np.uint8)),
+            }
+        )
+
+
+def _binary(lines: Bytes) -> pa.Array:
+    size, width = lines.shape
+    offsets = np.arange(size + 1, dtype=np.int32) * np.int32(width)
+    data = pa.py_buffer(np.ascontiguousarray(lines))
+    return pa.Array.from_buffers(pa.binary(), size, [None, pa.py_buffer(offsets.astype(np.int32)), data])
+
+
+@dataclass(frozen=True)
+class SiteChanges:
+    """A task: changes with key `k`, its hash `h`, type `ct`, place `o0`, `o1`, `o2`, sites `grp`, packed `ids`, `bits`.
+
+    Out come rows of parts (`sign` -1 or 1) and notes (`sign` 0): files written, what was shipped, the first problem.
+    `whole` tells whether the changes have all columns of the table.
+    """
+
+    store: Store
+    tables: tuple[PairTable, ...]
+    plan: ShipmentPlan
+    layout: Layout
+    version: int
+    key_parts: int
+    whole: bool
+    record: str | None = None
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in pieces_of(batches):
+            yield from self._changed(nullable(table))
+
+    def _changed(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
+        keys = changes.column("k")
+        if is_null_key(keys, self.key_parts).any():
+            yield note_row(keys.type, problem={"what": "null", "key": None})
+            return
+        sites = self.plan.sites.sites
+        now = [self._now(site, changes) for site in range(len(sites))]
+        codes = [coded.codes for coded in shared_codes([keys, *(rows.keys for rows in now)])]
+        firsts = [group.sites[0] for group in self.plan.groups]
+        now_codes = np.concatenate([codes[1 + site] for site in firsts])
+        effect = net_effect(changes, codes[0], now_codes, whole=self.whole)
+        groups = changes.column("grp").to_numpy()
+        if not isinstance(effect[0], str):
+            stray = effect[1][groups[effect[1]] < 0]
+            effect = ("nowhere" if groups[stray[0]] == NOWHERE else "several", int(stray[0])) if len(stray) else effect
+        if isinstance(effect[0], str):
+            yield note_row(keys.type, problem={"what": effect[0], "key": told_key(keys[int(effect[1])].as_py())})
+            return
+        go, come = effect
+        assert not isinstance(go, str), "a problem has been told above"
+        starts = np.cumsum([0, *(len(codes[1 + site]) for site in firsts)])
+        leaving = np.searchsorted(starts, go, "right") - 1
+        count = len(come) - len(go)
+        door = Door(self.record)
+        for number, group in enumerate(self.plan.groups):
+            old_codes = now_codes[go[leaving == number]]
+            new = come[groups[come] == number]
+            old_rows = {site: now[site].take(_places(codes[1 + site], old_codes)) for site in group.sites}
+            new_rows = {site: self._projected(changes, site, new) for site in group.sites}
+            stay = _same(old_codes, codes[0][new], list(zip(old_rows.values(), new_rows.values(), strict=True)))
+            kept = [np.flatnonzero(~same) for same in stay]
+            old_rows = {site: rows.take(kept[0]) for site, rows in old_rows.items()}
+            new_rows = {site: rows.take(kept[1]) for site, rows in new_rows.items()}
+            if not len(kept[0]) + len(kept[1]):
+                continue
+            for site in group.sites:
+                entries = [
+                    old_rows[site].entries(self.version, gone=True),
+                    new_rows[site].entries(self.version, gone=False),
+                ]
+                table = table_number(site, ROWS)
+                segment = write_segment(self.store, self.tables[table].folder, pa.concat_tables(entries))
+                yield note_row(keys.type, group=table, segment=segment.to_json())
+            both = {site: _both(old_rows[site], new_rows[site]) for site in group.sites}
+            signs = np.repeat(np.array([-1, 1], np.int8), [len(kept[0]), len(kept[1])])
+            yield from placed_rows(self.plan, self.layout, number, both, signs, door)
+        yield note_row(keys.type, shipped=door.shipped.to_dict(), rows=count)
+
+    def _now(self, site: int, changes: pa.Table) -> SiteRows:
+        """The rows that the site has now under the hashes of the changes' keys."""
+        segments = self.tables[table_number(site, ROWS)].segments
+        found = entries_with(self.store, segments, np.unique(changes.column("h").to_numpy()))
+        kind = changes.column("k").type
+        types = {"h": pa.int64(), "k": kind, "ids": pa.binary(), "bits": pa.binary(), **_MARKS}
+        if found:
+            entries = pa.concat_tables([as_typed(some, types) for some in found])
+            entries = entries.filter(pa.array(present(entries, entries.column("k"))))
+        else:
+            entries = pa.schema(list(types.items())).empty_table()
+        return unpacked_rows(entries, 2 * len(self.layout.columns(site)), len(self.layout.held[site]))
+
+    def _projected(self, changes: pa.Table, site: int, at: Ints) -> SiteRows:
+        """What the changes at these places bring to the site: its own columns and conditions, and no others."""
+        some = changes.select(["h", "k", "ids", "bits"]).take(pa.array(at))
+        every = self.layout.all_columns
+        whole = unpacked_rows(some, 2 * len(every), len(self.layout.atoms))
+        places = [every.index(atom) for atom in self.layout.columns(site)]
+        pairs = whole.ids.reshape(len(at), len(every), 2)[:, places]
+        bits = whole.bits[:, list(self.layout.held[site])]
+        return SiteRows(whole.hashes, whole.keys, pairs.reshape(len(at), 2 * len(places)), bits)
+
+
+def unpacked_rows(rows: pa.Table, wide: int, bits: int) -> SiteRows:
+    """Rows of one site from packed columns: so many words of ids, and so many bytes of bits."""
+    size = rows.num_rows
+    ids = words(packed(rows.column("ids"), 8 * wide)) if wide else np.zeros((size, 0), np.uint64)
+    return SiteRows(rows.column("h").to_numpy(), rows.column("k"), ids, packed(rows.column("bits"), bits))
+
+
+def _places(codes: Ints, wanted: Ints) -> Ints:
+    """Where the wanted codes, which are there, stand among the codes."""
+    order = np.argsort(codes, kind="stable")
+    return np.asarray(order[np.searchsorted(codes[order], wanted)], np.int64)
+
+
+def _same(
+    old: Ints, new: Ints, rows: Sequence[tuple[SiteRows, SiteRows]]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which rows that go, and which that come, are of one key and the same at all these sites: such do neither."""
+    _, at_old, at_new = np.intersect1d(old, new, assume_unique=True, return_indices=True)
+    same = np.ones(len(at_old), np.bool_)
+    for before, after in rows:
+        same &= (before.ids[at_old] == after.ids[at_new]).all(axis=1)
+        same &= (before.bits[at_old] == after.bits[at_new]).all(axis=1)
+    stay = np.zeros(len(old), np.bool_), np.zeros(len(new), np.bool_)
+    stay[0][at_old[same]] = True
+    stay[1][at_new[same]] = True
+    return stay
+
+
+def _both(old: SiteRows, new: SiteRows) -> SiteRows:
+    keys = pa.chunked_array([*old.keys.chunks, *new.keys.cast(old.keys.type).chunks], old.keys.type)
+    return SiteRows(
+        np.concatenate([old.hashes, new.hashes]),
+        keys,
+        np.concatenate([old.ids, new.ids]),
+        np.concatenate([old.bits, new.bits]),
+    )
+
+
+def placed_rows(
+    plan: ShipmentPlan, layout: Layout, group: int, rows: dict[int, SiteRows], signs: NDArray[np.int8], door: Door
+) -> Iterator[pa.RecordBatch]:
+    """The rows of all parts that the group's sites settle, as (part, grp, sign, h, gid, sid, k, note)."""
+    first = rows[plan.groups[group].sites[0]]
+    keys = _one_array(first.keys)
+    known = {site: Known.unpacked(layout, site, own.ids, own.bits) for site, own in rows.items()}
+    for placed in carried_out(plan.groups[group], plan.parts, known, keys, signs, door):
+        if len(placed.at):
+            yield from _batches(placed, group, keys, first.hashes, signs)
+
+
+def _batches(
+    placed: Placed, group: int, keys: pa.Array, hashes: Ints, signs: NDArray[np.int8]
+) -> Iterator[pa.RecordBatch]:
+    size = len(placed.at)
+    alone = placed.groups is None or placed.sides is None
+    ids = [no_ids(size) if some is None else some for some in (placed.groups, placed.sides)]
+    told = pa.table(
+        {
+            "part": pa.array(np.full(size, placed.part, np.int32)),
+            "grp": pa.array(np.full(size, -1 if alone else group, np.int32)),
+            "sign": pa.array(signs[placed.at].astype(np.int32)),
+            "h": pa.array(hashes[placed.at] if alone else hashes_of(ids[0])),
+            "gid": to_arrow(ids[0]),
+            "sid": to_arrow(ids[1]),
+            "k": keys.take(pa.array(placed.at)),
+            "note": pa.nulls(size, pa.string()),
+        }
+    )
+    yield from told.to_batches(max_chunksize=100_000)
+
+
+def note_row(key: pa.DataType, **note: Any) -> pa.RecordBatch:
+    """A note among the rows of parts."""
+    return pa.RecordBatch.from_pydict(
+        {
+            "part": pa.array([-1], pa.int32()),
+            "grp": pa.array([-1], pa.int32()),
+            "sign": pa.array([0], pa.int32()),
+            "h": pa.array([0], pa.int64()),
+            "gid": pa.array([b""]),
+            "sid": pa.array([b""]),
+            "k": pa.nulls(1, key),
+            "note": pa.array([json.dumps(note)]),
+        }
+    )
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)

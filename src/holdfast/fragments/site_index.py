@@ -1,0 +1,161 @@
+"""The index of one site: of each group of rows it settles, how many sides there are; of each side, its rows (IDX).
+
+A group is the rows of a part that agree on its left side; a side, those that agree on its right side too. For a group
+the index keeps the number of its sides and the exclusive or of their ids, which is the side itself when there is one:
+so no change looks at more than it touches. Beside it stands whether the group is in violation over all sites, and which
+other sites may have rows of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.fragments.ids import Ids, from_arrow, hashes_of, no_ids, to_arrow
+from holdfast.states.manifest import PairTable
+from holdfast.states.segment import as_typed, entries_with, present, write_segment
+from holdfast.states.store import Store
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+_COUNTS = {
+    "h": pa.int64(),
+    "id": pa.binary(),
+    "n": pa.int64(),
+    "other": pa.binary(),
+    "violated": pa.bool_(),
+    "peers": pa.int64(),
+    "v": pa.int32(),
+    "gone": pa.uint8(),
+}
+
+
+@dataclass
+class Counts:
+    """What the index says of some groups or sides, in their order: 0 of those it does not know.
+
+    For a group `n` is the number of its sides and `other` the exclusive or of their ids; for a side, `n` its rows.
+    `peers` has a bit for each other site that may have rows of the group.
+    """
+
+    n: Ints
+    other: Ids
+    violated: Bools
+    peers: Ints
+
+    @classmethod
+    def nothing(cls, size: int) -> Counts:
+        return cls(np.zeros(size, np.int64), no_ids(size), np.zeros(size, np.bool_), np.zeros(size, np.int64))
+
+    def copy(self) -> Counts:
+        return Counts(self.n.copy(), self.other.copy(), self.violated.copy(), self.peers.copy())
+
+    def take(self, at: Any) -> Counts:
+        return Counts(self.n[at], self.other[at], self.violated[at], self.peers[at])
+
+    def put(self, at: Any, some: Counts) -> None:
+        self.n[at], self.other[at], self.violated[at], self.peers[at] = some.n, some.other, some.violated, some.peers
+
+    def differs(self, other: Counts) -> Bools:
+        moved = (self.n != other.n) | (self.other != other.other).any(axis=1)
+        return np.asarray(moved | (self.violated != other.violated) | (self.peers != other.peers), np.bool_)
+
+
+@dataclass(frozen=True)
+class SiteIndex:
+    """The files of a site's index at one version. Reads cost what is asked for; nothing is held in memory."""
+
+    store: Store
+    counts: PairTable
+    members: PairTable
+    version: int
+
+    def look_up(self, ids: Ids) -> Counts:
+        """What is known of the ids, which are different."""
+        found = Counts.nothing(len(ids))
+        hashes = hashes_of(ids)
+        order = np.argsort(hashes, kind="stable")
+        ordered = hashes[order]
+        tables = entries_with(self.store, self.counts.segments, np.unique(ordered))
+        if not tables:
+            return found
+        entries = pa.concat_tables([as_typed(some, _COUNTS) for some in tables])
+        entries = entries.filter(pa.array(present(entries, entries.column("id"))))
+        own = from_arrow(entries.column("id"))
+        at = order[np.searchsorted(ordered, hashes_of(own))]
+        mine = (ids[at] == own).all(axis=1)
+        at = at[mine]
+        entries = entries.filter(pa.array(mine))
+        found.n[at] = entries.column("n").to_numpy()
+        found.other[at] = from_arrow(entries.column("other"))
+        found.violated[at] = entries.column("violated").to_numpy().astype(np.bool_)
+        found.peers[at] = entries.column("peers").to_numpy()
+        return found
+
+    def rows_of(self, sides: Ids, kind: pa.DataType) -> tuple[Ints, pa.ChunkedArray]:
+        """The keys of the rows on these different sides, and for each which side it is on."""
+        nobody = np.zeros(0, np.int64), pa.chunked_array([], kind)
+        if not len(sides):
+            return nobody
+        hashes = hashes_of(sides)
+        order = np.argsort(hashes, kind="stable")
+        found = entries_with(self.store, self.members.segments, np.unique(hashes))
+        if not found:
+            return nobody
+        types = {"h": pa.int64(), "side": pa.binary(), "k": kind, "v": pa.int32(), "gone": pa.uint8()}
+        entries = pa.concat_tables([as_typed(some, types) for some in found])
+        entries = entries.filter(pa.array(present(entries, entries.column("k"))))
+        own = from_arrow(entries.column("side"))
+        at = order[np.searchsorted(hashes[order], hashes_of(own))]
+        mine = (sides[at] == own).all(axis=1)
+        return np.asarray(at[mine], np.int64), entries.column("k").filter(pa.array(mine))
+
+    def entries(self, ids: Ids, before: Counts, after: Counts) -> pa.Table:
+        """What the counts' files have to say so that they are as after this version."""
+        moved = before.differs(after)
+        gone, there = moved & (before.n > 0), moved & (after.n > 0)
+        told = ((gone, before, 1), (there, after, 0))
+        return pa.concat_tables([self._entries(ids[some], counts.take(some), mark) for some, counts, mark in told])
+
+    def enter_counts(self, entries: pa.Table, *, base: bool) -> Iterator[dict[str, Any]]:
+        """Notes of files with the entries."""
+        if len(entries):
+            yield {"segment": write_segment(self.store, self.counts.folder, entries, base=base).to_json()}
+
+    def _entries(self, ids: Ids, counts: Counts, gone: int) -> pa.Table:
+        size = len(ids)
+        return pa.table(
+            {
+                "h": pa.array(hashes_of(ids)),
+                "id": to_arrow(ids),
+                "n": pa.array(counts.n),
+                "other": to_arrow(counts.other),
+                "violated": pa.array(counts.violated),
+                "peers": pa.array(counts.peers),
+                "v": pa.array(np.full(size, self.version, np.int32)),
+                "gone": pa.array(np.full(size, gone, np.uint8)),
+            }
+        )
+
+    def enter_rows(
+        self, sides: Ids, keys: pa.ChunkedArray, signs: NDArray[np.int32], *, base: bool
+    ) -> Iterator[dict[str, Any]]:
+        """Notes of files that say which rows go from their sides (sign -1) and come to them."""
+        if not len(sides):
+            return
+        entries = pa.table(
+            {
+                "h": pa.array(hashes_of(sides)),
+                "side": to_arrow(sides),
+                "k": keys,
+                "v": pa.array(np.full(len(sides), self.version, np.int32)),
+                "gone": pa.array((signs < 0).astype(np.uint8)),
+            }
+        )
+        yield {"segment": write_segment(self.store, self.members.folder, entries, base=base).to_json()}

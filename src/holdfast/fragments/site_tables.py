@@ -1,0 +1,67 @@
+"""The tables of a state, site by site: its rows, its index, and the violations of all.
+
+A site keeps of each row the ids of its own columns and whether it meets its own conditions, but no value; of each group
+and each side of rows it settles, a count; and the keys of the rows on each side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.fragments.parts import Atom
+from holdfast.fragments.shipment_plan import ShipmentPlan
+from holdfast.fragments.sites import Sites
+from holdfast.states.manifest import PairTable
+
+ROWS, COUNTS, MEMBERS = range(3)
+_KINDS = ("rows", "counts", "members")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What each site keeps of a row: the numbers of the atoms it holds, in order."""
+
+    atoms: tuple[Atom, ...]
+    held: tuple[tuple[int, ...], ...]
+
+    def columns(self, site: int) -> tuple[int, ...]:
+        """Those of its atoms that are columns: each has an id in a packed row."""
+        return tuple(a for a in self.held[site] if self.atoms[a].is_column)
+
+    @property
+    def all_columns(self) -> tuple[int, ...]:
+        return tuple(i for i, atom in enumerate(self.atoms) if atom.is_column)
+
+
+def layout_of(plan: ShipmentPlan) -> Layout:
+    """The layout for a plan; all groups of sites number atoms alike."""
+    sites, atoms = plan.sites, plan.groups[0].atoms
+    own = [set(site.columns or ()) | set(sites.key) for site in sites.sites]
+    held = tuple(
+        tuple(i for i, atom in enumerate(atoms) if site.columns is None or set(atom.columns) <= own[number])
+        for number, site in enumerate(sites.sites)
+    )
+    return Layout(atoms, held)
+
+
+def table_number(site: int, kind: int) -> int:
+    return len(_KINDS) * site + kind
+
+
+def violations_number(sites: int) -> int:
+    return len(_KINDS) * sites
+
+
+def empty_tables(sites: Sites) -> tuple[PairTable, ...]:
+    """The tables of a new state, without files."""
+    made = [
+        PairTable(f"{site.name}: {kind}", f"site-{number}-{kind}")
+        for number, site in enumerate(sites.sites)
+        for kind in _KINDS
+    ]
+    return (*made, PairTable("violations", "violations"))
+
+
+def table_keys(table: int, sites: int) -> tuple[str, ...]:
+    """The column that tells apart the entries of the table with one hash."""
+    return ("id",) if table < violations_number(sites) and table % len(_KINDS) == COUNTS else ("k",)

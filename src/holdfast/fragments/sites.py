@@ -1,0 +1,268 @@
+"""Sites files: which site holds what of a table, and by which rules. Every error names the file and the line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from holdfast.errors import SitesError, SourceNotFoundError, closest_hint
+from holdfast.rules.rule import RuleSet
+from holdfast.rules.rule_file import dump_rules, read_rules, rules_of
+from holdfast.rules.yaml_nodes import composed, line_of, node_at, plain_content
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place that holds some columns, besides the key, of the rows that satisfy `where`.
+
+    Without `columns` it holds all of them, without `where` all rows.
+    """
+
+    name: str
+    columns: tuple[str, ...] | None = None
+    where: str | None = None
+    data: str | None = None
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """The sites that together hold the rows satisfying `where`, by their positions; all rows without it."""
+
+    where: str | None
+    sites: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Sites:
+    """A table's fragments, the key that every site has, and the rules over the whole table."""
+
+    key: tuple[str, ...]
+    sites: tuple[Site, ...]
+    rules: RuleSet
+    origin: str = "sites"
+
+    @cached_property
+    def row_groups(self) -> tuple[RowGroup, ...]:
+        """The sites by what rows they hold, in order of first mention."""
+        members: dict[str | None, list[int]] = {}
+        for number, site in enumerate(self.sites):
+            members.setdefault(None if site.where is None else " ".join(site.where.split()), []).append(number)
+        return tuple(RowGroup(self.sites[some[0]].where, tuple(some)) for some in members.values())
+
+    @property
+    def split(self) -> Literal["vertical", "horizontal", "hybrid"]:
+        if len(self.row_groups) == 1:
+            return "vertical"
+        return "horizontal" if all(len(group.sites) == 1 for group in self.row_groups) else "hybrid"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that sites are said to hold, in order of first mention; those of sites that say none are not."""
+        named = (name for site in self.sites for name in site.columns or ())
+        return tuple(dict.fromkeys(named))
+
+    def holders(self, group: RowGroup, columns: Sequence[str]) -> tuple[int, ...]:
+        """The sites of the group that hold all the columns."""
+        held = ((i, self.sites[i].columns) for i in group.sites)
+        return tuple(i for i, own in held if own is None or {*own, *self.key} >= set(columns))
+
+    def to_yaml(self) -> str:
+        """A sites file that says the same, with the rules in it."""
+        content: dict[str, Any] = {
+            "key": list(self.key),
+            "sites": {
+                site.name: {
+                    name: list(value) if isinstance(value, tuple) else value
+                    for name, value in (("columns", site.columns), ("where", site.where), ("data", site.data))
+                    if value is not None
+                }
+                for site in self.sites
+            },
+            "rules": yaml.safe_load(dump_rules(replace(self.rules, key=()))),
+        }
+        return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110)
+
+
+class _Site(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    columns: list[str] | None = None
+    where: str | None = None
+    data: str | None = None
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    version: Literal["1"] = "1"
+    key: list[str] = Field(min_length=1)
+    nulls: Literal["sql", "equal"] | None = None
+    sites: dict[str, _Site | None] = Field(min_length=1)
+    rules: Any
+
+    @field_validator("key", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: object) -> object:
+        return [value] if isinstance(value, str) else value
+
+
+def read_sites(path: str | os.PathLike[str]) -> Sites:
+    """The sites and rules of a YAML file, checked as far as that can be done without data.
+
+    Files that it names are looked for beside it, then where the process runs.
+    """
+    place = Path(path)
+    try:
+        text = place.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SourceNotFoundError(f"there is no sites file {str(place)!r}.") from None
+    except IsADirectoryError:
+        raise SitesError(f"{str(place)!r} is a folder, not a sites file.") from None
+    except UnicodeDecodeError as problem:
+        raise SitesError(f"{str(place)!r} is not a text file in UTF-8: {problem.reason}.") from None
+    except OSError as problem:
+        raise SitesError(f"cannot read the sites file {str(place)!r}: {problem.strerror}.") from None
+    return parse_sites(text, origin=str(place), folder=place.parent)
+
+
+def as_sites(sites: Sites | str | os.PathLike[str]) -> Sites:
+    """Sites as a caller may have them: made, or in a file."""
+    return sites if isinstance(sites, Sites) else read_sites(sites)
+
+
+def parse_sites(text: str, *, origin: str = "sites", folder: Path | None = None) -> Sites:
+    """The sites that the YAML text says. `origin` is what errors call it, `folder` where its files may lie."""
+    root = composed(text, origin)
+    plain = plain_content(root, origin)
+    if not isinstance(plain, dict):
+        raise SitesError(f"{origin} names no sites.", hint=_EXAMPLE)
+    try:
+        content = _File.model_validate(plain)
+    except ValidationError as problem:
+        raise _told(problem, root, origin) from None
+    sites = tuple(
+        Site(
+            name,
+            None
+            if given is None or given.columns is None
+            else _columns(name, given.columns, content.key, root, origin),
+            None if given is None else given.where,
+            None if given is None else _found(given.data, folder),
+        )
+        for name, given in content.sites.items()
+    )
+    rules = _rules(content, root, origin, folder)
+    if rules.key and list(rules.key) != content.key:
+        raise SitesError(
+            f"{origin}, line {line_of(root, ('key',))}: the key is {', '.join(content.key)}, but the rules name rows "
+            f"by {', '.join(rules.key)}."
+        )
+    nulls = content.nulls or rules.nulls
+    made = Sites(tuple(content.key), sites, replace(rules, key=tuple(content.key), nulls=nulls), origin)
+    _require_sense(made, root, origin)
+    return made
+
+
+_EXAMPLE = """a sites file looks like
+
+key: id
+sites:
+  V1: {columns: [street, city, zip], data: v1.parquet}
+  V2: {columns: [CC, AC], data: v2.parquet}
+rules: ["CC = 44, zip -> street"]"""
+
+
+def _rules(content: _File, root: yaml.Node, origin: str, folder: Path | None) -> RuleSet:
+    if isinstance(content.rules, str):
+        return read_rules(_found(content.rules, folder) or content.rules)
+    if not content.rules:
+        raise SitesError(f"{origin}, line {line_of(root, ('rules',))}: there are no rules.")
+    return rules_of(node_at(root, ("rules",)), origin=origin)
+
+
+def _columns(site: str, columns: list[str], key: list[str], root: yaml.Node, origin: str) -> tuple[str, ...]:
+    for name in columns:
+        if columns.count(name) > 1:
+            line = line_of(root, ("sites", site, "columns"))
+            raise SitesError(f"{origin}, line {line}: site {site!r} names the column {name!r} twice.")
+    return tuple(name for name in columns if name not in key)
+
+
+def _found(data: str | None, folder: Path | None) -> str | None:
+    """The file beside the sites file where there is one, and otherwise what was said."""
+    if data is None or folder is None or ":" in data.split("/")[0]:
+        return data
+    beside = folder / data
+    return str(beside) if beside.exists() else data
+
+
+def _require_sense(sites: Sites, root: yaml.Node, origin: str) -> None:
+    """SitesError where sites cannot be the fragments of one table, as far as that can be told without data."""
+    with_rows = [site for site in sites.sites if site.where is not None]
+    if with_rows and len(with_rows) < len(sites.sites):
+        whole = next(site for site in sites.sites if site.where is None)
+        raise SitesError(
+            f"{origin}, line {line_of(root, ('sites', whole.name))}: site {whole.name!r} holds all rows, but "
+            f"{with_rows[0].name!r} only those where {with_rows[0].where}.",
+            hint="give all sites a condition (`where`) on their rows, or none.",
+        )
+    for group in sites.row_groups:
+        if any(sites.sites[i].columns is None for i in group.sites) and len(group.sites) > 1:
+            bare = next(sites.sites[i].name for i in group.sites if sites.sites[i].columns is None)
+            others = [sites.sites[i].name for i in group.sites if sites.sites[i].name != bare]
+            raise SitesError(
+                f"{origin}, line {line_of(root, ('sites', bare))}: site {bare!r} does not say which columns it holds, "
+                f"though {', '.join(others)} hold{'s' if len(others) == 1 else ''} the same rows.",
+                hint="name the columns of each site: columns: [street, city].",
+            )
+    require_held(sites)
+
+
+def require_held(sites: Sites) -> None:
+    """SitesError where a rule names a column that nobody holds among some of the rows."""
+    for group in sites.row_groups:
+        if any(sites.sites[i].columns is None for i in group.sites):
+            continue
+        held = [*sites.key, *dict.fromkeys(name for i in group.sites for name in sites.sites[i].columns or ())]
+        among = "" if group.where is None else f" among the rows where {group.where}"
+        for rule in sites.rules:
+            for name in rule.body.columns:
+                if name not in held:
+                    raise SitesError(
+                        f"{sites.origin}: rule {rule.name!r} names the column {name!r}, which no site holds{among}.",
+                        hint=closest_hint(name, held),
+                    )
+
+
+def _told(problem: ValidationError, root: yaml.Node, origin: str) -> SitesError:
+    first = min(problem.errors(), key=lambda error: error["type"] != "extra_forbidden")
+    location = tuple(first["loc"])
+    where = f"{origin}, line {line_of(root, location)}"
+    if len(location) > 1 and location[0] == "sites":
+        where += f", site {location[1]!r}"
+    field = str(location[-1]) if location else "the file"
+    known = list(_Site.model_fields if len(location) > 2 else _File.model_fields)
+    match first["type"]:
+        case "extra_forbidden":
+            hint = closest_hint(field, known, what="Settings")
+            return SitesError(f"{where}: there is no setting {field!r}.", hint=hint)
+        case "missing":
+            return SitesError(f"{where}: {field!r} is missing.", hint=_EXAMPLE)
+        case "too_short":
+            return SitesError(f"{where}: {field!r} is empty.", hint=_EXAMPLE)
+        case "literal_error":
+            allowed = first["ctx"]["expected"].replace("'", "")
+            return SitesError(f"{where}: {field} is {first['input']!r}.", hint=f"it may be {allowed}.")
+        case _:
+            wanted = {"list_type": "a list", "string_type": "text", "dict_type": "settings by site"}
+            return SitesError(f"{where}: {field!r} should be {wanted.get(first['type'], 'otherwise')}.", hint=_EXAMPLE)
+
+
+def sites_of_state(text: str) -> Sites:
+    """The sites that a state was made of."""
+    return parse_sites(text, origin="the state's sites")

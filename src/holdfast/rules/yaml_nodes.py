@@ -1,0 +1,75 @@
+"""YAML as nodes that know their lines, and as plain text, lists and dicts: nothing is read as a number or a truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from holdfast.errors import RuleFileError
+
+
+def composed(text: str, origin: str) -> yaml.Node:
+    try:
+        root = yaml.compose(text, Loader=yaml.BaseLoader)
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        place = f"{origin}, line {mark.line + 1}" if mark else origin
+        raise RuleFileError(
+            f"{place}: this is not YAML: {problem.problem}.",
+            hint="put a rule's text in double quotes when it contains : # { [ or starts with a quote.",
+        ) from None
+    except yaml.YAMLError as problem:
+        raise RuleFileError(f"{origin}: this is not YAML: {problem}.") from None
+    if root is None:
+        raise RuleFileError(f"{origin} is empty.", hint='write at least\n\nrules:\n  - rule: "ZipCode -> City"')
+    assert isinstance(root, yaml.Node), "compose gives nodes"
+    return root
+
+
+def plain_content(node: yaml.Node, origin: str, above: tuple[int, ...] = ()) -> Any:
+    """The node as dicts, lists and text. Everything is text: YAML would read 0131 as 89 and NO as false."""
+    if id(node) in above:
+        raise RuleFileError(f"{origin}, line {node.start_mark.line + 1}: this entry contains itself.")
+    inside = (*above, id(node))
+    if isinstance(node, yaml.MappingNode):
+        result: dict[str, Any] = {}
+        for key, value in node.value:
+            place = f"{origin}, line {key.start_mark.line + 1}"
+            if not isinstance(key, yaml.ScalarNode):
+                raise RuleFileError(f"{place}: a setting's name is plain text.")
+            if key.value in result:
+                raise RuleFileError(f"{place}: {key.value!r} stands twice.")
+            result[key.value] = plain_content(value, origin, inside)
+        return result
+    if isinstance(node, yaml.SequenceNode):
+        return [plain_content(value, origin, inside) for value in node.value]
+    assert isinstance(node, yaml.ScalarNode), "YAML has three kinds of nodes"
+    # An option left empty, as in `where:`, is not given.
+    return None if node.value == "" and node.style is None else str(node.value)
+
+
+def node_at(root: yaml.Node, location: Sequence[int | str]) -> yaml.Node:
+    """The node at the location, or the nearest one above it."""
+    node = root
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            inner = next((v for k, v in node.value if k.value == part), None)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            inner = node.value[part] if part < len(node.value) else None
+        else:
+            inner = None
+        if inner is None:
+            return node
+        node = inner
+    return node
+
+
+def line_of(root: yaml.Node, location: Sequence[int | str]) -> int:
+    parent = node_at(root, location[:-1]) if location else root
+    if location and isinstance(parent, yaml.MappingNode):
+        for key, _ in parent.value:
+            if key.value == location[-1]:
+                return int(key.start_mark.line) + 1
+    return int(node_at(root, location).start_mark.line) + 1

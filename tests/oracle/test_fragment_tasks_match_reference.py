@@ -1,0 +1,337 @@
+"""The tasks of holdfast fragments, without Spark, say of random histories over random sites what reference.py says.
+
+Rows are split by columns with replicas, by rows, or both; rules are FDs and CFDs; batches insert, delete and update.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast import reference
+from holdfast.fragments.door import Shipped
+from holdfast.fragments.first_rows import FirstSiteRows
+from holdfast.fragments.index_changes import IndexChanges, Meetings
+from holdfast.fragments.parts import Part
+from holdfast.fragments.plan_file import Fixed, read_fixed, write_fixed
+from holdfast.fragments.shipment_plan import ShipmentPlan, plan_shipments
+from holdfast.fragments.site_changes import SiteChanges
+from holdfast.fragments.site_tables import empty_tables, layout_of, table_keys
+from holdfast.fragments.sites import Site, Sites
+from holdfast.fragments.violation_changes import PresentViolations, ViolationChanges
+from holdfast.rules.dependency import CFD, FD, Body, Pattern
+from holdfast.rules.predicate import Constant
+from holdfast.rules.rule import Rule, RuleSet, rule_set
+from holdfast.states.compaction import Merge, MergeTask
+from holdfast.states.manifest import PENDING, PairTable
+from holdfast.states.segment import Segment
+from holdfast.states.store import Store
+
+COLUMNS = ("a", "b", "c", "d", "g")
+Row = Mapping[str, Any]
+Event = tuple[str, Row]
+CHANGES = {"insert": 0, "delete": 1, "update": 3}
+
+
+@dataclass(frozen=True)
+class Case:
+    sites: Sites
+    rows: tuple[Row, ...]
+    batches: tuple[tuple[Event, ...], ...]
+
+    def group(self, row: Row) -> int:
+        """The group of sites of a row: rows are split by `g`."""
+        return 0 if len(self.sites.row_groups) == 1 else (row["g"] or 0) % len(self.sites.row_groups)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    groups = draw(st.sampled_from([1, 1, 2, 3]))
+    sites: list[Site] = []
+    for group in range(groups):
+        count = draw(st.integers(1, 3))
+        held: list[set[str]] = [set() for _ in range(count)]
+        for name in COLUMNS:
+            for site in draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=2)):
+                held[site].add(name)
+        where = None if groups == 1 else f"coalesce(g, 0) % {groups} = {group}"
+        sites += [Site(f"S{group}{i}", tuple(sorted(own)), where) for i, own in enumerate(held)]
+    bodies = draw(st.lists(dependencies(), min_size=1, max_size=4))
+    rules = RuleSet(tuple(Rule(f"r{i}", body) for i, body in enumerate(bodies)), ("id",), draw(nulls()))
+    rows = {key: draw(values(key)) for key in range(draw(st.integers(0, 6)))}
+    first, after, batches = tuple(rows.values()), 100, []
+    for _ in range(draw(st.integers(1, 3))):
+        events: list[Event] = []
+        for _ in range(draw(st.integers(1, 4))):
+            kind = draw(st.sampled_from(["insert", "delete", "update"])) if rows else "insert"
+            key = after if kind == "insert" else draw(st.sampled_from(sorted(rows)))
+            after += kind == "insert"
+            row = {"id": key} if kind == "delete" else draw(values(key))
+            events.append((kind, row))
+            if kind == "delete":
+                del rows[key]
+            else:
+                rows[key] = row
+        batches.append(tuple(events))
+    return Case(Sites(("id",), tuple(sites), rules), first, tuple(batches))
+
+
+def nulls() -> st.SearchStrategy[Any]:
+    return st.sampled_from(["sql", "equal"])
+
+
+def values(key: int) -> st.SearchStrategy[Row]:
+    own = st.sampled_from([0, 0, 1, 2, None])
+    return st.fixed_dictionaries({"id": st.just(key), **dict.fromkeys(COLUMNS, own)})
+
+
+@st.composite
+def dependencies(draw: st.DrawFn) -> Body:
+    names = draw(st.permutations(COLUMNS))
+    cut = draw(st.integers(1, 3))
+    left, right = tuple(names[:cut]), tuple(names[cut : cut + draw(st.integers(1, 2))])
+    if draw(st.booleans()):
+        return FD(left, right)
+    some = st.sampled_from([None, None, Constant("0", raw=True), Constant("1", raw=True)])
+    lines = {
+        Pattern(tuple(draw(some) for _ in left), tuple(draw(some) for _ in right))
+        for _ in range(draw(st.integers(1, 2)))
+    }
+    return CFD(left, right, tuple(sorted(lines, key=str)))
+
+
+class Sites3:
+    """The three steps of a state of fragments, as Spark would run them, in this process."""
+
+    def __init__(self, folder: Path, case: Case, pieces: int) -> None:
+        self.case, self.store, self.pieces = case, Store(str(folder / "state")), pieces
+        self.record = folder / "crossings"
+        self.record.mkdir()
+        plan = plan_shipments(case.sites, improving=0.05, searching=0.05)
+        self.store.make([PENDING, *(table.folder for table in empty_tables(case.sites))])
+        write_fixed(self.store, Fixed(plan, Meetings(_apart(plan)), b"secret"))
+        fixed = read_fixed(self.store)
+        # What is read back is what was planned.
+        assert (fixed.plan.groups, fixed.plan.parts) == (plan.groups, plan.parts)
+        self.plan, self.meetings, self.layout = fixed.plan, fixed.meetings, layout_of(fixed.plan)
+        self.tables, self.version, self.rows = empty_tables(case.sites), 0, 0
+        self.names = tuple(rule.name for rule in case.sites.rules)
+
+    def first(self, rows: Sequence[Row]) -> Shipped:
+        lines = []
+        for row in rows:
+            for site in self.plan.groups[self.case.group(row)].sites:
+                ids, bits = self._packed(row, self.layout.held[site])
+                lines.append({"site": site, "k": row["id"], "h": _hash(row["id"]), "ids": ids, "bits": bits})
+        kinds = {"site": pa.int32(), "k": pa.int64(), "h": pa.int64(), "ids": pa.binary(), "bits": pa.binary()}
+        task = FirstSiteRows(self.store, self.tables, self.plan, self.layout, 1, str(self.record))
+        table = _table(lines, {**kinds, "wrong": pa.int32()})
+        return self._steps(task, table, first=True)[1]
+
+    def apply(self, events: Sequence[Event]) -> tuple[set[tuple[str, int]], set[tuple[str, int]], Shipped]:
+        self.version += 1
+        lines = []
+        for place, (kind, row) in enumerate(events):
+            whole = {**dict.fromkeys(COLUMNS), **row}
+            ids, bits = self._packed(whole, range(len(self.layout.atoms)))
+            line = {"k": row["id"], "h": _hash(row["id"]), "ct": CHANGES[kind], "o0": "", "o1": 0, "o2": place}
+            lines.append({**line, "grp": self.case.group(whole), "ids": ids, "bits": bits})
+        kinds = {
+            "k": pa.int64(),
+            "h": pa.int64(),
+            "ct": pa.int32(),
+            "o0": pa.string(),
+            "o1": pa.int64(),
+            "o2": pa.int64(),
+        }
+        task = SiteChanges(
+            self.store, self.tables, self.plan, self.layout, self.version, 1, True, record=str(self.record)
+        )
+        table = _table(lines, {**kinds, "grp": pa.int32(), "ids": pa.binary(), "bits": pa.binary()})
+        notes, shipped = self._steps(task, table, first=False)
+        logs = [pq.read_table(self.store.path(f"{PENDING}/{note['log']}")) for note in notes if "log" in note]
+        listed = [line for log in logs for line in log.to_pylist()]
+        added, removed = ({(x["rule"], x["left"]) for x in listed if x["change"] == sign} for sign in (1, -1))
+        assert len(listed) == len(added) + len(removed)
+        return added, removed, shipped
+
+    def _steps(self, task: Any, table: pa.Table, *, first: bool) -> tuple[list[dict[str, Any]], Shipped]:
+        rows = self._run(task, table, "h")
+        index = IndexChanges(
+            self.store, self.tables, self.plan, self.meetings, self.version, first=first, record=str(self.record)
+        )
+        found = self._run(index, rows, "h")
+        if found.num_rows:
+            pairs = zip(found.column("k").to_pylist(), found.column("rule").to_pylist(), strict=True)
+            found = found.append_column("h", pa.array([_hash(pair) for pair in pairs], pa.int64()))
+        last = ViolationChanges(
+            self.store, self.tables[-1], len(self.case.sites.sites), self.names, self.version, 10**6, logged=not first
+        )
+        told = self._run(last, found, "h")
+        notes = [json.loads(note) for note in told.column("note").to_pylist()] if told.num_rows else []
+        assert not [note for note in notes if "problem" in note], notes
+        self.rows += sum(note["rows"] for note in notes if "rows" in note and "rule" not in note)
+        new: dict[int, list[Segment]] = {}
+        for note in notes:
+            if "segment" in note:
+                new.setdefault(note["group"], []).append(Segment.from_json(note["segment"]))
+        self.tables = tuple(replace(t, segments=(*t.segments, *new.get(i, ()))) for i, t in enumerate(self.tables))
+        shipped = Shipped()
+        for note in notes:
+            shipped = shipped.plus(Shipped.of(note["shipped"])) if "shipped" in note else shipped
+        return notes, shipped
+
+    def _run(self, task: Any, table: pa.Table, by: str) -> pa.Table:
+        """The task over pieces of the table, those with one hash together."""
+        if not table.num_rows:
+            return table
+        places = pa.array(np.asarray(table.column(by).to_numpy() % self.pieces, np.int32))
+        batches = table.append_column("work", places).to_batches(max_chunksize=3)
+        out = list(task(iter(batches)))
+        return pa.Table.from_batches(out) if out else pa.table({"note": pa.array([], pa.string())})
+
+    def _packed(self, row: Row, atoms: Sequence[int]) -> tuple[bytes, bytes]:
+        ids, bits = b"", b""
+        mode = self.case.sites.rules.nulls
+        for atom in (self.layout.atoms[i] for i in atoms):
+            if atom.is_column:
+                value = row[atom.columns[0]]
+                ids += hashlib.sha256(f"{atom.columns[0]}:{value}".encode()).digest()[:16]
+                bits += bytes([mode == "equal" or value is not None])
+            else:
+                assert atom.predicate is not None
+                bits += bytes([reference.satisfied(atom.predicate, row, row, mode)])
+        return ids, bits
+
+    def violations(self) -> set[tuple[str, int]]:
+        batches = PresentViolations(self.store, self.tables[-1], 2, self.names)(_numbers(2))
+        lines = [line for batch in batches for line in batch.to_pylist()]
+        assert len({(x["rule"], x["key"]) for x in lines}) == len(lines)
+        return {(x["rule"], x["key"]) for x in lines}
+
+    def merge(self, *, everything: bool) -> None:
+        """All files of each table become one, as a compaction would have it."""
+        made: list[PairTable] = []
+        for number, table in enumerate(self.tables):
+            if not table.segments:
+                made.append(table)
+                continue
+            key = table_keys(number, len(self.case.sites.sites))
+            task = MergeTask(self.store, (Merge(number, table.folder, table.segments, everything, key, key),), (1,))
+            batch = pa.RecordBatch.from_pydict({"merge": pa.array([0], pa.int32()), "place": pa.array([0], pa.int32())})
+            notes = [json.loads(n) for out in task(iter([batch])) for n in out.column("note").to_pylist()]
+            made.append(replace(table, segments=tuple(Segment.from_json(note["segment"]) for note in notes)))
+        self.tables = tuple(made)
+
+
+def _apart(plan: ShipmentPlan) -> frozenset[tuple[int, int, int]]:
+    """Rows are split by `g`: where rows of a group agree on it, sites have nothing to tell each other."""
+    count = len(plan.groups)
+
+    def local(part: Part) -> bool:
+        return "g" in part.left_columns
+
+    pairs = [(i, j) for i in range(count) for j in range(i, count)]
+    return frozenset((n, i, j) for n, part in enumerate(plan.parts) if local(part) for i, j in pairs)
+
+
+def _numbers(count: int) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_pydict({"id": pa.array(range(count), pa.int64())})
+
+
+def _hash(value: object) -> int:
+    return int.from_bytes(hashlib.sha256(repr(value).encode()).digest()[:8], "little", signed=True)
+
+
+def _table(lines: Sequence[Mapping[str, Any]], kinds: Mapping[str, pa.DataType]) -> pa.Table:
+    return pa.table({n: pa.array([line.get(n) for line in lines], kind) for n, kind in kinds.items()})
+
+
+def wanted(case: Case, rows: Sequence[Row]) -> set[tuple[str, int]]:
+    found = reference.violations(rows, case.sites.rules)
+    return {(name, key) for name, some in found.items() for pair in some for key in pair if key is not None}
+
+
+def rows_after(rows: Sequence[Row], events: Sequence[Event]) -> list[Row]:
+    for kind, row in events:
+        gone = [] if kind == "insert" else [row["id"]]
+        rows = reference.changed(rows, gone, [] if kind == "delete" else [row], ("id",))
+    return list(rows)
+
+
+def assert_follows(case: Case, batches: Sequence[Sequence[Event]], *, pieces: int, merging: bool = False) -> Shipped:
+    with tempfile.TemporaryDirectory() as folder:
+        state = Sites3(Path(folder), case, pieces)
+        rows: list[Row] = list(case.rows)
+        shipped = state.first(rows)
+        before = wanted(case, rows)
+        assert state.violations() == before
+        for number, events in enumerate(batches):
+            rows = rows_after(rows, events)
+            after = wanted(case, rows)
+            added, removed, crossed = state.apply(events)
+            assert (added, removed) == (after - before, before - after)
+            assert state.violations() == after
+            assert state.rows == len(rows)
+            shipped, before = shipped.plus(crossed), after
+            if merging:
+                state.merge(everything=number % 2 == 1)
+                assert state.violations() == after
+        crossings = [pq.read_table(file) for file in state.record.iterdir()]
+        assert sum(table.num_rows for table in crossings) == shipped.eqids + shipped.tuples
+        assert all(set(table.column_names) <= {"key", "id", "side", "n"} for table in crossings)
+        return shipped
+
+
+quickly = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@quickly
+@given(case=cases())
+def test_changes_one_batch_after_the_other(case: Case) -> None:
+    assert_follows(case, case.batches, pieces=1)
+
+
+@quickly
+@given(case=cases())
+def test_changes_one_by_one_over_several_pieces_with_merged_files(case: Case) -> None:
+    assert_follows(case, [[event] for batch in case.batches for event in batch], pieces=3, merging=True)
+
+
+@quickly
+@given(case=cases())
+def test_changes_as_one_batch(case: Case) -> None:
+    assert_follows(case, [[event for batch in case.batches for event in batch]], pieces=2)
+
+
+def test_ids_of_sets_that_overlap_are_joined_without_loss() -> None:
+    """With a replica, ids of (a, b) and of (a, c) serve three rules; joined, they still tell rows apart by `a`."""
+    held = {"L": ("a", "b"), "R": ("a", "c"), "M": ("d", "g")}
+    rules = rule_set(["a, b -> d", "a, c -> g", "a, b, c -> d"], key=("id",))
+    sites = Sites(("id",), tuple(Site(name, own) for name, own in held.items()), rules)
+    plan = plan_shipments(sites)
+    assert plan.shared == 2
+    assert any(settling.left.overlap for settling in plan.groups[0].settlings)
+    row = {"a": 0, "b": 0, "c": 0, "d": 0, "g": 0}
+    rows = ({"id": 1, **row}, {"id": 2, **row, "a": 1, "d": 1}, {"id": 3, **row, "b": 1})
+    events: list[Event] = [("insert", {"id": 4, **row, "a": 1, "d": 2}), ("delete", {"id": 2})]
+    assert_follows(Case(sites, rows, ((),)), [[event] for event in events], pieces=1)
+
+
+@pytest.mark.soak
+@settings(quickly, max_examples=3000)
+@given(case=cases())
+def test_long_histories(case: Case) -> None:
+    assert_follows(case, case.batches, pieces=1)
