@@ -3,6 +3,8 @@
     python benchmarks/gpu.py [--rows 20000 100000 1000000] [--columns 8 15 30] [--cpu-up-to 50000]
     python benchmarks/gpu.py --check 200      random tables of all shapes, GPU against CPU, evidence for evidence
     python benchmarks/gpu.py --discover 1000000      all rules of a Tax-like table, by all pairs on the GPU
+    python benchmarks/gpu.py --changed 1000 100000 --rows 1000000      changed rows against all, as evolve counts them
+    python benchmarks/gpu.py --numba 100000      the same counting, written for numba's CUDA target
 
 Needs numpy, numba and CuPy, a GPU, and nothing else (for --discover also pyarrow): no Spark.
 """
@@ -27,6 +29,7 @@ from holdfast.kernels.evidence import (
     RIGHT_ROW,
     Layout,
     all_pairs,
+    listed_pairs,
     merged,
 )
 
@@ -122,6 +125,12 @@ def check(many: int, seed: int) -> None:
         weights = (
             np.ones(rows, np.int64) if rng.random() < 0.5 else rng.integers(1, 1 << int(rng.integers(1, 24)), rows)
         )
+        first = int(rng.integers(1, rows + 1))
+        changed = gpu_evidence.all_pairs(codes, weights * 0 + 1, layout, first=first)
+        i, j = np.nonzero(np.triu(np.ones((min(first, 64), rows), np.bool_), 1))
+        if first <= 64:
+            assert same(changed, listed_pairs(codes, i, j, layout)), f"table {at}: the first {first} rows"
+        assert int(changed.counts.sum()) == first * (rows - first) + first * (first - 1) // 2
         shares = int(rng.choice([1, 1, 3]))
         parts = [gpu_evidence.all_pairs(codes, weights, layout, share=i, shares=shares) for i in range(shares)]
         twin = all_pairs(codes, weights, layout)
@@ -151,6 +160,153 @@ def discover(rows: int, seed: int) -> None:
     )
 
 
+def changed(sizes: list[int], many: list[int], widths: list[int]) -> None:
+    """Rows that change against all rows, by the same kernel, beside the cores' own."""
+    from holdfast.kernels.pairs_between import MOST_ROWS, BlockPair, beside
+
+    threads = len(os.sched_getaffinity(0))
+    print(" ".join(f"{head:>10}" for head in ("rows", "changed", "columns", "gpu s", "G pairs/s", "cpu s", "ratio")))
+    for columns in widths:
+        layout = single_columns(columns, columns * 2 // 3)
+        for rows in sizes:
+            codes, ones = table(rows, columns, "few", np.random.default_rng(1)), np.ones(rows, np.int64)
+            for some in many:
+                pairs = some * (rows - some) + some * (some - 1) / 2
+                timed(lambda c=codes, o=ones, a=layout: gpu_evidence.all_pairs(c[:, :2000], o[:2000], a, first=10))
+                on_card, found = timed(
+                    lambda c=codes, o=ones, a=layout, m=some: gpu_evidence.all_pairs(c, o, a, first=m)
+                )
+                assert int(found.counts.sum()) == int(pairs)
+                cpu = ratio = ""
+                if some <= MOST_ROWS:
+                    valid = np.ones(rows, np.bool_)
+
+                    def on_cores(c: Any = codes, a: Layout = layout, m: int = some, v: Any = valid) -> Any:
+                        lines = [
+                            beside(
+                                line[:m].astype(np.int64), v[:m], line[m:].astype(np.int64), v[m:], nulls_equal=False
+                            )
+                            for line in c
+                        ]
+                        blocks = BlockPair(np.stack([x for x, _ in lines]), np.stack([y for _, y in lines]), a)
+                        return blocks.counted(threads=threads)
+
+                    on_cores()
+                    seconds, _ = timed(on_cores)
+                    cpu, ratio = f"{seconds:.2f}", f"{seconds / on_card:.1f}"
+                cells = (
+                    f"{rows:,}",
+                    f"{some:,}",
+                    columns,
+                    f"{on_card:.3f}",
+                    f"{pairs / on_card / 1e9:.1f}",
+                    cpu,
+                    ratio,
+                )
+                print(" ".join(f"{cell!s:>10}" for cell in cells), flush=True)
+
+
+def by_numba(rows: int) -> None:
+    """The design of the kernel, in Python for numba's CUDA target, on 15 columns; counts are checked.
+
+    A thread has one left row (numba keeps no arrays in registers), a tile of right rows lies in shared memory, and
+    equal packed relations are counted in shared memory first.
+    """
+    from numba import cuda, uint32, uint64
+
+    columns, threads, tile, room, tiles = 15, 256, 128, 2048, 16
+    ordered = columns * 2 // 3
+    layout = single_columns(columns, ordered)
+    weights = np.cumprod([1, *layout.states[:-1]]).astype(np.int64)
+    cells = int(np.prod(layout.states))
+    scale = tuple(int(w) for w in weights)
+
+    @cuda.jit
+    def evidence(codes, n, counts, work):  # type: ignore[no-untyped-def]
+        shared = cuda.shared.array((tile, 15), np.int32)
+        keys = cuda.shared.array(room, uint32)
+        times = cuda.shared.array(room, uint32)
+        unit = cuda.shared.array(1, np.int64)
+        lane = cuda.threadIdx.x
+        for s in range(lane, room, threads):
+            keys[s] = uint32(0xFFFFFFFF)
+            times[s] = uint32(0)
+        lefts, span = (n + threads - 1) // threads, tile * tiles
+        rights = (n + span - 1) // span
+        own = cuda.local.array(15, np.int32)
+        while True:
+            cuda.syncthreads()
+            if lane == 0:
+                unit[0] = cuda.atomic.add(work, 0, 1)
+            cuda.syncthreads()
+            mine = unit[0]
+            if mine >= lefts * rights:
+                break
+            left, begin = mine // rights, (mine % rights) * span
+            row = left * threads + lane
+            if begin + span <= left * threads:
+                continue
+            for c in range(15):
+                own[c] = codes[c, min(row, n - 1)]
+            for base in range(begin, min(begin + span, n), tile):
+                many = min(tile, n - base)
+                cuda.syncthreads()
+                for i in range(lane, 15 * tile, threads):
+                    c, j = i // tile, i % tile
+                    if j < many:
+                        shared[j, c] = codes[c, base + j]
+                cuda.syncthreads()
+                for j in range(many):
+                    if row >= n or row >= base + j:
+                        continue
+                    key = uint32(0)
+                    for c in range(15):
+                        x, y = own[c], shared[j, c]
+                        if c < ordered:
+                            key += uint32(scale[c]) * (uint32(x >= y) + uint32(x > y))
+                        else:
+                            key += uint32(scale[c]) * uint32(x != y)
+                    at = (key * uint32(0x9E3779B1)) >> uint32(21)
+                    done = False
+                    for _ in range(4):
+                        was = keys[at]
+                        if was == uint32(0xFFFFFFFF):
+                            was = cuda.atomic.cas(keys, at, uint32(0xFFFFFFFF), key)
+                            if was == uint32(0xFFFFFFFF):
+                                was = key
+                        if was == key:
+                            cuda.atomic.add(times, at, uint32(1))
+                            done = True
+                            break
+                        at = (at + uint32(1)) & uint32(room - 1)
+                    if not done:
+                        cuda.atomic.add(counts, key, uint64(1))
+        cuda.syncthreads()
+        for s in range(lane, room, threads):
+            if times[s]:
+                cuda.atomic.add(counts, keys[s], uint64(times[s]))
+
+    codes = table(rows, columns, "few", np.random.default_rng(1))
+    device_codes = cuda.to_device(codes)
+    blocks = 8 * cuda.get_current_device().MULTIPROCESSOR_COUNT
+
+    def run() -> np.ndarray:
+        counts, work = cuda.to_device(np.zeros(cells, np.uint64)), cuda.to_device(np.zeros(1, np.int64))
+        evidence[blocks, threads](device_codes, rows, counts, work)
+        return np.asarray(counts.copy_to_host())
+
+    run()
+    seconds, counts = timed(run)
+    twin_seconds, twin = timed(lambda: gpu_evidence.all_pairs(codes, np.ones(rows, np.int64), layout))
+    pairs = rows * (rows - 1) / 2
+    assert int(counts.sum()) == int(pairs) == int(twin.counts.sum())
+    assert sorted(counts[counts > 0].tolist()) == sorted(twin.counts.tolist())
+    print(
+        f"{rows:,} rows, {columns} columns, {len(twin.counts):,} kinds: numba {seconds:.3f} s, "
+        f"{pairs / seconds / 1e9:.1f} G pairs/s; CuPy {twin_seconds:.3f} s, {pairs / twin_seconds / 1e9:.1f} G pairs/s"
+    )
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000, 1_000_000])
@@ -158,9 +314,15 @@ def main() -> None:
     options.add_argument("--cpu-up-to", type=int, default=50_000)
     options.add_argument("--check", type=int, metavar="TABLES")
     options.add_argument("--discover", type=int, metavar="ROWS")
+    options.add_argument("--changed", type=int, nargs="+", metavar="ROWS")
+    options.add_argument("--numba", type=int, metavar="ROWS")
     options.add_argument("--seed", type=int, default=1)
     chosen = options.parse_args()
-    if chosen.discover:
+    if chosen.changed:
+        changed(chosen.rows, chosen.changed, chosen.columns)
+    elif chosen.numba:
+        by_numba(chosen.numba)
+    elif chosen.discover:
         discover(chosen.discover, chosen.seed)
     elif chosen.check:
         check(chosen.check, chosen.seed)

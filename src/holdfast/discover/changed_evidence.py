@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from holdfast.discover.coded_rows import CodedRows, both_orders, collapsed_rows, comparing, row_way, shown_words
 from holdfast.discover.invert import full_mask
 from holdfast.discover.space import PredicateSpace, Words, permuted
+from holdfast.kernels import gpu_evidence
 from holdfast.kernels.evidence import EQUALITY, EQUALITY_SKIP, FIRST, NULL, ORDER_MEET, Counted, Layout, Short
 from holdfast.kernels.extended_sets import first_missed
 from holdfast.kernels.pairs_between import MOST_ROWS, BlockPair, beside
@@ -150,32 +152,54 @@ def _blocks(
     space: PredicateSpace, nulls: Nulls, block: KeptRows, others: KeptRows, *, within: bool
 ) -> tuple[BlockPair, tuple[tuple[int, ...], ...]]:
     """The two blocks as the kernel compares them, and the bits that the states of their operand pairs show."""
+    left, right, ways, shown = _compared(space, nulls, block, others, wide=False)
+    places = tuple(range(len(ways)))
+    layout = Layout(places, places, ways, tuple(map(len, shown)))
+    return BlockPair(left, right, layout, within), shown
+
+
+def _compared(
+    space: PredicateSpace, nulls: Nulls, block: KeptRows, others: KeptRows, *, wide: bool
+) -> tuple[Any, Any, tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    """Per operand pair the codes of both blocks, which compare with each other, its way, and the bits it shows."""
     nullable = [
         name for name in space.columns if not (bool(block.valid[name].all()) and bool(others.valid[name].all()))
     ]
     how = [comparing(pair, nullable, nulls) for pair in space.pairs]
-    left: list[Short] = []
-    right: list[Short] = []
-    for pair, one in zip(space.pairs, how, strict=True):
+    kind = np.int32 if wide else np.int16
+    left, right = np.zeros((len(how), block.size), kind), np.zeros((len(how), others.size), kind)
+    for i, (pair, one) in enumerate(zip(space.pairs, how, strict=True)):
         if pair.one_row:
-            left.append(_states_of_rows(block, one.names, one.way, one.nulls_are_values))
-            right.append(_states_of_rows(others, one.names, one.way, one.nulls_are_values))
+            left[i] = _states_of_rows(block, one.names, one.way, one.nulls_are_values)
+            right[i] = _states_of_rows(others, one.names, one.way, one.nulls_are_values)
             continue
         a, b = one.names
-        codes = beside(
-            block.codes[a], block.valid[a], others.codes[b], others.valid[b], nulls_equal=one.nulls_are_values
+        left[i], right[i] = beside(
+            block.codes[a],
+            block.valid[a],
+            others.codes[b],
+            others.valid[b],
+            nulls_equal=one.nulls_are_values,
+            wide=wide,
         )
-        left.append(codes[0])
-        right.append(codes[1])
-    places = tuple(range(len(how)))
     ways = tuple(row_way(p) if p.one_row else one.way for p, one in zip(space.pairs, how, strict=True))
-    shown = tuple(one.shown for one in how)
-    layout = Layout(places, places, ways, tuple(map(len, shown)))
-    return BlockPair(_lines(left, block.size), _lines(right, others.size), layout, within), shown
+    return left, right, ways, tuple(one.shown for one in how)
 
 
-def _lines(lines: Sequence[Short], rows: int) -> Short:
-    return np.stack(lines) if lines else np.zeros((0, rows), np.int16)
+def evidence_on_card(
+    space: PredicateSpace, nulls: Nulls, changed: KeptRows, others: KeptRows, *, card: int
+) -> Evidence:
+    """What the changed rows show with all others and with each other, counted on a GPU of this machine."""
+    everyone = changed.plus(others)
+    left, right, ways, shown = _compared(space, nulls, changed, everyone, wide=True)
+    pairs = len(ways)
+    columns = np.zeros((2 * pairs, everyone.size), np.int32)
+    columns[:pairs, : changed.size], columns[pairs:] = left, right
+    places = tuple(range(pairs))
+    layout = Layout(places, tuple(p + pairs for p in places), ways, tuple(map(len, shown)))
+    ones = np.ones(everyone.size, np.int64)
+    counted = gpu_evidence.all_pairs(columns, ones, layout, card=card, first=changed.size)
+    return both_orders(space, shown_words(space, layout, shown, counted), counted.counts)
 
 
 def _states_of_rows(rows: KeptRows, names: tuple[str, str], way: int, nulls_are_values: bool) -> Short:

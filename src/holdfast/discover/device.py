@@ -15,6 +15,8 @@ from holdfast.kernels.evidence import Counted, all_pairs
 LEAST_GPU_ROWS = 20_000
 # Up to so many a GPU relates all pairs in less time than a sample takes to be completed.
 MOST_GPU_ROWS = 2_000_000
+# Fewer pairs of changed rows with others than this the cores count before the rows have reached the card.
+LEAST_GPU_PAIRS = 5_000_000_000
 # The card that a task was given, where a cluster gives cards out.
 CARD = "HOLDFAST_GPU"
 
@@ -32,7 +34,16 @@ def uses_gpu(rows: int, device: Device) -> bool:
 
     SessionError where a GPU is asked for and there is none.
     """
-    if device == "cpu" or (device == "auto" and rows < LEAST_GPU_ROWS):
+    return _uses_gpu(device, worth=rows >= LEAST_GPU_ROWS)
+
+
+def changes_on_gpu(changed: int, others: int, device: Device) -> bool:
+    """Whether a GPU would count the pairs of so many changed rows with others. SessionError as above."""
+    return changed > 0 and _uses_gpu(device, worth=changed * (others + changed / 2) >= LEAST_GPU_PAIRS)
+
+
+def _uses_gpu(device: Device, *, worth: bool) -> bool:
+    if device == "cpu" or (device == "auto" and not worth):
         return False
     reason = gpu_evidence.missing()
     if reason is not None and device == "gpu":
@@ -43,6 +54,11 @@ def uses_gpu(rows: int, device: Device) -> bool:
     return reason is None
 
 
+def own_card() -> int:
+    """The card that this process uses."""
+    return int(os.environ.get(CARD, "0"))
+
+
 def count_pairs(rows: CodedRows, device: Device, *, threads: int = 1, share: int = 0, shares: int = 1) -> CountedOn:
     """The packed relations of all pairs of the rows, or of a share of them.
 
@@ -50,18 +66,24 @@ def count_pairs(rows: CodedRows, device: Device, *, threads: int = 1, share: int
     """
     told = "cpu"
     if uses_gpu(rows.codes.shape[1], device):
-        card = int(os.environ.get(CARD, "0"))
         try:
             counted = gpu_evidence.all_pairs(
-                rows.codes, rows.weights, rows.layout, share=share, shares=shares, card=card
+                rows.codes, rows.weights, rows.layout, share=share, shares=shares, card=own_card()
             )
             return CountedOn(counted, "gpu")
         except Exception as problem:  # CuPy's own errors; it is only known where it is installed
-            reason = str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__
+            reason = _reason(problem)
             if device == "gpu":
-                raise SessionError(
-                    f"the GPU failed: {reason}.", hint="leave --device at auto to go on without."
-                ) from None
+                raise gpu_failed(problem) from None
             told = f"cpu, since the GPU failed: {reason}"
     counted = all_pairs(rows.codes, rows.weights, rows.layout, threads=threads, share=share, shares=shares)
     return CountedOn(counted, told)
+
+
+def gpu_failed(problem: Exception) -> SessionError:
+    """The error for a GPU that was asked for by name and failed."""
+    return SessionError(f"the GPU failed: {_reason(problem)}.", hint="leave --device at auto to go on without.")
+
+
+def _reason(problem: Exception) -> str:
+    return str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__

@@ -14,11 +14,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.discover.changed_evidence import KeptRows, NewPair, coded, listed, related, related_within
+from holdfast.discover.changed_evidence import (
+    KeptRows,
+    NewPair,
+    coded,
+    evidence_on_card,
+    listed,
+    related,
+    related_within,
+)
 from holdfast.discover.clock import Clock
+from holdfast.discover.device import changes_on_gpu, gpu_failed, own_card
 from holdfast.discover.find import Found, How, find_in, weighed
 from holdfast.discover.invert import full_mask
-from holdfast.discover.options import DiscoverOptions
+from holdfast.discover.options import Device, DiscoverOptions
 from holdfast.discover.repair import changed_evidence, repaired_rules, strengthened
 from holdfast.discover.space import PredicateSpace, Words, as_masks, both_ways
 from holdfast.errors import RunError
@@ -35,6 +44,8 @@ Ints = NDArray[np.int64]
 
 # Looking a pair up and relating it alone costs so much more than relating it in a block of many.
 _MOST_NAMED = 0.01
+# So many rows at a time are looked at for pairs that break rules, where a GPU has counted.
+_FEW_ROWS = 512
 # All pairs of so many rows are a minute's work for two cores.
 MOST_EVIDENCE_ROWS = 300_000
 
@@ -106,12 +117,16 @@ def no_evidence(space: PredicateSpace) -> Evidence:
 
 def evidence_change(
     kept: KeptRules, nulls: Nulls, gone: KeptRows, come: KeptRows, stay: KeptRows, *, threads: int, share: int = 0,
-    shares: int = 1,
+    shares: int = 1, device: Device = "cpu",
 ) -> EvidenceChange:  # fmt: skip
     """What the rows that go take with them and those that come bring, with the rows that stay and with each other; of
     the latter one share. In new pairs the row that comes is on the left; on the right rows that stay are counted from
-    0, and after them those that come."""
+    0, and after them those that come. `device` may be a GPU, where changes are large enough to gain."""
     space, known, masks = kept.space, kept.evidence.words, kept.masks
+    if shares == 1 and changes_on_gpu(gone.size + come.size, stay.size, device):
+        on_card = _on_card(kept, nulls, gone, come, stay, device, threads)
+        if on_card is not None:
+            return on_card
     came, went = [no_evidence(space)], [no_evidence(space)]
     new: list[NewPair] = []
     went += [one.evidence() for one in related(space, nulls, gone, stay, threads=threads)]
@@ -126,6 +141,37 @@ def evidence_change(
         broken = one.breaking_pairs(known, masks)
         new += [NewPair(p.left, p.right + start + stay.size, p.words) for p in broken]
     return EvidenceChange(_sum(came), _sum(went), tuple(new))
+
+
+def _on_card(
+    kept: KeptRules, nulls: Nulls, gone: KeptRows, come: KeptRows, stay: KeptRows, device: Device, threads: int
+) -> EvidenceChange | None:
+    """As `evidence_change`, on a GPU; None where it failed and was not asked for by name."""
+    space = kept.space
+    try:
+        sides = [
+            evidence_on_card(space, nulls, rows, stay, card=own_card()) if rows.size else no_evidence(space)
+            for rows in (come, gone)
+        ]
+    except Exception as problem:  # CuPy's own errors; it is only known where it is installed
+        if device == "gpu":
+            raise gpu_failed(problem) from None
+        return None
+    # A card tells no pairs: for rules that fell, some are looked for here, in a few rows after the other.
+    fell = kept.masks[first_missed(~kept.masks & full_mask(space), sides[0].words) >= 0]
+    broken: list[NewPair] = []
+    for start in range(0, come.size, _FEW_ROWS):
+        if not len(fell):
+            break
+        part = come.part(start, start + _FEW_ROWS)
+        others = stay.plus(come.part(start + part.size, come.size))
+        found = broken_pairs(space, fell, nulls, part, others, threads=threads)
+        # After the rows that stay come those that come after the part, and then the part itself.
+        after = np.r_[np.arange(stay.size), stay.size + np.r_[start + part.size : come.size, start : start + part.size]]
+        broken += [NewPair(pair.left + start, int(after[pair.right]), pair.words) for pair in found]
+        shown = np.array([pair.words for pair in broken], np.uint64).reshape(-1, space.words)
+        fell = fell[first_missed(~fell & full_mask(space), both_ways(space, shown)) < 0]
+    return EvidenceChange(sides[0], sides[1], tuple(broken))
 
 
 def _sum(parts: Sequence[Evidence]) -> Evidence:

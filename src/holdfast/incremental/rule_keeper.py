@@ -196,7 +196,9 @@ class RuleKeeper:
         nulls, threads = self.options.nulls, self._threads
         way = way_of_change(before, rows.gone.size, rows.come.size, rows.stay.size, self.strategy)
         if way == "evidence":
-            moved = evidence_change(before, nulls, rows.gone, rows.come, rows.stay, threads=threads)
+            moved = evidence_change(
+                before, nulls, rows.gone, rows.come, rows.stay, threads=threads, device=self.options.device
+            )
             after, _ = evolved(before, moved, rows.after, self.options, threads=threads)
             return after, moved.new_pairs, way
         if way == "index":

@@ -39,11 +39,13 @@ _FIRST_KEYS = 1 << 22
 
 
 def all_pairs(
-    columns: Codes, weights: Ints, layout: Layout, *, share: int = 0, shares: int = 1, card: int = 0
-) -> Counted:
+    columns: Codes, weights: Ints, layout: Layout, *, share: int = 0, shares: int = 1, card: int = 0,
+    first: int | None = None,
+) -> Counted:  # fmt: skip
     """As `evidence.all_pairs`, on a GPU of this machine. Cost: about 200 billion pairs a second on an H200.
 
-    Raises what CuPy raises where there is no GPU, or not enough of its memory.
+    With `first`, only the pairs of one of so many first rows with a later one: what changed, against all. Raises what
+    CuPy raises where there is no GPU, or not enough of its memory.
     """
     import cupy
 
@@ -53,9 +55,10 @@ def all_pairs(
     if rows > 1 and layout.ways:
         kernel = _kernel(layout, plain)
         with cupy.cuda.Device(card):
-            found.append(kernel.run(cupy, np.ascontiguousarray(columns, np.int32), weights, share, shares))
+            some = rows if first is None else first
+            found.append(kernel.run(cupy, np.ascontiguousarray(columns, np.int32), weights, share, shares, some))
     if not plain and share == 0:
-        found.append(_with_themselves(columns, weights, layout))
+        found.append(_with_themselves(columns[:, :first], weights[:first], layout))
     if not found:
         return Counted(np.zeros((0, len(layout.sizes)), np.uint16), np.zeros(0, np.int64))
     return merged(found)
@@ -108,12 +111,12 @@ class _Kernel:
         self.source = _source(self)
         self._compiled: Any = None
 
-    def run(self, cupy: Any, columns: Codes, weights: Ints, share: int, shares: int) -> Counted:
+    def run(self, cupy: Any, columns: Codes, weights: Ints, share: int, shares: int, first: int) -> Counted:
         if self._compiled is None:
             self._compiled = cupy.RawKernel(self.source, "evidence", options=("--std=c++14",))
         n = columns.shape[1]
         device_columns, device_weights = cupy.asarray(columns), cupy.asarray(weights)
-        starts = self._starts(n)
+        starts = self._starts(n, first)
         device_starts = cupy.asarray(starts)
         blocks = 8 * cupy.cuda.Device().attributes["MultiProcessorCount"]
         room = self.cells if self.cells is not None else _FIRST_KEYS
@@ -126,8 +129,9 @@ class _Kernel:
             self._compiled(
                 (blocks,), (THREADS,),
                 (
-                    device_columns, np.int64(n), device_weights, device_starts, np.int32(len(starts) - 1),
-                    np.int64(share), np.int64(shares), counts, keys, tags, np.uint64(room), state,
+                    device_columns, np.int64(n), np.int64(first), device_weights, device_starts,
+                    np.int32(len(starts) - 1), np.int64(share), np.int64(shares), counts, keys, tags,
+                    np.uint64(room), state,
                 ),
             )  # fmt: skip
             told = state.get()
@@ -136,10 +140,10 @@ class _Kernel:
             del counts, keys, tags
             room *= 8
 
-    def _starts(self, n: int) -> Ints:
+    def _starts(self, n: int, first: int) -> Ints:
         """Per left tile the first of its units of work: so many right tiles that hold rows after its first row."""
         wide = THREADS * self.rows
-        firsts = np.arange(0, n, wide)
+        firsts = np.arange(0, first, wide)
         tiles = -(-n // self.tile) - (firsts + 1) // self.tile
         return np.concatenate([[0], np.cumsum(np.maximum(-(-tiles // _TILES), 0))]).astype(np.int64)
 
@@ -288,8 +292,8 @@ __device__ void keep(const word* key, u64 times, u64* counts, u64* keys, unsigne
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) evidence(
-    const int* columns, long long n, const long long* weights, const long long* starts, int left_tiles,
-    long long share, long long shares, u64* counts, u64* keys, unsigned* tags, u64 room, u64* state)
+    const int* columns, long long n, long long lefts, const long long* weights, const long long* starts,
+    int left_tiles, long long share, long long shares, u64* counts, u64* keys, unsigned* tags, u64 room, u64* state)
 {
     __shared__ __align__(16) int tile[TILE * STRIDE];
     __shared__ word table_keys[TABLE * WORDS];
@@ -345,12 +349,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) evidence(
             for (int j = threadIdx.x; j < many; j += THREADS) tile_weights[j] = weights[base + j];
 #endif
             __syncthreads();
-            bool all = base > first + (long long)THREADS * ROWS - 1 && first + (long long)THREADS * ROWS <= n;
+            bool all = base > first + (long long)THREADS * ROWS - 1 && first + (long long)THREADS * ROWS <= lefts;
             for (int j = 0; j < many; j++) {
                 READS
                 #pragma unroll
                 for (int r = 0; r < ROWS; r++) {
-                    if (!all && (row[r] >= base + j || row[r] >= n)) continue;
+                    if (!all && (row[r] >= base + j || row[r] >= lefts)) continue;
                     ZEROS
                     RELATE
                     word key[WORDS];

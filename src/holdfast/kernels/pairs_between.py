@@ -7,6 +7,7 @@ two, which fits into 16 bits. `all_pairs` is the twin for the rows of one table.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -32,19 +33,26 @@ MOST_ROWS = 8_192
 _BLOCK = 4_096
 
 
-def beside(left: Ints, left_valid: Bools, right: Ints, right_valid: Bools, *, nulls_equal: bool) -> tuple[Short, Short]:
-    """Both as numbers of 16 bits that compare, left with right, as the codes do. A null stays one, or with
-    `nulls_equal` becomes a value that only nulls have. Left has at most MOST_ROWS. Cost: a search per value."""
+def beside(
+    left: Ints, left_valid: Bools, right: Ints, right_valid: Bools, *, nulls_equal: bool, wide: bool = False
+) -> tuple[Any, Any]:
+    """Both as numbers of 16 bits that compare, left with right, as the codes do, or of 32 where `wide`.
+
+    A null stays one, or with `nulls_equal` becomes a value that only nulls have. Left has at most MOST_ROWS, unless
+    `wide`. Cost: a search per value.
+    """
     values = np.unique(left[left_valid])
     null = 2 * len(values) + 2 if nulls_equal else NULL
-    own = np.where(left_valid, 2 * np.searchsorted(values, left) + 1, null).astype(np.int16)
-    return own, _places(values, right, right_valid, null)
+    kind = np.int32 if wide else np.int16
+    own = np.where(left_valid, 2 * np.searchsorted(values, left) + 1, null).astype(kind)
+    places = np.empty(len(right), kind)
+    _places(values, right, right_valid, null, places)
+    return own, places
 
 
 @njit(cache=True, nogil=True)
-def _places(values, right, valid, null):  # type: ignore[no-untyped-def]
+def _places(values, right, valid, null, places):  # type: ignore[no-untyped-def]
     """Per value twice the number of smaller ones, and one more where it is one of them."""
-    places = np.empty(len(right), np.int16)
     for i in range(len(right)):
         if not valid[i]:
             places[i] = null
@@ -57,7 +65,6 @@ def _places(values, right, valid, null):  # type: ignore[no-untyped-def]
             else:
                 high = middle
         places[i] = 2 * low + (low < len(values) and values[low] == x)
-    return places
 
 
 @dataclass(frozen=True)

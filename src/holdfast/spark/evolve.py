@@ -214,7 +214,7 @@ class EvolvedTable(WatchedTable):
                 return dict(json.loads(found[0]["note"])) if found else {}
             given = packed.crossJoin(spark.range(0, shares, 1, 1).withColumnRenamed("id", "share"))
             task = ChangedEvidenceTask(table, self.compared, self.options, now.kept, shares)
-            lines = given.repartitionByRange(shares, "share").mapInArrow(task, _LINE)
+            lines = given.repartitionByRange(shares, "share").mapInArrow(OnCard(task), _LINE)
             repair = RepairTask(self.store, self.options, now.kept)
             found = lines.repartition(1).mapInArrow(repair, "note string").collect()
         return dict(json.loads(found[0]["note"])) if found else {}

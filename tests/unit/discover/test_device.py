@@ -17,8 +17,10 @@ from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.task import ConstantsTask, EvidenceTask, FindTask, found_in
 from holdfast.encode.column_type import column_type
 from holdfast.errors import OptionError, SessionError
+from holdfast.incremental import evolve
+from holdfast.incremental.rule_keeper import RuleKeeper
 from holdfast.kernels import gpu_evidence
-from holdfast.kernels.evidence import all_pairs, merged
+from holdfast.kernels.evidence import all_pairs, listed_pairs, merged
 
 TYPES = {"a": column_type("bigint"), "b": column_type("bigint")}
 
@@ -38,6 +40,9 @@ def card(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     def counted(columns: Any, weights: Any, layout: Any, **how: Any) -> Any:
         asked.append(how)
+        if "first" in how:  # pairs of one of the first rows with a later one
+            left, right = np.nonzero(np.triu(np.ones((how["first"], columns.shape[1]), np.bool_), 1))
+            return listed_pairs(columns, left, right, layout)
         return all_pairs(columns, weights, layout, share=how["share"], shares=how["shares"])
 
     monkeypatch.setattr(gpu_evidence, "missing", lambda: None)
@@ -125,3 +130,47 @@ def test_rules_with_values_are_refused_in_words_too(monkeypatch: pytest.MonkeyPa
     lines = [(line["part"], line["piece"], line["bytes"]) for out in task(iter(batch)) for line in out.to_pylist()]
     with pytest.raises(SessionError, match="but there is no GPU"):
         found_in(lines)
+
+
+def test_changes_are_counted_on_a_card_and_witnesses_found_beside_it(
+    card: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evolve, "_FEW_ROWS", 2)
+    random = np.random.default_rng(3)
+    made = pa.table({"k": np.arange(60), **{c: random.integers(0, 25, 60) for c in "abcd"}})
+    asked: dict[str, Any] = {"key": "k", "exclude": "k", "cross_columns": "off"}
+    keepers = [RuleKeeper(made.slice(0, 40), device=device, **asked) for device in ("gpu", "cpu")]
+    card.clear()
+    changes = [keeper.insert(made.slice(40)) for keeper in keepers]
+    assert [how["first"] for how in card] == [20]
+    assert sorted(changes[0].removed_rules) == sorted(changes[1].removed_rules) != []
+    for removed in changes[0].removed:
+        assert removed.witness is not None
+        for name, a, b in removed.witness.values:
+            rows_of = [
+                made.slice(key, 1).column(name)[0].as_py() for key in (removed.witness.left, removed.witness.right)
+            ]
+            assert [a, b] == rows_of
+    for keeper in keepers:
+        keeper.delete([3, 50])
+        keeper.assert_invariants()
+    assert sorted(keepers[0].denials) == sorted(keepers[1].denials)
+
+
+def test_a_card_that_fails_leaves_changes_to_the_cores(
+    card: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "LEAST_GPU_PAIRS", 1)
+
+    def failing(*_: Any, **__: Any) -> Any:
+        raise MemoryError("out of memory")
+
+    made = pa.table({"k": np.arange(40), "a": np.arange(40) % 7, "b": np.arange(40) % 3})
+    asked: dict[str, Any] = {"key": "k", "exclude": "k", "cross_columns": "off"}
+    auto, forced = (RuleKeeper(made.slice(0, 30), device=device, **asked) for device in ("auto", "gpu"))
+    monkeypatch.setattr(gpu_evidence, "all_pairs", failing)
+    auto.insert(made.slice(30))
+    auto.assert_invariants()
+    with pytest.raises(SessionError, match="out of memory"):
+        forced.insert(made.slice(30))
+    assert len(forced) == 30

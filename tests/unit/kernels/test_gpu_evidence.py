@@ -20,9 +20,11 @@ def layout_of(*ways: int) -> Layout:
 
 @pytest.mark.parametrize("columns", [1, 20, 60])
 @pytest.mark.parametrize("rows", [2, 255, 1024, 1025, 9_000])
-def test_units_of_work_hold_every_pair_once(columns: int, rows: int) -> None:
+@pytest.mark.parametrize("share", [1.0, 0.3])
+def test_units_of_work_hold_every_pair_once(columns: int, rows: int, share: float) -> None:
     kernel = _Kernel(layout_of(*[EQUALITY] * columns), plain=True)
-    starts = kernel._starts(rows)
+    lefts = max(1, int(rows * share))
+    starts = kernel._starts(rows, lefts)
     wide = THREADS * kernel.rows
     met = np.zeros(rows, np.int64)  # per left row, how many right rows after it its units hold
     for low in range(len(starts) - 1):
@@ -34,7 +36,8 @@ def test_units_of_work_hold_every_pair_once(columns: int, rows: int) -> None:
         assert covered.max(initial=0) <= 1
         for row in range(first, min(first + wide, rows)):
             met[row] = covered[row + 1 :].sum()
-    assert (met == rows - 1 - np.arange(rows)).all()
+    assert (met == rows - 1 - np.arange(rows))[:lefts].all()
+    assert not met[-(-lefts // wide) * wide :].any()
 
 
 @pytest.mark.parametrize("plain", [True, False])
