@@ -109,6 +109,7 @@ class EvidenceChange:
     came: Evidence
     went: Evidence
     new_pairs: tuple[NewPair, ...] = ()
+    device: str = "cpu"
 
 
 def no_evidence(space: PredicateSpace) -> Evidence:
@@ -171,7 +172,7 @@ def _on_card(
         broken += [NewPair(pair.left + start, int(after[pair.right]), pair.words) for pair in found]
         shown = np.array([pair.words for pair in broken], np.uint64).reshape(-1, space.words)
         fell = fell[first_missed(~fell & full_mask(space), both_ways(space, shown)) < 0]
-    return EvidenceChange(sides[0], sides[1], tuple(broken))
+    return EvidenceChange(sides[0], sides[1], tuple(broken), "gpu")
 
 
 def _sum(parts: Sequence[Evidence]) -> Evidence:

@@ -178,7 +178,7 @@ class ChangedEvidenceTask:
             device=self.options.device,
         )  # fmt: skip
         size = rows.come.num_rows - rows.go.num_rows if share == 0 else 0
-        about = {"size": size, "shown": [rows.shown(pair) for pair in change.new_pairs]}
+        about = {"size": size, "shown": [rows.shown(pair) for pair in change.new_pairs], "device": change.device}
         return {f"about-{share}": json.dumps(about).encode(), **_evidence_parts(change, share)}
 
 
@@ -209,7 +209,8 @@ class RepairTask:
         rows = before.rows + sum(about["size"] for about in abouts)
         after, _ = evolved(before, change, rows, self.options, threads=own_cores())
         shown = [one for about in abouts for one in about["shown"]]
-        return _written(self.store, before, after, shown, "evidence")
+        on_card = any(about["device"] == "gpu" for about in abouts)
+        return _written(self.store, before, after, shown, "evidence, on gpu" if on_card else "evidence")
 
 
 @dataclass(frozen=True)

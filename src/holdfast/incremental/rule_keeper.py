@@ -200,7 +200,7 @@ class RuleKeeper:
                 before, nulls, rows.gone, rows.come, rows.stay, threads=threads, device=self.options.device
             )
             after, _ = evolved(before, moved, rows.after, self.options, threads=threads)
-            return after, moved.new_pairs, way
+            return after, moved.new_pairs, way if moved.device == "cpu" else f"{way}, on {moved.device}"
         if way == "index":
             if self._generation != self._table.generation:
                 self._indexes, self._generation = self._no_indexes(), self._table.generation
