@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree as ET
 
 from holdfast.detect.outcome import CheckOutcome, RuleOutcome
-from holdfast.report.plain_text import told_plainly
+from holdfast.report.plain_text import plain_text
 from holdfast.report.words import counts, tolerated, verdict
 
 # What XML has no way to write at all.
@@ -25,9 +25,9 @@ def junit_text(outcome: CheckOutcome) -> str:
         said = f"{counts(found)}{tolerated(found)}"
         if _failed(found, outcome):
             failure = ET.SubElement(case, "failure", {"type": verdict(found), "message": _text(said)})
-            failure.text = _text(told_plainly(found, outcome))
+            failure.text = _text(plain_text(found, outcome))
         elif found.violating_rows:
-            ET.SubElement(case, "system-out").text = _text(told_plainly(found, outcome))
+            ET.SubElement(case, "system-out").text = _text(plain_text(found, outcome))
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 

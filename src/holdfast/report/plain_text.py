@@ -7,7 +7,7 @@ from holdfast.report.rule_words import rule_words
 from holdfast.report.words import counts, expectation, number, rule_text, tolerated, value_text
 
 
-def told_plainly(found: RuleOutcome, outcome: CheckOutcome) -> str:
+def plain_text(found: RuleOutcome, outcome: CheckOutcome) -> str:
     """The rule in words and as text, its counts, a witness and its worst rows."""
     lines = [found.rule.description or rule_words(found.rule), rule_text(found.rule)]
     lines.append(counts(found) + tolerated(found))

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from holdfast.detect.outcome import CheckOutcome, RuleOutcome
-from holdfast.report.plain_text import told_plainly
+from holdfast.report.plain_text import plain_text
 from holdfast.report.rule_words import rule_words
 from holdfast.report.words import rule_text
 
@@ -47,7 +47,7 @@ def _result(place: int, found: RuleOutcome, outcome: CheckOutcome) -> dict[str, 
         "ruleId": found.rule.name,
         "ruleIndex": place,
         "level": level,
-        "message": {"text": told_plainly(found, outcome)},
+        "message": {"text": plain_text(found, outcome)},
         "locations": [{"physicalLocation": where}],
         "partialFingerprints": {"rule/v1": hashlib.sha256(said.encode()).hexdigest()},
         "properties": found.to_dict(),
