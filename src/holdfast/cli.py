@@ -52,6 +52,13 @@ class Format(StrEnum):
     json = "json"
 
 
+class CheckFormat(StrEnum):
+    text = "text"
+    json = "json"
+    junit = "junit"
+    sarif = "sarif"
+
+
 class FailOn(StrEnum):
     error = "error"
     warn = "warn"
@@ -158,6 +165,8 @@ Examples:
 
   holdfast check orders.parquet rules.yaml --format json --output result.json
 
+  holdfast check orders.parquet rules.yaml --format junit --output holdfast.xml
+
   holdfast check orders.csv rules.yaml --violations found/ --quarantine split/
 
   holdfast check orders.csv rules.yaml --report report.html
@@ -223,7 +232,7 @@ def check(
     multiline: Multiline = None,
     input_format: InputFormat = None,
     report: Report = None,
-    format: OutputFormat = Format.text,
+    format: Annotated[CheckFormat, typer.Option(help="What to print.")] = CheckFormat.text,
     output: Output = None,
     master: Master = None,
     conf: Conf = None,
@@ -267,12 +276,12 @@ def check(
             if report is not None:
                 with progress.step(f"writing the report to {report}"):
                     _emit(result.to_html(), report)
-            if format is Format.json:
+            if format is CheckFormat.json:
                 _emit(json.dumps(result.to_dict(), ensure_ascii=False, indent=2) + "\n", output)
             else:
                 with progress.step("looking at what was found"):
                     result.detailed  # noqa: B018 (asks Spark for witnesses)
-                _print_summary(result, output)
+                _print_found_violations(result, format, output)
         raise typer.Exit(0 if result.holds else VIOLATED)
 
 
@@ -345,6 +354,19 @@ def _write_folders(progress: Progress, result: CheckResult, violations: str | No
         with progress.step(f"writing clean and quarantined rows to {quarantine}"):
             clean, quarantined = result.split()
             write_folders({"clean": clean, "quarantined": quarantined}, quarantine)
+
+
+def _print_found_violations(result: CheckResult, format: CheckFormat, output: Path | None) -> None:
+    if format is CheckFormat.junit:
+        from holdfast.report.junit import junit_text
+
+        _emit(junit_text(result.detailed), output)
+    elif format is CheckFormat.sarif:
+        from holdfast.report.sarif import sarif_text
+
+        _emit(sarif_text(result.detailed), output)
+    else:
+        _print_summary(result, output)
 
 
 def _print_summary(result: CheckResult, output: Path | None) -> None:

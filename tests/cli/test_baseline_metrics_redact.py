@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pyarrow.parquet as pq
 import pytest
@@ -110,6 +111,22 @@ def test_metrics_are_added_run_by_run(folder: Path) -> None:
     assert email["seconds"] > 0
     (folder / "file").write_text("")
     assert run(folder, "--metrics", folder / "file").exit_code == 2
+
+
+def test_other_programs_read_the_result(folder: Path) -> None:
+    done = run(folder, "--format", "junit", "--output", folder / "r.xml")
+    assert done.exit_code == 1, done.output
+    (suite,) = ET.parse(folder / "r.xml").getroot()
+    assert [(case.get("name"), [part.tag for part in case]) for case in suite] == [
+        ("zip-city", ["failure"]),
+        ("pay", ["failure"]),
+        ("email", ["failure"]),
+        ("once", ["system-out"]),
+    ]
+    done = run(folder, "--format", "sarif", "--redact", "city")
+    results = json.loads(done.stdout)["runs"][0]["results"]
+    assert [one["level"] for one in results] == ["error", "error", "error", "note"]
+    assert "city = •••" in results[0]["message"]["text"]
 
 
 def test_hidden_columns_are_shown_to_nobody(folder: Path) -> None:

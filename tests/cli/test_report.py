@@ -93,7 +93,7 @@ def test_a_report_is_whole_on_every_engine(spark: SparkSession, tmp_path: Path) 
     table = read_table(spark, tmp_path / "t.csv")
     plan = plan_check(table, parse_rules(RULES, origin="rules"), ("id",))
     seen = []
-    for engine in ("kernel", "sql", "spread"):
+    for engine in ("kernel", "spread"):  # the latter leaves keys, dependencies and single rows to Spark SQL
         with run_check(spark, table, plan, limit=None, engine=engine) as result:
             seen.append(result.shown)
     first, *others = seen

@@ -35,7 +35,7 @@ def _environment() -> Environment:
     made = Environment(
         loader=_Bundled(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"value": value_text, "number": number, "percent": percent}
+    made.filters |= {"value": value_text, "number": number, "percent": percent, "key": _key_text}
     return made
 
 
@@ -52,6 +52,11 @@ class _Bundled(BaseLoader):
 @lru_cache(maxsize=16)
 def _bundled(name: str) -> str:
     return resources.files("holdfast.report").joinpath("pages", name).read_text("utf-8")
+
+
+def _key_text(key: Any) -> str:
+    """A key in a list of keys: of several columns, in brackets."""
+    return f"({value_text(key)})" if isinstance(key, tuple) else value_text(key)
 
 
 def percent(share: float) -> str:

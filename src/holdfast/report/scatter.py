@@ -84,7 +84,7 @@ class _Scale:
     def ticks(self, like: Any) -> tuple[tuple[float, str], ...]:
         """Round values within the scale, named as the values of the column are."""
         unit = _DAY if isinstance(like, dt.date) else 1.0
-        step = _round_step((self.high - self.low) / unit / 4) * unit
+        step = _round_step((self.high - self.low) / unit / 5) * unit
         if isinstance(like, int) or (isinstance(like, dt.date) and not isinstance(like, dt.datetime)):
             step = max(unit, math.ceil(step / unit) * unit)
         first = math.ceil(self.low / step)

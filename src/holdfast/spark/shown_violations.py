@@ -30,7 +30,8 @@ from holdfast.report.shown_check import (
     plotted_columns,
 )
 from holdfast.rules.dependency import Key, as_dependency
-from holdfast.spark.check import CheckResult, hashable, plain
+from holdfast.spark.check import CheckResult, hashable
+from holdfast.spark.scan import plain
 from holdfast.spark.spread_engine import SpreadEngine
 
 
