@@ -1000,6 +1000,7 @@ def evolve_run(
 def evolve_show(
     state: State,
     top: Top = str(DEFAULT_TOP),
+    report: Report = None,
     format: OutputFormat = Format.text,
     output: Output = None,
     master: Master = None,
@@ -1009,12 +1010,15 @@ def evolve_show(
 ) -> None:
     """Print the rules as they are now, best first, and what the last batches did to them."""
     with _told(verbose):
-        if output is not None:
-            _require_writable_file(output, "--output")
+        _require_writable_files({"--output": output, "--report": report})
         with Progress(quiet=quiet).step(f"looking at {state}"):
             from holdfast.jobs import evolve_show as job
 
             status = job(state, top=top, master=master, conf=_assignments(conf, "--conf"))
+        if report is not None:
+            from holdfast.report.evolve_page import evolve_page
+
+            _emit(evolve_page(status), report)
         _emit_rules(status, format, output)
 
 

@@ -47,7 +47,7 @@ def run(*arguments: str | Path) -> Any:
 
 @pytest.fixture(scope="module")
 def reports(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the reports of a check, a discovery and a watch of one table."""
+    """A folder with the reports of a check, a discovery, a watch and rules that evolve, of one table."""
     folder = tmp_path_factory.mktemp("reports")
     (folder / "t.csv").write_text(TABLE, encoding="utf-8")
     (folder / "rules.yaml").write_text(RULES, encoding="utf-8")
@@ -60,6 +60,12 @@ def reports(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     (folder / "c.csv").write_text(f"{header}\n7,8003,Zürich,2,7,7,update_postimage\n", encoding="utf-8")
     assert run("watch", "apply", state, folder / "c.csv").exit_code == 0
     assert run("watch", "show", state, "--report", folder / "watch.html").exit_code == 0
+    kept = folder / "kept"
+    asked = ("evolve", "init", kept, "--data", folder / "t.csv", "--key", "id", "--columns", "zip,n,m")
+    assert run(*asked).exit_code == 0
+    (folder / "e.csv").write_text(f"{TABLE.splitlines()[0]}\n99,8003,{EVIL},2,7,7\n", encoding="utf-8")
+    assert run("evolve", "apply", kept, folder / "e.csv").exit_code == 0
+    assert run("evolve", "show", kept, "--report", folder / "evolve.html").exit_code == 0
     return folder
 
 
@@ -79,7 +85,10 @@ def test_a_report_says_what_was_found(reports: Path) -> None:
     watch = (reports / "watch.html").read_text("utf-8")
     assert "Violations over time" in watch
     assert watch.count('class="area"') == 5
-    for page in (check, discover, watch):
+    evolve = (reports / "evolve.html").read_text("utf-8")
+    assert "What fell and came" in evolve
+    assert "Broken by" in evolve
+    for page in (check, discover, watch, evolve):
         assert len(page.encode()) < 300_000
         assert page.count("<script>") == 1
 
@@ -162,7 +171,7 @@ def browser() -> Iterator[Any]:
         made.close()
 
 
-@pytest.mark.parametrize("name", ["check", "discover", "watch"])
+@pytest.mark.parametrize("name", ["check", "discover", "watch", "evolve"])
 @pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1400, "light")])
 def test_a_report_in_a_browser(reports: Path, browser: Any, name: str, width: int, scheme: str) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from holdfast.discover.outcome import DiscoverOutcome, FoundRule
 from holdfast.report.found_lines import WEAK_SCORE, broken_by, closing, size, tally, tested_by
@@ -25,6 +26,11 @@ class ColumnMap:
 
 def found_page(outcome: DiscoverOutcome) -> str:
     """The report as one HTML page, of the rules that are shown, at most RULES of them."""
+    return page("found.html", title=f"Holdfast: rules of {outcome.table}", **found_values(outcome))
+
+
+def found_values(outcome: DiscoverOutcome) -> dict[str, Any]:
+    """What a page says of rules."""
     shown = outcome.shown[:RULES]
     about = "" if outcome.strategy not in ("hybrid", "sample") else "about "
     rules = [
@@ -44,19 +50,17 @@ def found_page(outcome: DiscoverOutcome) -> str:
         for rank, one in enumerate(shown, start=1)
     ]
     used = Counter(name for one in shown for name in one.rule.body.columns)
-    return page(
-        "found.html",
-        title=f"Holdfast: rules of {outcome.table}",
-        outcome=outcome,
-        size=size(outcome),
-        tally=tally(outcome),
-        closing=closing(outcome),
-        cut=len(outcome.shown) - len(shown),
-        rules=rules,
-        kinds=list(Counter(one.rule.kind for one in shown).items()),
-        columns=sorted(used),
-        map=column_map(shown),
-    )
+    return {
+        "outcome": outcome,
+        "size": size(outcome),
+        "tally": tally(outcome),
+        "closing": closing(outcome),
+        "cut": len(outcome.shown) - len(shown),
+        "rules": rules,
+        "kinds": list(Counter(one.rule.kind for one in shown).items()),
+        "columns": sorted(used),
+        "map": column_map(shown),
+    }
 
 
 def column_map(found: tuple[FoundRule, ...]) -> ColumnMap | None:
