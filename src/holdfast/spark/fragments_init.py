@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -15,7 +16,7 @@ from pyspark.sql import functions as F
 from holdfast.detect.bind import require_types
 from holdfast.detect.evaluate import UNLIMITED
 from holdfast.detect.row_changes import CHANGE_TYPE
-from holdfast.errors import RunError, SitesError, SourceError, StateError
+from holdfast.errors import HoldfastError, RunError, SitesError, SourceError, StateError
 from holdfast.fragments.door import Shipped
 from holdfast.fragments.first_rows import FirstSiteRows
 from holdfast.fragments.index_changes import IndexChanges
@@ -32,6 +33,7 @@ from holdfast.spark.fragment_rows import Packing, schema_as_seen, with_truths
 from holdfast.spark.fragment_sources import Sources, open_sources, tellable, wrong_sql
 from holdfast.spark.fragments import FragmentedTable, discard, placed_schema, run_steps, shipped_of
 from holdfast.spark.refused_changes import raise_unfit
+from holdfast.spark.sources import explain_failure
 from holdfast.spark.table import Table
 from holdfast.spark.watch_tables import place_sql, segments_of
 from holdfast.states.change_log import Counts, empty_log
@@ -156,24 +158,19 @@ def _require_sense(sources: Sources) -> None:
     require_types(sites.rules, schema_as_seen(sources.schema, sites.origin))
 
 
-class _told_by_site:
-    """Names the site whose data could not be read, where the problem is one table's."""
-
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, problem: Any, trace: Any) -> None:
-        from holdfast.spark.sources import explain_failure
-
-        if problem is None or isinstance(problem, SitesError):
-            return
-        for site, table in zip(self._sources.sites.sites, self._sources.tables, strict=True):
+@contextmanager
+def _told_by_site(sources: Sources) -> Iterator[None]:
+    """Names the site whose data could not be read, where Spark failed for one table's fault."""
+    try:
+        yield
+    except HoldfastError:
+        raise
+    except Exception as problem:
+        for site, table in zip(sources.sites.sites, sources.tables, strict=True):
             explained = explain_failure(problem, table)
             if explained is not None:
                 raise SourceError(f"site {site.name!r}: {explained.message}", hint=explained.hint) from problem
+        raise
 
 
 def _told(problem: Mapping[str, Any], plan: ShipmentPlan) -> SitesError:
