@@ -121,18 +121,25 @@ def _pieces(spark: SparkSession, rows: int) -> int:
 
 
 def _site_rows(sources: Sources, packing: Packing) -> DataFrame:
-    """(site, k, h, ids, bits, wrong) of all sites, each from its own columns alone."""
+    """(site, k, h, ids, bits, wrong) of all sites, each row from the columns of its own site alone.
+
+    Sites that hold the same columns share the expressions: ten sites of whole rows are planned and compiled as one.
+    """
+    alike: dict[frozenset[str], list[int]] = {}
+    for number, site in enumerate(sources.sites.sites):
+        alike.setdefault(frozenset(site.columns or ()), []).append(number)
     frames = []
-    for number in range(len(sources.sites.sites)):
-        atoms = packing.layout.held[number]
+    for numbers in alike.values():
+        atoms = packing.layout.held[numbers[0]]
         scopes = [packing.layout.atoms[a].where for a in atoms]
-        told = tellable(sources.sites, number, sources.schema)
+        told = tellable(sources.sites, numbers[0], sources.schema)
         wanted = list(dict.fromkeys([*told, *(scope for scope in scopes if scope is not None)]))
-        frame, truths = with_truths(sources.frame(number), sources.schema.names, wanted)
+        rows = [sources.frame(number).withColumn("site", F.lit(number)) for number in numbers]
+        frame, truths = with_truths(reduce(DataFrame.unionByName, rows), sources.schema.names, wanted)
         ids, bits = packing.packed_sql(atoms, truths)
-        wrong = wrong_sql(sources.sites, number, truths)
-        columns = (f"{packing.key_sql()} AS k", f"{ids} AS ids", f"{bits} AS bits", f"{wrong} AS wrong")
-        frames.append(frame.selectExpr(f"{number} AS site", *columns))
+        cases = " ".join(f"WHEN {number} THEN {wrong_sql(sources.sites, number, truths)}" for number in numbers)
+        columns = (f"{packing.key_sql()} AS k", f"{ids} AS ids", f"{bits} AS bits", f"CASE site {cases} END AS wrong")
+        frames.append(frame.selectExpr("site", *columns))
     return reduce(DataFrame.unionByName, frames).withColumn("h", F.expr("xxhash64(k)"))
 
 
