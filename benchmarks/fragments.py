@@ -32,7 +32,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
-from sales import horizontal, overlapping, rules, sales, vertical
+from overlapping import overlapping
+from sales import horizontal, rules, sales, vertical
 
 from holdfast.fragments.shipment_plan import plan_shipments
 from holdfast.fragments.sites import Sites, parse_sites

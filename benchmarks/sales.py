@@ -146,20 +146,3 @@ def vertical(sites: int) -> dict[str, list[str]]:
 def horizontal(sites: int) -> dict[str, str]:
     """The condition of each of so many sites: rows are split by their supplier."""
     return {f"H{i}": f"s_key % {sites} = {i}" for i in range(sites)}
-
-
-def overlapping(count: int, sites: int, seed: int) -> dict[str, Any]:
-    """A sites file, as values: so many dependencies whose left sides overlap, with replicas of a fifth of columns."""
-    chance = random.Random(seed)
-    columns = [f"c{i}" for i in range(4 * sites)]
-    held = {f"S{s}": columns[s::sites] for s in range(sites)}
-    for name in chance.sample(columns, len(columns) // 5):
-        site = f"S{chance.randrange(sites)}"
-        held[site] = sorted({*held[site], name})
-    themes = [chance.sample(columns, 3) for _ in range(count // 8)]
-    made = []
-    for _ in range(count):
-        theme = chance.choice(themes)
-        left = chance.sample(theme, chance.randint(2, 3))
-        made.append(f"{', '.join(left)} -> {chance.choice([c for c in columns if c not in theme])}")
-    return {"key": "id", "sites": {name: {"columns": own} for name, own in held.items()}, "rules": made}

@@ -295,7 +295,7 @@ def assert_follows(case: Case, batches: Sequence[Sequence[Event]], *, pieces: in
         return shipped
 
 
-quickly = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+quickly = settings(max_examples=35, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 @quickly

@@ -106,13 +106,13 @@ def assert_kept(spark: SparkSession, history: History, batches: Sequence[Sequenc
         assert {(row["rule"], row["key"]) for row in state.newest().violations.collect()} == before
 
 
-@settings(slowly, max_examples=4)
+@settings(slowly, max_examples=3)
 @given(history=histories())
 def test_changes_one_batch_after_the_other(spark: SparkSession, history: History) -> None:
     assert_kept(spark, history, history.batches)
 
 
-@settings(slowly, max_examples=2)
+@settings(slowly, max_examples=1)
 @given(history=histories())
 def test_changes_as_one_batch_over_several_partitions(spark: SparkSession, history: History) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", "4")

@@ -85,8 +85,9 @@ def made(spark: SparkSession, folder: Path, text: str) -> FragmentedTable:
 
 
 def test_no_value_of_the_table_crosses_between_sites_and_all_splits_tell_the_same(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("holdfast.states.compaction.MANY", 2)  # files are merged after every other batch
     told = []
     for name, text in (("v", VERTICAL), ("h", HORIZONTAL), ("y", HYBRID)):
         folder = tmp_path / name
@@ -97,7 +98,15 @@ def test_no_value_of_the_table_crosses_between_sites_and_all_splits_tell_the_sam
         outcome = state.newest().apply_file(str(folder / "changes.parquet"), limit=None)
         rows = assert_only_keys_ids_and_counts(folder)
         assert rows == first + outcome.shipped.eqids + outcome.shipped.tuples > first
-        told.append((totals, outcome.added, outcome.removed, outcome.totals))
+        told.append([totals, outcome.added, outcome.removed, outcome.totals])
+        for number, rows_of in enumerate((PEOPLE[4:7], PEOPLE[1:2])):
+            gone = {"id": [row["id"] for row in rows_of], "_change_type": ["delete"] * len(rows_of)}
+            pq.write_table(pa.table(gone), folder / f"gone{number}.parquet")
+            outcome = state.newest().apply_file(str(folder / f"gone{number}.parquet"), limit=None)
+            told[-1] += [outcome.added, outcome.removed, outcome.totals]
+        later = state.newest()
+        assert later.manifest.version > 3, "files have been merged, in a version of its own"
+        assert later.violations.count() == sum(outcome.totals.values())
     assert told[0] == told[1] == told[2]
     assert told[0][1]
 

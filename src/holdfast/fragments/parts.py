@@ -32,6 +32,11 @@ class Atom:
     def is_column(self) -> bool:
         return self.predicate is None and self.where is None
 
+    @property
+    def selective(self) -> bool:
+        """Whether few rows are likely to meet it: a column equals a constant."""
+        return isinstance(self.predicate, Comparison) and _fixes(self.predicate)
+
 
 @dataclass(frozen=True)
 class Part:
@@ -56,7 +61,7 @@ class Part:
     @property
     def left_columns(self) -> frozenset[str]:
         """The table's columns that rows of one group agree on: compared, or equal to a constant."""
-        agreed = (a for a in self.left if a.is_column or (isinstance(a.predicate, Comparison) and _fixes(a.predicate)))
+        agreed = (a for a in self.left if a.is_column or a.selective)
         return frozenset(name for atom in agreed for name in atom.columns)
 
 

@@ -88,17 +88,18 @@ def good_plan(problem: Problem, bound: int, *, until: float, seed: int = 1) -> f
     chance = random.Random(seed)
     costs = {need: alone(problem, need) for need in problem.needs}
     hardest = sorted(costs, key=lambda n: (-costs[n], -n.both.bit_count(), n.both))
-    starts = {by_meeting_sites(problem, hardest)}
+    best = improved(problem, by_meeting_sites(problem, hardest), until=until)
+    half = (time.monotonic() + until) / 2
+    starts = set()
     for _ in range(STARTS):
+        if len(best) <= bound or time.monotonic() > half:
+            break
         starts.add(by_meeting_sites(problem, chance.sample(hardest, len(hardest)), chance))
-    best: frozenset[Ship] | None = None
-    for number, start in enumerate(sorted(starts, key=lambda ships: (len(ships), sorted(ships)))):
-        # The first one is improved in any case: what is not needed must go.
-        if number and (time.monotonic() > until or (best is not None and len(best) <= bound)):
+    for start in sorted(starts, key=lambda ships: (len(ships), sorted(ships))):
+        if len(best) <= bound or time.monotonic() > until:
             break
         made = improved(problem, start, until=until)
-        best = made if best is None or len(made) < len(best) else best
-    assert best is not None, "there is a start"
+        best = made if len(made) < len(best) else best
     return best
 
 

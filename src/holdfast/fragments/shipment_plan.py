@@ -165,9 +165,10 @@ def _planned(
     rounds = ordered(problem, found.ships)
     assert rounds is not None, "a plan can be carried out"
     made = _Making(problem, group.sites, rounds)
+    wide = sum(bit[atom] for atom in atoms if atom.predicate is not None and not atom.selective)
     where = dict(zip(problem.needs, settled(problem, found.ships), strict=True))
     settlings = tuple(
-        _gathered(problem, group, need) if part.right is None else made.settling(need, where[need])
+        _gathered(problem, group, need, wide) if part.right is None else made.settling(need, where[need])
         for part, need in zip(parts, needs, strict=True)
     )
     orders = [[bit[a] for a in part.atoms] for part, need in zip(parts, needs, strict=True) if part.right is not None]
@@ -248,15 +249,20 @@ def _with_rules(
     return tuple(replace(shipment, rules=tuple(rules)) for shipment, rules in zip(shipments, serves, strict=True))
 
 
-def _gathered(problem: Problem, group: RowGroup, need: Need) -> Settling:
-    """A constant part: few sites that know all its conditions, of which all but one send the keys that meet theirs."""
+def _gathered(problem: Problem, group: RowGroup, need: Need, wide: Mask) -> Settling:
+    """A constant part: few sites that know all its conditions, of which all but one send the keys that meet theirs.
+
+    Conditions in `wide` are met by most rows, so that they stay where they are.
+    """
     missing, chosen = need.left, {}
     while missing:
-        site = max(range(len(problem.held)), key=lambda s: ((problem.held[s] & missing).bit_count(), -s))
+        site = max(
+            range(len(problem.held)),
+            key=lambda s: ((problem.held[s] & missing & wide) != 0, (problem.held[s] & missing).bit_count(), -s),
+        )
         chosen[site] = problem.held[site] & missing
         missing &= ~chosen[site]
-    # Where most is known the others need not go; conditions met by few rows should travel, but nobody knows them here.
-    home = max(chosen, key=lambda s: (chosen[s].bit_count(), -s), default=0)
+    home = max(chosen, key=lambda s: ((chosen[s] & wide).bit_count(), chosen[s].bit_count(), -s), default=0)
     keys = tuple((group.sites[s], _bits(mask)) for s, mask in sorted(chosen.items()) if s != home)
     return Settling(group.sites[home], Made(_bits(chosen.get(home, 0)), ()), None, keys)
 

@@ -94,16 +94,14 @@ class SiteChanges:
         if is_null_key(keys, self.key_parts).any():
             yield note_row(keys.type, problem={"what": "null", "key": None})
             return
-        sites = self.plan.sites.sites
-        now = [self._now(site, changes) for site in range(len(sites))]
+        now = [self._now(site, changes) for site in range(len(self.plan.sites.sites))]
         codes = [coded.codes for coded in shared_codes([keys, *(rows.keys for rows in now)])]
         firsts = [group.sites[0] for group in self.plan.groups]
         now_codes = np.concatenate([codes[1 + site] for site in firsts])
-        effect = net_effect(changes, codes[0], now_codes, whole=self.whole)
         groups = changes.column("grp").to_numpy()
+        effect = net_effect(changes, codes[0], now_codes, whole=self.whole)
         if not isinstance(effect[0], str):
-            stray = effect[1][groups[effect[1]] < 0]
-            effect = ("nowhere" if groups[stray[0]] == NOWHERE else "several", int(stray[0])) if len(stray) else effect
+            effect = _stray(effect[1], groups) or effect
         if isinstance(effect[0], str):
             yield note_row(keys.type, problem={"what": effect[0], "key": told_key(keys[int(effect[1])].as_py())})
             return
@@ -111,31 +109,39 @@ class SiteChanges:
         assert not isinstance(go, str), "a problem has been told above"
         starts = np.cumsum([0, *(len(codes[1 + site]) for site in firsts)])
         leaving = np.searchsorted(starts, go, "right") - 1
-        count = len(come) - len(go)
         door = Door(self.record)
-        for number, group in enumerate(self.plan.groups):
-            old_codes = now_codes[go[leaving == number]]
+        for number in range(len(self.plan.groups)):
             new = come[groups[come] == number]
-            old_rows = {site: now[site].take(_places(codes[1 + site], old_codes)) for site in group.sites}
-            new_rows = {site: self._projected(changes, site, new) for site in group.sites}
-            stay = _same(old_codes, codes[0][new], list(zip(old_rows.values(), new_rows.values(), strict=True)))
-            kept = [np.flatnonzero(~same) for same in stay]
-            old_rows = {site: rows.take(kept[0]) for site, rows in old_rows.items()}
-            new_rows = {site: rows.take(kept[1]) for site, rows in new_rows.items()}
-            if not len(kept[0]) + len(kept[1]):
-                continue
-            for site in group.sites:
-                entries = [
-                    old_rows[site].entries(self.version, gone=True),
-                    new_rows[site].entries(self.version, gone=False),
-                ]
-                table = table_number(site, ROWS)
-                segment = write_segment(self.store, self.tables[table].folder, pa.concat_tables(entries))
-                yield note_row(keys.type, group=table, segment=segment.to_json())
-            both = {site: _both(old_rows[site], new_rows[site]) for site in group.sites}
-            signs = np.repeat(np.array([-1, 1], np.int8), [len(kept[0]), len(kept[1])])
-            yield from placed_rows(self.plan, self.layout, number, both, signs, door)
-        yield note_row(keys.type, shipped=door.shipped.to_dict(), rows=count)
+            old_codes = now_codes[go[leaving == number]]
+            old_rows = {site: now[site].take(_places(codes[1 + site], old_codes)) for site in self._sites(number)}
+            new_rows = {site: self._projected(changes, site, new) for site in self._sites(number)}
+            yield from self._moved(number, old_rows, new_rows, (old_codes, codes[0][new]), door)
+        yield note_row(keys.type, shipped=door.shipped.to_dict(), rows=len(come) - len(go))
+
+    def _sites(self, group: int) -> tuple[int, ...]:
+        return self.plan.groups[group].sites
+
+    def _moved(
+        self, group: int, old: dict[int, SiteRows], new: dict[int, SiteRows], codes: tuple[Ints, Ints], door: Door
+    ) -> Iterator[pa.RecordBatch]:
+        """Notes of what the sites of a group write for rows that go and come, and the rows of parts that these are.
+
+        `codes` tell which of them have one key: a row that is the same before and after does neither.
+        """
+        stay = _same(*codes, [(old[site], new[site]) for site in self._sites(group)])
+        kept = [np.flatnonzero(~same) for same in stay]
+        if not len(kept[0]) + len(kept[1]):
+            return
+        both = {}
+        for site in self._sites(group):
+            goes, comes = old[site].take(kept[0]), new[site].take(kept[1])
+            entries = [goes.entries(self.version, gone=True), comes.entries(self.version, gone=False)]
+            table = table_number(site, ROWS)
+            segment = write_segment(self.store, self.tables[table].folder, pa.concat_tables(entries))
+            yield note_row(goes.keys.type, group=table, segment=segment.to_json())
+            both[site] = _both(goes, comes)
+        signs = np.repeat(np.array([-1, 1], np.int8), [len(kept[0]), len(kept[1])])
+        yield from placed_rows(self.plan, self.layout, group, both, signs, door)
 
     def _now(self, site: int, changes: pa.Table) -> SiteRows:
         """The rows that the site has now under the hashes of the changes' keys."""
@@ -166,6 +172,12 @@ def unpacked_rows(rows: pa.Table, wide: int, bits: int) -> SiteRows:
     size = rows.num_rows
     ids = words(packed(rows.column("ids"), 8 * wide)) if wide else np.zeros((size, 0), np.uint64)
     return SiteRows(rows.column("h").to_numpy(), rows.column("k"), ids, packed(rows.column("bits"), bits))
+
+
+def _stray(come: Ints, groups: NDArray[np.int32]) -> tuple[str, int] | None:
+    """What is wrong with the first row that comes and belongs to no group of sites, or to several; None if none."""
+    found = come[groups[come] < 0]
+    return ("nowhere" if groups[found[0]] == NOWHERE else "several", int(found[0])) if len(found) else None
 
 
 def _places(codes: Ints, wanted: Ints) -> Ints:

@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from holdfast.errors import SitesError, SourceNotFoundError, closest_hint
+from holdfast.fragments.parts import parts_of
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules, read_rules, rules_of
 from holdfast.rules.yaml_nodes import composed, line_of, node_at, plain_content
@@ -221,6 +222,8 @@ def _require_sense(sites: Sites, root: yaml.Node, origin: str) -> None:
                 hint="name the columns of each site: columns: [street, city].",
             )
     require_held(sites)
+    # Rules that ids cannot settle are refused here, before anything is opened.
+    parts_of(sites.rules, sites.columns)
 
 
 def require_held(sites: Sites) -> None:

@@ -118,6 +118,7 @@ def with_truths(frame: DataFrame, names: Sequence[str], conditions: Sequence[str
 
 
 def schema_as_seen(schema: StructType, table: str) -> Schema:
+    """The columns with the types that rules see."""
     return Schema(table, {f.name: column_type(f.dataType.simpleString()) for f in schema.fields})
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -15,7 +16,7 @@ from pyspark.sql import functions as F
 from holdfast.detect.bind import require_types
 from holdfast.detect.evaluate import UNLIMITED
 from holdfast.detect.row_changes import CHANGE_TYPE
-from holdfast.errors import RunError, SitesError, SourceError, StateError
+from holdfast.errors import HoldfastError, RunError, SitesError, SourceError, StateError
 from holdfast.fragments.door import Shipped
 from holdfast.fragments.first_rows import FirstSiteRows
 from holdfast.fragments.index_changes import IndexChanges
@@ -32,6 +33,7 @@ from holdfast.spark.fragment_rows import Packing, schema_as_seen, with_truths
 from holdfast.spark.fragment_sources import Sources, open_sources, tellable, wrong_sql
 from holdfast.spark.fragments import FragmentedTable, discard, placed_schema, run_steps, shipped_of
 from holdfast.spark.refused_changes import raise_unfit
+from holdfast.spark.sources import explain_failure
 from holdfast.spark.table import Table
 from holdfast.spark.watch_tables import place_sql, segments_of
 from holdfast.states.change_log import Counts, empty_log
@@ -120,18 +122,25 @@ def _pieces(spark: SparkSession, rows: int) -> int:
 
 
 def _site_rows(sources: Sources, packing: Packing) -> DataFrame:
-    """(site, k, h, ids, bits, wrong) of all sites, each from its own columns alone."""
+    """(site, k, h, ids, bits, wrong) of all sites, each row from the columns of its own site alone.
+
+    Sites that hold the same columns share the expressions: ten sites of whole rows are planned and compiled as one.
+    """
+    alike: dict[frozenset[str], list[int]] = {}
+    for number, site in enumerate(sources.sites.sites):
+        alike.setdefault(frozenset(site.columns or ()), []).append(number)
     frames = []
-    for number in range(len(sources.sites.sites)):
-        atoms = packing.layout.held[number]
+    for numbers in alike.values():
+        atoms = packing.layout.held[numbers[0]]
         scopes = [packing.layout.atoms[a].where for a in atoms]
-        told = tellable(sources.sites, number, sources.schema)
+        told = tellable(sources.sites, numbers[0], sources.schema)
         wanted = list(dict.fromkeys([*told, *(scope for scope in scopes if scope is not None)]))
-        frame, truths = with_truths(sources.frame(number), sources.schema.names, wanted)
+        rows = [sources.frame(number).withColumn("site", F.lit(number)) for number in numbers]
+        frame, truths = with_truths(reduce(DataFrame.unionByName, rows), sources.schema.names, wanted)
         ids, bits = packing.packed_sql(atoms, truths)
-        wrong = wrong_sql(sources.sites, number, truths)
-        columns = (f"{packing.key_sql()} AS k", f"{ids} AS ids", f"{bits} AS bits", f"{wrong} AS wrong")
-        frames.append(frame.selectExpr(f"{number} AS site", *columns))
+        cases = " ".join(f"WHEN {number} THEN {wrong_sql(sources.sites, number, truths)}" for number in numbers)
+        columns = (f"{packing.key_sql()} AS k", f"{ids} AS ids", f"{bits} AS bits", f"CASE site {cases} END AS wrong")
+        frames.append(frame.selectExpr("site", *columns))
     return reduce(DataFrame.unionByName, frames).withColumn("h", F.expr("xxhash64(k)"))
 
 
@@ -157,24 +166,19 @@ def _require_sense(sources: Sources) -> None:
     require_types(sites.rules, schema_as_seen(sources.schema, sites.origin))
 
 
-class _told_by_site:
-    """Names the site whose data could not be read, where the problem is one table's."""
-
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, problem: Any, trace: Any) -> None:
-        from holdfast.spark.sources import explain_failure
-
-        if problem is None or isinstance(problem, SitesError):
-            return
-        for site, table in zip(self._sources.sites.sites, self._sources.tables, strict=True):
+@contextmanager
+def _told_by_site(sources: Sources) -> Iterator[None]:
+    """Names the site whose data could not be read, where Spark failed for one table's fault."""
+    try:
+        yield
+    except HoldfastError:
+        raise
+    except Exception as problem:
+        for site, table in zip(sources.sites.sites, sources.tables, strict=True):
             explained = explain_failure(problem, table)
             if explained is not None:
                 raise SourceError(f"site {site.name!r}: {explained.message}", hint=explained.hint) from problem
+        raise
 
 
 def _told(problem: Mapping[str, Any], plan: ShipmentPlan) -> SitesError:

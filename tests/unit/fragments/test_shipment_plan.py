@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import random
+import runpy
 from itertools import product
+from pathlib import Path
 
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,20 +63,9 @@ def test_a_plan_called_exact_is_the_least_of_all(problem: Problem) -> None:
 
 
 def overlapping(rules: int, sites: int, seed: int) -> str:
-    """Rules whose left sides overlap, over sites with some replicas, as a sites file."""
-    chance = random.Random(seed)
-    columns = [f"c{i}" for i in range(4 * sites)]
-    held = {f"S{s}": columns[s::sites] for s in range(sites)}
-    for name in chance.sample(columns, len(columns) // 5):
-        site = f"S{chance.randrange(sites)}"
-        held[site] = sorted({*held[site], name})
-    themes = [chance.sample(columns, 3) for _ in range(rules // 8)]
-    texts = []
-    for _ in range(rules):
-        left = chance.sample(theme := chance.choice(themes), chance.randint(2, 3))
-        texts.append(f"{', '.join(left)} -> {chance.choice([c for c in columns if c not in theme])}")
-    lines = [f"  {name}: {{columns: [{', '.join(own)}]}}" for name, own in held.items()]
-    return "\n".join(["key: id", "sites:", *lines, "rules:", *(f'  - "{text}"' for text in texts)])
+    """The sites file of the benchmark's case: rules whose left sides overlap, over sites with some replicas."""
+    place = Path(__file__).parents[3] / "benchmarks" / "overlapping.py"
+    return yaml.safe_dump(runpy.run_path(str(place))["overlapping"](rules, sites, seed))
 
 
 def test_fifty_rules_over_ten_sites_ship_less_than_half() -> None:

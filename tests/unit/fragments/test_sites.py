@@ -62,6 +62,7 @@ rules: ["c -> d"]
         (GOOD.replace("columns: [CC, AC], ", ""), "does not say which columns it holds"),
         (GOOD.replace('["CC = 44, zip -> street"]', "[]"), "there are no rules"),
         (GOOD.replace("CC = 44, zip -> street", "CC = 44, zip - street"), "line 6, rule 1"),
+        (GOOD.replace("CC = 44, zip -> street", "unique(zip)"), "is no dependency"),
         ("[1, 2]", "names no sites"),
         ("key: id\nsites: {}\nrules: [a -> b]", "'sites' is empty"),
     ],
