@@ -1211,6 +1211,34 @@ def _emit_fragments(status: FragmentsStatus, format: Format, output: Path | None
         _emit(fragments_status_text(status), output)
 
 
+@app.command("doctor")
+def doctor(
+    start: Annotated[bool, typer.Option("--start/--no-start", help="Also start Spark, and let it count.")] = True,
+    format: OutputFormat = Format.text,
+    output: Output = None,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Look at Python, Java, memory, folders and Spark, and say what to do where something is missing.
+
+    Exit code: 0 all is well, 2 something has to be put right first.
+    """
+    with _told(verbose):
+        _require_writable_files({"--output": output})
+        with Progress(quiet=quiet).step("looking at this machine"):
+            from holdfast.jobs import doctor as job
+
+            findings = job(start=start)
+        if format is Format.json:
+            _emit(json.dumps([one.to_dict() for one in findings], ensure_ascii=False, indent=2) + "\n", output)
+        else:
+            from holdfast.report.findings_text import findings_text
+
+            _emit(findings_text(findings), output)
+        if any(one.grade == "problem" for one in findings):
+            raise typer.Exit(2)
+
+
 @app.command("demo")
 @functools.wraps(demo_command)
 def demo(**options: Any) -> None:

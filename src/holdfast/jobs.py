@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
     from holdfast.fragments.shipment_plan import ShipmentPlan
     from holdfast.incremental.evolve_status import EvolveStatus
+    from holdfast.report.findings_text import Finding
     from holdfast.spark.check import CheckResult
     from holdfast.spark.discover import DiscoverResult
     from holdfast.spark.table import Frame, Session, Table
@@ -450,6 +451,16 @@ def evolve_show(
     spark = _session(master, conf)
     started = time.monotonic()
     return evolved_table(spark, state).rules_status(top=shown, started=started)
+
+
+# doctor -----------------------------------------------------------------------------------------------------------
+
+
+def doctor(*, start: bool = True) -> list[Finding]:
+    """What this machine has of what Holdfast needs; with `start`, also whether Spark starts."""
+    from holdfast.spark.doctor import examine
+
+    return examine(start=start)
 
 
 def _names(key: str | Sequence[str]) -> tuple[str, ...]:

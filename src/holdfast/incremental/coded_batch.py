@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +20,8 @@ from holdfast.rules.relation import EQ, NE
 from holdfast.rules.rule import Nulls, RuleSet
 
 Bools = NDArray[np.bool_]
+# Per column whose codes have changed, the old codes and the new ones.
+Moved = dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,25 @@ class Coding:
                 coder.keep(np.unique(np.concatenate([codes[valid[:, at], at] for at in columns])))
         self.bounds.clear()
 
+    def entered(
+        self, batch: RowBatch, keys: Sequence[str], recode: Callable[[Moved], None]
+    ) -> tuple[NDArray[np.int64], Bools]:
+        """As `encoded`, where codes of earlier values may have to move: `recode` is told then. The keys come first
+        among the names; ChangeError for a row that lacks one."""
+        codes, valid = self.encoded(batch, keys)
+        moved = self.moved()
+        if moved:
+            recode(moved)
+            codes, valid = self.encoded(batch, keys)
+        missing = ~valid[:, : len(keys)]
+        if missing.any():
+            row, part = (int(i) for i in np.argwhere(missing)[0])
+            raise ChangeError(
+                f"row {row} of the change has no value in the key column {keys[part]!r}.",
+                hint="nothing was changed. Every row needs a key.",
+            )
+        return codes, valid
+
     def encoded(self, batch: RowBatch, keys: Sequence[str]) -> tuple[NDArray[np.int64], Bools]:
         """Codes and validity, a row per row. ChangeError, naming column and key, where a value is of another kind."""
         if batch.size == 1:
@@ -239,9 +260,9 @@ class Coding:
             known = self.bounds[name, constant] = coder.constant(constant_value(constant, self.kinds[name]))
         return known
 
-    def moved(self) -> dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def moved(self) -> Moved:
         """Per column whose codes have changed, the old codes in order and the new ones; once."""
-        found: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+        found: Moved = {}
         for family, coder in self.coders.items():
             change = coder.moved() if isinstance(coder, LabelCoder) else None
             if change is not None:
@@ -268,6 +289,16 @@ def _kind_of(values: Sequence[Any] | pa.Array, name: str) -> ColumnType:
                 hint=f"give values of one type, or name it with schema={{{name!r}: …}}.",
             ) from None
     return VOID if values.null_count == len(values) else arrow_column_type(values.type)
+
+
+def recoded(codes: NDArray[np.int64], valid: Bools, moved: Moved) -> NDArray[np.int64]:
+    """The codes of rows as they are after some have moved."""
+    codes = codes.copy()
+    for column, (old, new) in moved.items():
+        order = np.argsort(old)
+        there = valid[:, column]
+        codes[there, column] = new[order][np.searchsorted(old[order], codes[there, column])]
+    return codes
 
 
 def made_coding(names: Sequence[str], rules: RuleSet) -> Coding:

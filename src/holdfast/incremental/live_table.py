@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from holdfast.detect.row_changes import CHANGE_TYPE
 from holdfast.discover.changed_evidence import KeptRows
 from holdfast.encode.column_type import ColumnType
-from holdfast.errors import ChangeError
-from holdfast.incremental.coded_batch import Coding, RowBatch, require_names, row_batch
+from holdfast.incremental.coded_batch import Coding, Moved, RowBatch, recoded, require_names, row_batch
 from holdfast.incremental.net_changes import net_changes
 from holdfast.incremental.row_keys import RowKeys
 from holdfast.incremental.row_store import RowStore, Slots
@@ -76,8 +75,9 @@ class LiveTable:
         batch = row_batch(rows)
         if batch.size == 0:
             return self._nothing(_NOBODY)
-        codes, valid = self._encoded(batch)
-        self._keys.require_new(batch, codes)
+        with self._coding.unless_refused():
+            codes, valid = self._encoded(batch)
+            self._keys.require_new(batch, codes)
         return TableChange(_NOBODY, codes, valid, self._keys.of_batch(batch))
 
     def deleting(self, keys: Any) -> TableChange:
@@ -89,9 +89,11 @@ class LiveTable:
         batch = row_batch(rows)
         if batch.size == 0:
             return self._nothing(_NOBODY)
-        codes, valid = self._encoded(batch)
-        keys = self._keys.of_batch(batch)
-        return self._without_same(TableChange(self._keys.slots(keys), codes, valid, keys))
+        with self._coding.unless_refused():
+            codes, valid = self._encoded(batch)
+            keys = self._keys.of_batch(batch)
+            slots = self._keys.slots(keys)
+        return self._without_same(TableChange(slots, codes, valid, keys))
 
     def applying(self, changes: Any) -> TableChange:
         """A batch of changes, in order, as one: what counts is its net effect."""
@@ -107,7 +109,8 @@ class LiveTable:
         if not come:  # rows that only go need no other columns than the key
             return self._nothing(gone)
         taken = rows.take(come)
-        codes, valid = self._encoded(taken)
+        with self._coding.unless_refused():
+            codes, valid = self._encoded(taken)
         return self._without_same(TableChange(gone, codes, valid, self._keys.of_batch(taken)))
 
     def _nothing(self, gone: Slots) -> TableChange:
@@ -137,19 +140,7 @@ class LiveTable:
         learned = self._coding.learned(batch)
         if learned:
             self._coding.learn(learned)
-        codes, valid = self._coding.encoded(batch, self.key)
-        moved = self._coding.moved()
-        if moved:
-            self._recode(moved)
-            codes, valid = self._coding.encoded(batch, self.key)
-        missing = ~valid[:, : len(self.key)]
-        if missing.any():
-            row, part = (int(i) for i in np.argwhere(missing)[0])
-            raise ChangeError(
-                f"row {row} of the change has no value in the key column {self.key[part]!r}.",
-                hint="nothing was changed. Every row needs a key.",
-            )
-        self._known = frozenset(batch.columns)
+        codes, valid = self._coding.entered(batch, self.key, self._recode)
         return codes, valid
 
     # Making them ------------------------------------------------------------------------------------------------
@@ -161,6 +152,7 @@ class LiveTable:
             self._store.remove(change.gone)
             self._keys.remove(change.gone)
         if len(change.codes):
+            self._known = frozenset(self.names)
             slots = self._store.add(change.codes, change.valid, np.zeros((len(change.codes), 0), np.bool_))
             self._keys.add(slots, lambda: list(change.keys))
         if self._store.mostly_gone:
@@ -170,14 +162,10 @@ class LiveTable:
             self._reload(there, codes, valid)
         return slots
 
-    def _recode(self, moved: Mapping[int, tuple[Codes, Codes]]) -> None:
+    def _recode(self, moved: Moved) -> None:
         slots = self._store.slots()
-        codes, valid = self._store.rows.codes[slots], self._store.rows.valid[slots]
-        for column, (old, new) in moved.items():
-            order = np.argsort(old)
-            there = valid[:, column]
-            codes[there, column] = new[order][np.searchsorted(old[order], codes[there, column])]
-        self._reload(slots, codes, valid)
+        valid = self._store.rows.valid[slots]
+        self._reload(slots, recoded(self._store.rows.codes[slots], valid, moved), valid)
 
     def _reload(self, slots: Slots, codes: Codes, valid: Bools) -> None:
         names = self._keys.names(slots)

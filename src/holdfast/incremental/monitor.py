@@ -12,8 +12,8 @@ from holdfast.detect.bind import Schema, require_columns, require_types
 from holdfast.detect.program import RowProgram
 from holdfast.detect.row_changes import CHANGE_TYPE
 from holdfast.encode.column_type import ColumnType, column_type
-from holdfast.errors import ChangeError, OptionError, TypeMismatchError
-from holdfast.incremental.coded_batch import Coded, RowBatch, made_coding, require_names, row_batch
+from holdfast.errors import OptionError, TypeMismatchError
+from holdfast.incremental.coded_batch import Coded, Moved, RowBatch, made_coding, recoded, require_names, row_batch
 from holdfast.incremental.condition import condition_test
 from holdfast.incremental.explain import told_schedule, told_ways
 from holdfast.incremental.net_changes import net_changes
@@ -272,18 +272,7 @@ class Monitor:
         learned = self._coding.learned(batch)
         if learned:
             self._adopt(learned, batch.columns)
-        codes, valid = self._coding.encoded(batch, self.key)
-        moved = self._coding.moved()
-        if moved:
-            self._recode(moved)
-            codes, valid = self._coding.encoded(batch, self.key)
-        missing = ~valid[:, : len(self.key)]
-        if missing.any():
-            row, part = (int(i) for i in np.argwhere(missing)[0])
-            raise ChangeError(
-                f"row {row} of the change has no value in the key column {self.key[part]!r}.",
-                hint="nothing was changed. Every row needs a key.",
-            )
+        codes, valid = self._coding.entered(batch, self.key, self._recode)
         return Coded(self._columns, codes, valid, self.rules.nulls, self._coding, batch)
 
     def _adopt(self, kinds: Mapping[str, ColumnType], columns: Iterable[str]) -> None:
@@ -304,15 +293,11 @@ class Monitor:
         self._coding.keep(codes, valid)
         self._reload(slots, codes, valid)
 
-    def _recode(self, moved: Mapping[int, tuple[NDArray[np.int64], NDArray[np.int64]]]) -> None:
+    def _recode(self, moved: Moved) -> None:
         """Codes of a family have changed: those of the rows follow, and all is indexed again."""
         slots, rows = self._store.slots(), self._store.rows
-        codes, valid = rows.codes[slots], rows.valid[slots]
-        for column, (old, new) in moved.items():
-            order = np.argsort(old)
-            there = valid[:, column]
-            codes[there, column] = new[order][np.searchsorted(old[order], codes[there, column])]
-        self._reload(slots, codes, valid)
+        valid = rows.valid[slots]
+        self._reload(slots, recoded(rows.codes[slots], valid, moved), valid)
 
     def _reload(self, slots: Slots, codes: NDArray[np.int64], valid: NDArray[np.bool_]) -> None:
         """The rows in a store of their own, with these codes, and all indexes made anew."""
