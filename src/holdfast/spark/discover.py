@@ -155,7 +155,7 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
             device=found.device if found is not None else "cpu",
             why=unfinished[0].why if unfinished else None,
             phases=found.phases if found is not None else {},
-            notes=(*table.notes, *notes, *more, *_why_nothing(rows, types)),
+            notes=(*table.notes, *notes, *more, *why_nothing(rows, types)),
             seconds=time.monotonic() - started,
         )
     )
@@ -189,7 +189,7 @@ def _run_conditional(
             strategy="item-sets",
             why=told.why if told is not None else None,
             phases=told.phases if told is not None else {},
-            notes=(*table.notes, *notes, *_why_nothing(rows, types)),
+            notes=(*table.notes, *notes, *why_nothing(rows, types)),
             seconds=time.monotonic() - started,
         )
     )
@@ -279,7 +279,8 @@ def explain_discover(table: Table, options: DiscoverOptions) -> ExplainedSpace:
     return explained_space(lines[0]["told"] if lines else None, table.name, options, (*table.notes, *notes))
 
 
-def _why_nothing(rows: int, types: Mapping[str, ColumnType]) -> list[str]:
+def why_nothing(rows: int, types: Mapping[str, ColumnType]) -> list[str]:
+    """Why a table of so many rows and these columns has no rules, where that is so."""
     if not types:
         return ["there are no columns to compare, so there are no rules"]
     if rows < 2:

@@ -46,7 +46,7 @@ from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules
 from holdfast.spark.changes import FEED_COLUMNS, Changes
 from holdfast.spark.check import run_check, told_plainly
-from holdfast.spark.discover import OnCard, compared_columns, compared_rows, search
+from holdfast.spark.discover import OnCard, compared_columns, compared_rows, search, why_nothing
 from holdfast.spark.refused_changes import raise_unfit, refused_plainly, require_fitting
 from holdfast.spark.rows import keyed, schema_of
 from holdfast.spark.table import Table
@@ -237,7 +237,7 @@ class EvolvedTable(WatchedTable):
             options=self.options,
             top=top,
             strategy=found.strategy,
-            notes=() if kept.exact else (_BY_INDEXES,),
+            notes=(*(() if kept.exact else (_BY_INDEXES,)), *why_nothing(now.rows, self.compared)),
         )
         return EvolveStatus(outcome, now.version, now.key, now.applied, tuple(self.history(_SHOWN_CHANGES)))
 
