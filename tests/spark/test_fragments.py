@@ -237,7 +237,7 @@ def test_states_of_watch_and_of_fragments_are_told_apart(spark: SparkSession, tm
     from holdfast.spark.watch import watched
 
     made(spark, tmp_path, VERTICAL)
-    with pytest.raises(HoldfastError, match="one of holdfast fragments"):
+    with pytest.raises(HoldfastError, match="made by holdfast fragments"):
         watched(spark, tmp_path / "state")
     with pytest.raises(HoldfastError, match="there is no state"):
         fragmented(spark, str(tmp_path / "nothing"))
