@@ -185,7 +185,7 @@ class RuleKeeper:
     def _notes(self, rows: _Rows) -> tuple[str, ...]:
         """What a discovery would compare otherwise, looked at from time to time."""
         self._unseen += rows.gone.size + rows.come.size
-        if not is_due(self._unseen, rows.after):
+        if self.options.cross_columns is None or not is_due(self._unseen, rows.after):
             return ()
         self._unseen = 0
         codes = small_codes(rows.stay.plus(rows.come), together(self._columns, self.options))
