@@ -21,7 +21,7 @@ from holdfast.discover.options import (
 from holdfast.errors import OptionError
 from holdfast.fragments.sites import Sites, as_sites
 from holdfast.incremental.evolve_options import EvolveStrategy, evolve_options, require_strategy
-from holdfast.rules.parse import parse_names
+from holdfast.rules.parse import given_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import as_rule_set, named_key
 
@@ -364,7 +364,7 @@ def evolve(
     return evolve_frame(
         frame,
         None if data is None else open_table(data),
-        _names(key),
+        given_names(key),
         os.fspath(checkpoint),
         wanted,
         require_strategy(strategy, wanted),
@@ -395,7 +395,7 @@ def evolve_init(
 
     table = open_table(data, master=master, conf=conf, **reading)
     started = time.monotonic()
-    made = init_evolve(table, _names(key), state, wanted, way, reading)
+    made = init_evolve(table, given_names(key), state, wanted, way, reading)
     return made.rules_status(top=shown, started=started)
 
 
@@ -461,10 +461,6 @@ def doctor(*, start: bool = True) -> list[Finding]:
     from holdfast.spark.doctor import examine
 
     return examine(start=start)
-
-
-def _names(key: str | Sequence[str]) -> tuple[str, ...]:
-    return parse_names(key) if isinstance(key, str) else tuple(key)
 
 
 # fragments --------------------------------------------------------------------------------------------------------

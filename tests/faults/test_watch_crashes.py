@@ -181,12 +181,13 @@ def assert_log_adds_up(state: Path, totals: dict[str, int]) -> None:
     assert {name: first["totals"][name] + n for name, n in net.items()} == totals
 
 
-def test_a_killed_process_loses_nothing(tmp_path: Path) -> None:
-    crash(tmp_path, 1, "driver")
+@pytest.mark.parametrize("whom", ["driver", "worker"])
+def test_a_killed_process_loses_nothing(tmp_path: Path, whom: str) -> None:
+    crash(tmp_path, 1, whom)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("whom", ["driver", "worker", "early driver", "driver of a run"])
-@pytest.mark.parametrize("seed", range(1, 10))
+@pytest.mark.parametrize("seed", range(2, 10))
 def test_many_killed_processes_lose_nothing(tmp_path: Path, seed: int, whom: str) -> None:
     crash(tmp_path, seed, whom)

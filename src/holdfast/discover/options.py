@@ -8,7 +8,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 from holdfast.errors import OptionError
-from holdfast.rules.parse import parse_names
+from holdfast.rules.parse import given_names
 from holdfast.rules.rule import Nulls
 
 Strategy = Literal["auto", "all-pairs", "hybrid"]
@@ -133,8 +133,8 @@ def discover_options(
             "min-support is given without conditional or constants.", hint="it is about rules that name values."
         )
     return DiscoverOptions(
-        columns=parse_names(columns) if isinstance(columns, str) else tuple(columns),
-        exclude=parse_names(exclude) if isinstance(exclude, str) else tuple(exclude),
+        columns=given_names(columns),
+        exclude=given_names(exclude),
         cross_columns=overlap(cross_columns),
         time_limit=seconds(time_limit),
         error=share(error, "error"),

@@ -93,11 +93,10 @@ def _repaired(
 
 @dataclass(frozen=True)
 class Strengthened:
-    """Masks after new evidence; those that fell, and per mask which of these it strengthens, -1 for one that stayed."""
+    """Masks after new evidence, in order, and those that fell."""
 
     masks: Words
     fallen: Words
-    refines: Ints
 
 
 def strengthened(
@@ -112,7 +111,7 @@ def strengthened(
     falls = first_missed(sets, appeared) >= 0
     fallen, stay = sets[falls], sets[~falls]
     if not len(fallen):
-        return Strengthened(masks, masks[falls], np.full(len(masks), -1, np.int64))
+        return Strengthened(masks, masks[falls])
     looks = len(fallen) * (len(stay) + len(appeared))
     if not however_many and (looks > _MOST_LOOKS or len(fallen) > _MOST_FALLEN * len(sets) + 16):
         return None
@@ -123,17 +122,13 @@ def strengthened(
     if not found.complete:
         return None
     turned = one_of_each(space, ~found.sets & full_mask(space))
-    made, which = distinct(turned)
-    refines = np.full(len(made), -1, np.int64)
-    refines[which] = found.extended
+    made, _ = distinct(turned)
     own = ~made & full_mask(space)
     fit = ~trivial(space, made)
     fit[fit] = contained_in(own[fit], others) < 0
     fit[fit] = contained_in(own[fit], both_ways(space, own[fit]), strictly=True) < 0
     all_masks = np.concatenate([masks[~falls], made[fit]])
-    refined = np.concatenate([np.full(len(stay), -1, np.int64), refines[fit]])
-    order = np.lexsort(all_masks.T[::-1])
-    return Strengthened(all_masks[order], masks[falls], refined[order])
+    return Strengthened(all_masks[np.lexsort(all_masks.T[::-1])], masks[falls])
 
 
 def generalised(

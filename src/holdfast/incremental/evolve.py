@@ -182,16 +182,14 @@ def _sum(parts: Sequence[Evidence]) -> Evidence:
     return total
 
 
-def evolved(
-    kept: KeptRules, change: EvidenceChange, rows: int, options: DiscoverOptions, *, threads: int
-) -> tuple[KeptRules, bool]:
-    """The rules after the change, which leaves so many rows; and whether they were repaired, not searched for."""
+def evolved(kept: KeptRules, change: EvidenceChange, rows: int, options: DiscoverOptions, *, threads: int) -> KeptRules:
+    """The rules after the change, which leaves so many rows."""
     moved = changed_evidence(kept.evidence, change.came, change.went)
     assert moved.after.pairs == rows * (rows - 1), "every ordered pair is counted once"
     clock = Clock(None)
     made = repaired_rules(kept.space, kept.masks, kept.evidence, moved, options, clock=clock, threads=threads)
     assert made.complete, "a search without a time limit comes to its end"
-    return KeptRules(kept.space, made.masks, made.violating, moved.after, rows), made.repaired
+    return KeptRules(kept.space, made.masks, made.violating, moved.after, rows)
 
 
 def keeps_evidence(rows: int, strategy: EvolveStrategy) -> bool:
@@ -281,7 +279,11 @@ def strengthened_by_indexes(
         broken += [NewPair(p.left, p.right + start + stay.size, p.words) for p in pairs]
     shown, _ = distinct(np.concatenate(words))
     made = strengthened(space, kept.masks, shown, options, however_many=True)
-    assert made is not None, "however many rules fall"
+    if made is None:
+        raise RunError(
+            "there are more rules now than can be kept.",
+            hint="allow fewer with --max-predicates, --columns or --exclude at evolve init.",
+        )
     new = Evidence(shown, np.ones(len(shown), np.int64))
     after = replace(
         kept,

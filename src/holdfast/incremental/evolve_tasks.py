@@ -207,7 +207,7 @@ class RepairTask:
         space = before.space
         change = EvidenceChange(_evidence_in(parts, "came", space), _evidence_in(parts, "went", space))
         rows = before.rows + sum(about["size"] for about in abouts)
-        after, _ = evolved(before, change, rows, self.options, threads=own_cores())
+        after = evolved(before, change, rows, self.options, threads=own_cores())
         shown = [one for about in abouts for one in about["shown"]]
         on_card = any(about["device"] == "gpu" for about in abouts)
         return _written(self.store, before, after, shown, "evidence, on gpu" if on_card else "evidence")

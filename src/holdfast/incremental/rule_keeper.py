@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.outcome import RankedRules
 from holdfast.discover.rank import ranked
 from holdfast.discover.space import PredicateSpace, as_masks
+from holdfast.discover.task import own_cores
 from holdfast.encode.arrow_column_type import arrow_column_type
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
@@ -41,7 +41,7 @@ from holdfast.incremental.row_store import Slots
 from holdfast.incremental.rule_indexes import RuleIndexes
 from holdfast.incremental.select_index import SelectOptions
 from holdfast.incremental.settled_space import is_due, other_pairs
-from holdfast.rules.parse import parse_names
+from holdfast.rules.parse import given_names
 from holdfast.rules.rule import RuleSet
 from holdfast.states.rules_change import RulesChange
 
@@ -88,13 +88,13 @@ class RuleKeeper:
         """`rows` are those that are there now; `options` are those of `discover`. The predicate space is settled
         here. Rules are kept by counted evidence, or, of tables too large for all their pairs, by indexes, which may
         also be asked for; `indexes` has the thresholds by which they are chosen."""
-        self.key = parse_names(key) if isinstance(key, str) else tuple(key)
+        self.key = given_names(key)
         self.options = evolve_options(**options)
         self.strategy = require_strategy(strategy, self.options)
         self._index_options = indexes or SelectOptions()
         table = row_batch(rows).to_arrow()
         types = _types(table, self.key, self.options)
-        self._threads = os.cpu_count() or 1
+        self._threads = own_cores()
         self._columns = {name: types[name] for name in table.column_names if _compared(name, types, self.options)}
         exact = keeps_evidence(table.num_rows, self.strategy)
         searching = replace(self.options, strategy="all-pairs") if exact else self.options
@@ -185,7 +185,7 @@ class RuleKeeper:
     def _notes(self, rows: _Rows) -> tuple[str, ...]:
         """What a discovery would compare otherwise, looked at from time to time."""
         self._unseen += rows.gone.size + rows.come.size
-        if self.options.cross_columns is None or not is_due(self._unseen, rows.after):
+        if not is_due(self._unseen, rows.after, self.options):
             return ()
         self._unseen = 0
         codes = small_codes(rows.stay.plus(rows.come), together(self._columns, self.options))
@@ -199,7 +199,7 @@ class RuleKeeper:
             moved = evidence_change(
                 before, nulls, rows.gone, rows.come, rows.stay, threads=threads, device=self.options.device
             )
-            after, _ = evolved(before, moved, rows.after, self.options, threads=threads)
+            after = evolved(before, moved, rows.after, self.options, threads=threads)
             return after, moved.new_pairs, way if moved.device == "cpu" else f"{way}, on {moved.device}"
         if way == "index":
             if self._generation != self._table.generation:

@@ -16,9 +16,10 @@ from holdfast.encode.column_type import ColumnType
 DUE = 0.05
 
 
-def is_due(changed: int, rows: int) -> bool:
-    """Whether so many changes of a table of so many rows are worth a look."""
-    return changed > DUE * rows
+def is_due(changed: int, rows: int, options: DiscoverOptions) -> bool:
+    """Whether so many changes of a table of so many rows are worth a look. Columns that are only compared with
+    themselves never are."""
+    return options.cross_columns is not None and changed > DUE * rows
 
 
 def other_pairs(

@@ -115,6 +115,11 @@ def parse_names(text: str) -> tuple[str, ...]:
     return names
 
 
+def given_names(names: str | Iterable[str]) -> tuple[str, ...]:
+    """Column names as a caller gives them: one text of them, or each by itself."""
+    return parse_names(names) if isinstance(names, str) else tuple(names)
+
+
 @cache
 def _parser() -> Lark:
     grammar = resources.files("holdfast.rules").joinpath("grammar.lark").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from holdfast.errors import HoldfastError, RuleFileError, SourceNotFoundError, closest_hint
 from holdfast.rules.dependency import CFD, FD, Body, Pattern
-from holdfast.rules.parse import parse_body, parse_names
+from holdfast.rules.parse import given_names, parse_body
 from holdfast.rules.predicate import Constant, quoted_name
 from holdfast.rules.rule import Allowance, Nulls, Rule, RuleSet, allowance, readable_name, rule_set, with_unique_names
 from holdfast.rules.yaml_nodes import composed, line_of, node_at, plain_content
@@ -265,7 +265,7 @@ def as_rule_set(rules: Any, *, nulls: Nulls | None = None) -> RuleSet:
 
 def named_key(rules: RuleSet, key: str | Sequence[str] | None) -> tuple[str, ...]:
     """The key's columns as a caller names them, in a text or a list; without, those that the rules name."""
-    return rules.key if key is None else parse_names(key) if isinstance(key, str) else tuple(key)
+    return rules.key if key is None else given_names(key)
 
 
 def _rule_set_of(rules: Any) -> RuleSet:

@@ -47,7 +47,8 @@ from holdfast.spark.counted_rules import verified, with_suspects
 from holdfast.spark.rows import schema_of
 from holdfast.spark.table import Table
 
-_LINE = "part string, piece int, bytes binary"
+# What tasks pass on: lines of bytes.
+LINES = "part string, piece int, bytes binary"
 # So many numbers are spread over all slots of a cluster.
 _MANY = 1_000_000
 # From so many distinct rows on, a cluster's tasks share out all pairs.
@@ -172,7 +173,7 @@ def _run_conditional(
     with told_plainly(table, "discovering the rules of"):
         told = None
         if types:
-            lines = compared_rows(table, types).coalesce(1).mapInArrow(ConditionalTask(types, options), _LINE).collect()
+            lines = compared_rows(table, types).coalesce(1).mapInArrow(ConditionalTask(types, options), LINES).collect()
             told = conditional_in((row["part"], row["piece"], row["bytes"]) for row in lines)
         rows = told.rows if told is not None else table.frame.count()
     return DiscoverResult(
@@ -219,7 +220,7 @@ def _search_all(
     """What the search finds, and with `constants` what it finds among the rows with given values."""
     if not options.constants:
         return search(table, types, options), None
-    told = compared_rows(table, types).coalesce(1).mapInArrow(ConstantsTask(types, options), _LINE).collect()
+    told = compared_rows(table, types).coalesce(1).mapInArrow(ConstantsTask(types, options), LINES).collect()
     lines = [(row["part"], row["piece"], row["bytes"]) for row in told]
     return found_in(lines), within_in(lines)
 
@@ -231,18 +232,18 @@ def search(
     machine, and with a space that is given, one task does it all, with the cores there are."""
     rows, spark = compared_rows(table, types).coalesce(1), table.frame.sparkSession
     if space is not None or str(spark.conf.get("spark.master", "local")).partition("[")[0] == "local":
-        return _found(rows.mapInArrow(OnCard(FindTask(types, options, space)), _LINE))
+        return _found(rows.mapInArrow(OnCard(FindTask(types, options, space)), LINES))
     # On a cluster all pairs are shared out; what one task can do alone it does.
     slots = spark.range(0, _MANY, 1).select(F.spark_partition_id()).distinct().count()
-    kept = rows.mapInArrow(OnCard(EncodeTask(types, options, slots)), _LINE).persist()
+    kept = rows.mapInArrow(OnCard(EncodeTask(types, options, slots)), LINES).persist()
     try:
         encoded = kept.where("piece >= 0")
         about = encoded.where("part = 'about'").first()
         if about is not None and slots > 1 and worth_sharing(bytes(about["bytes"]), SHARED_ROWS):
             shares = spark.range(0, slots, 1, slots).withColumnRenamed("id", "share")
             shared = encoded.crossJoin(shares).repartitionByRange(slots, "share")
-            encoded = shared.mapInArrow(OnCard(EvidenceTask(slots, options.device)), _LINE)
-        return _found(encoded.repartition(1).mapInArrow(OnCard(SolveTask(options)), _LINE))
+            encoded = shared.mapInArrow(OnCard(EvidenceTask(slots, options.device)), LINES)
+        return _found(encoded.repartition(1).mapInArrow(OnCard(SolveTask(options)), LINES))
     finally:
         kept.unpersist()
 

@@ -19,14 +19,13 @@ from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from holdfast.detect.row_changes import RowChanges
 from holdfast.discover.coded_rows import predicate_space
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.outcome import DiscoverOutcome
 from holdfast.discover.rank import ranked
+from holdfast.discover.task import own_cores
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import OptionError, RunError, StateError
 from holdfast.incremental.evolve import KeptRules, keeps_evidence, no_evidence
@@ -46,22 +45,22 @@ from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules
 from holdfast.spark.changes import FEED_COLUMNS, Changes
 from holdfast.spark.check import run_check, told_plainly
-from holdfast.spark.discover import OnCard, compared_columns, compared_rows, search, why_nothing
+from holdfast.spark.discover import LINES, OnCard, compared_columns, compared_rows, search, why_nothing
 from holdfast.spark.refused_changes import raise_unfit, refused_plainly, require_fitting
-from holdfast.spark.rows import keyed, schema_of
+from holdfast.spark.rows import schema_of
 from holdfast.spark.table import Table
 from holdfast.spark.watch import WatchedTable, watch_plan
 from holdfast.spark.watch_init import kept_reading, require_free, require_table
 from holdfast.spark.watch_stream import follow_frame, state_of
-from holdfast.spark.watch_tables import first_rows, place_sql, segments_of, splits_for
+from holdfast.spark.watch_tables import first_rows, segments_of, splits_for
+from holdfast.states.change_log import discard
 from holdfast.states.compaction import places_for
 from holdfast.states.evolve_outcome import EvolveOutcome, change_from_json
-from holdfast.states.manifest import FOLDERS, KEPT, PENDING, Manifest, commit, has_state, latest, taken_in
+from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, Manifest, commit, has_state, latest, taken_in
 from holdfast.states.rules_change import RulesChange
 from holdfast.states.segment import Segment
 from holdfast.states.store import open_store
 
-_LINE = "part string, piece int, bytes binary"
 # A task relates changes to so many rows at least: fewer are not worth another.
 _ROWS_PER_TASK = 20_000
 _SHOWN_CHANGES = 10
@@ -133,13 +132,13 @@ class EvolvedTable(WatchedTable):
         try:
             require_fitting(notes, changes.table, now.key)
         except BaseException:
-            self._discard(notes)
+            discard(self.store, notes)
             raise
         change = RulesChange((), (), now.totals["rules"])
         unseen = now.options["unseen"]
         if "change" in told:
             unseen += sum(note.get("changed", 0) for note in notes)
-            seen = is_due(unseen, told["rows"])
+            seen = is_due(unseen, told["rows"], self.options)
             if seen:
                 told["change"]["notes"] += self._space_notes(
                     now.row_table + tuple(segments_of(notes, None)), told["rows"]
@@ -167,8 +166,6 @@ class EvolvedTable(WatchedTable):
 
     def _space_notes(self, segments: tuple[Segment, ...], rows: int) -> list[str]:
         """What a discovery of the rows in these files would compare otherwise."""
-        if self.options.cross_columns is None:
-            return []
         compared = Table(self.rows_of(segments, rows), self.manifest.table)
         task = SpaceTask(self.store, self.compared, self.options, self.manifest.kept)
         with told_plainly(compared, "looking at the columns of"):
@@ -178,19 +175,7 @@ class EvolvedTable(WatchedTable):
     def _told(self, changes: Changes, version: int) -> dict[str, Any]:
         """What the tasks tell of the batch; nothing that they have written counts yet."""
         plan, now, spark = self.plan, self.manifest, self.spark
-        width = len(self.schema.fields)
-        splits = splits_for(spark, changes.table)
         position = plan.schema.position
-        rows = RowChanges(
-            store=self.store,
-            segments=now.row_table,
-            version=version,
-            key=tuple(position(name) for name in plan.key),
-            key_names=plan.key,
-            width=width,
-            kept=tuple(range(width)),
-            known=changes.known,
-        )
         places = places_for(now.rows)
         shares = max(
             1, min(places, now.rows // _ROWS_PER_TASK, int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
@@ -204,9 +189,9 @@ class EvolvedTable(WatchedTable):
             compared={name: f"c{position(name)}" for name in self.compared},
         )
         with refused_plainly(changes.table, self.schema):
-            placed = keyed(changes.frame, plan).withColumn("h", F.expr("xxhash64(k)"))
-            placed = placed.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
-            packed = placed.mapInArrow(rows, self._net_schema(placed, range(width))).mapInArrow(PackTask(), _LINE)
+            everything = range(len(self.schema.fields))
+            net = self._net_rows(changes, version, everything, splits_for(spark, changes.table))
+            packed = net.mapInArrow(PackTask(), LINES)
             strategy = self.strategy or now.options["strategy"]
             if strategy == "rediscover" or not now.options["exact"]:
                 search_task = SearchTask(table, self.compared, self.options, now.kept, strategy)
@@ -214,7 +199,7 @@ class EvolvedTable(WatchedTable):
                 return dict(json.loads(found[0]["note"])) if found else {}
             given = packed.crossJoin(spark.range(0, shares, 1, 1).withColumnRenamed("id", "share"))
             task = ChangedEvidenceTask(table, self.compared, self.options, now.kept, shares)
-            lines = given.repartitionByRange(shares, "share").mapInArrow(OnCard(task), _LINE)
+            lines = given.repartitionByRange(shares, "share").mapInArrow(OnCard(task), LINES)
             repair = RepairTask(self.store, self.options, now.kept)
             found = lines.repartition(1).mapInArrow(repair, "note string").collect()
         return dict(json.loads(found[0]["note"])) if found else {}
@@ -224,7 +209,7 @@ class EvolvedTable(WatchedTable):
     def rules_status(self, *, top: int | None, started: float) -> EvolveStatus:
         """The rules as they are now, best first, as a discovery would tell them; and what became of others."""
         now, kept = self.manifest, self.kept
-        found = kept.found(self.options, threads=os.cpu_count() or 1)
+        found = kept.found(self.options, threads=own_cores())
         outcome = DiscoverOutcome(
             table=now.table,
             rows=now.rows,
@@ -250,8 +235,8 @@ class EvolvedTable(WatchedTable):
     def history(self, most: int) -> list[tuple[int, RulesChange]]:
         """The last changes of the rules, at most so many, the latest first, each with its version."""
         found = []
-        for name in reversed(self.store.names("changes")):
-            told = json.loads(self.store.read(f"changes/{name}")) if name.endswith(".json") else {}
+        for name in reversed(self.store.names(CHANGES)):
+            told = json.loads(self.store.read(f"{CHANGES}/{name}")) if name.endswith(".json") else {}
             if told and (told["added"] or told["removed"]):
                 found.append((int(name.removesuffix(".json")), change_from_json(told)))
             if len(found) == most:

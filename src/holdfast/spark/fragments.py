@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -45,12 +44,11 @@ from holdfast.spark.fragment_sources import group_sql
 from holdfast.spark.refused_changes import refused_plainly, require_fitting
 from holdfast.spark.table import Table
 from holdfast.spark.watch_compaction import merge_files
-from holdfast.spark.watch_tables import place_sql, segments_of, splits_for
+from holdfast.spark.watch_tables import place_sql, splits_for, with_files
 from holdfast.states.batch_outcome import BatchOutcome
-from holdfast.states.change_log import Counts, cut_log
+from holdfast.states.change_log import Counts, cut_log, discard
 from holdfast.states.compaction import Merge, due, places_for
 from holdfast.states.manifest import (
-    PENDING,
     Manifest,
     commit,
     latest,
@@ -58,7 +56,6 @@ from holdfast.states.manifest import (
     tidy,
     with_totals,
 )
-from holdfast.states.segment import Segment
 from holdfast.states.store import Store, open_store
 
 
@@ -145,27 +142,13 @@ class FragmentedTable:
             with_totals(now, counts.totals),
             version=version,
             rows=now.rows + sum(note["rows"] for note in notes if "rows" in note and "rule" not in note),
-            pair_tables=tuple(
-                replace(table, segments=table.segments + tuple(segments_of(notes, number)))
-                for number, table in enumerate(now.pair_tables)
-            ),
+            pair_tables=with_files(now.pair_tables, notes),
             batches=(known_by,),
             log=log.files,
             applied=now.applied + 1,
         )
         commit(self.store, made)
-        told = BatchOutcome(
-            batch=batch,
-            applied=True,
-            version=version,
-            rows=made.rows,
-            added=log.added,
-            removed=log.removed,
-            added_count=counts.added,
-            removed_count=counts.removed,
-            totals=made.totals,
-            seconds=time.monotonic() - started,
-        )
+        told = log.outcome(batch, made, counts, seconds=time.monotonic() - started)
         self._compact(made)
         return FragmentsOutcome(told, shipped_of(notes))
 
@@ -220,12 +203,7 @@ class FragmentedTable:
             if segments:
                 key = table_keys(number, sites)
                 merges.append(Merge(number, table.folder, segments, everything, key, key))
-        try:
-            merge_files(self.spark, self.store, made, merges)
-        except Exception as problem:
-            # The batch is in, and is told so; the next one tries again.
-            reason = (str(problem).strip() or type(problem).__name__).splitlines()[0]
-            warnings.warn(f"the files of the state {self.store.root} were not merged: {reason}", stacklevel=2)
+        merge_files(self.spark, self.store, made, merges)
 
     # Reading --------------------------------------------------------------------------------------------------
 
@@ -296,12 +274,3 @@ def shipped_of(notes: Sequence[Mapping[str, Any]]) -> Shipped:
         if "shipped" in note:
             total = total.plus(Shipped.of(note["shipped"]))
     return total
-
-
-def discard(store: Store, notes: Sequence[Mapping[str, Any]]) -> None:
-    """What the tasks have written for a batch that is refused is gone."""
-    for note in notes:
-        if "segment" in note:
-            store.remove(Segment.from_json(note["segment"]).files)
-        if "log" in note:
-            store.remove([f"{PENDING}/{note['log']}"])

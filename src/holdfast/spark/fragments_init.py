@@ -31,12 +31,12 @@ from holdfast.spark.check import told_plainly
 from holdfast.spark.fragment_meetings import meetings_of
 from holdfast.spark.fragment_rows import Packing, schema_as_seen, with_truths
 from holdfast.spark.fragment_sources import Sources, open_sources, tellable, wrong_sql
-from holdfast.spark.fragments import FragmentedTable, discard, placed_schema, run_steps, shipped_of
+from holdfast.spark.fragments import FragmentedTable, placed_schema, run_steps, shipped_of
 from holdfast.spark.refused_changes import raise_unfit
 from holdfast.spark.sources import explain_failure
 from holdfast.spark.table import Table
 from holdfast.spark.watch_tables import place_sql, segments_of
-from holdfast.states.change_log import Counts, empty_log
+from holdfast.states.change_log import Counts, discard, empty_log
 from holdfast.states.compaction import places_for
 from holdfast.states.manifest import BATCHES, CHANGES, PENDING, VERSIONS, Manifest, commit, has_state
 from holdfast.states.store import LOCK, Store, open_store

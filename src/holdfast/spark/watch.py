@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import time
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -41,13 +40,13 @@ from holdfast.spark.refused_changes import refused_plainly, require_fitting
 from holdfast.spark.rows import keyed, select_rows, with_condition, with_lookups
 from holdfast.spark.table import Table
 from holdfast.spark.watch_compaction import compact
-from holdfast.spark.watch_tables import first_tables, place_sql, routed_rows, segments_of, splits_for
+from holdfast.spark.watch_tables import first_tables, place_sql, routed_rows, segments_of, splits_for, with_files
 from holdfast.spark.watch_tasks import PresentRows
 from holdfast.states.batch_outcome import BatchOutcome
-from holdfast.states.change_log import Counts, cut_log
+from holdfast.states.change_log import Counts, cut_log, discard
 from holdfast.states.compaction import places_for
 from holdfast.states.history import history
-from holdfast.states.manifest import PENDING, Manifest, PairTable, commit, latest, taken_in, tidy, with_totals
+from holdfast.states.manifest import Manifest, PairTable, commit, latest, taken_in, tidy, with_totals
 from holdfast.states.segment import Segment
 from holdfast.states.store import Store, open_store
 from holdfast.states.watch_status import WatchStatus
@@ -153,7 +152,7 @@ class WatchedTable:
             require_fitting(notes, changes.table, now.key)
             log = cut_log(self.store, [note["log"] for note in notes if "log" in note], names, version, limit)
         except BaseException:
-            self._discard(notes)
+            discard(self.store, notes)
             raise
         counts = Counts.of(notes, names, [self.groups.speaks_of_pairs(i) for i in range(len(names))])
         made = replace(
@@ -161,60 +160,30 @@ class WatchedTable:
             version=version,
             rows=now.rows + sum(note.get("rows", 0) for note in notes if "segment" in note),
             row_table=now.row_table + tuple(segments_of(notes, None)),
-            pair_tables=tuple(
-                replace(table, segments=table.segments + tuple(segments_of(notes, number)))
-                for number, table in enumerate(now.pair_tables)
-            ),
+            pair_tables=with_files(now.pair_tables, notes),
             batches=ids,
             streams={**now.streams, **streams},
             log=log.files,
             applied=now.applied + 1,
         )
         commit(self.store, made)
-        outcome = BatchOutcome(
-            batch=batch,
-            applied=True,
-            version=version,
-            rows=made.rows,
-            added=log.added,
-            removed=log.removed,
-            added_count=counts.added,
-            removed_count=counts.removed,
-            totals=made.totals,
-            seconds=time.monotonic() - started,
-        )
+        outcome = log.outcome(batch, made, counts, seconds=time.monotonic() - started)
         self._compact(made)
         return outcome
 
     def _compact(self, made: Manifest) -> None:
-        try:
-            compact(self.spark, self.store, made, self.plan, self.groups)
-        except Exception as problem:
-            # The batch is in, and is told so; the next one tries again.
-            reason = (str(problem).strip() or type(problem).__name__).splitlines()[0]
-            warnings.warn(f"the files of the state {self.store.root} were not merged: {reason}", stacklevel=2)
+        compact(self.spark, self.store, made, self.plan, self.groups)
 
     def _notes(self, changes: Changes, version: int, limit: int) -> list[dict[str, Any]]:
         """What the tasks tell of the batch; nothing that they have written counts yet."""
         plan, now = self.plan, self.manifest
-        width = len(self.schema.fields)
-        kept = range(width) if plan.conditions else [plan.schema.position(name) for name in plan.columns]
+        kept: Sequence[int] = range(len(self.schema.fields))
+        if not plan.conditions:
+            kept = [plan.schema.position(name) for name in plan.columns]
         splits = splits_for(self.spark, changes.table)
-        rows = RowChanges(
-            store=self.store,
-            segments=now.row_table,
-            version=version,
-            key=tuple(plan.schema.position(name) for name in plan.key),
-            key_names=plan.key,
-            width=width,
-            kept=tuple(kept),
-            known=changes.known,
-        )
         with refused_plainly(changes.table, self.schema):
             register_functions(self.spark, plan)
-            placed = keyed(changes.frame, plan).withColumn("h", F.expr("xxhash64(k)"))
-            placed = placed.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
-            net = placed.mapInArrow(rows, self._net_schema(placed, kept))
+            net = self._net_rows(changes, version, kept, splits)
             routed = routed_rows(self._with_truths(net, kept), plan, self.groups, splits)
             pairs = PairChanges(
                 store=self.store,
@@ -226,6 +195,23 @@ class WatchedTable:
             )
             told = routed.mapInArrow(pairs, "note string").collect()
         return [json.loads(row["note"]) for row in told]
+
+    def _net_rows(self, changes: Changes, version: int, kept: Sequence[int], splits: int) -> DataFrame:
+        """The rows that go and come, by these columns, and notes, as RowChanges tells them."""
+        plan = self.plan
+        rows = RowChanges(
+            store=self.store,
+            segments=self.manifest.row_table,
+            version=version,
+            key=tuple(plan.schema.position(name) for name in plan.key),
+            key_names=plan.key,
+            width=len(self.schema.fields),
+            kept=tuple(kept),
+            known=changes.known,
+        )
+        placed = keyed(changes.frame, plan).withColumn("h", F.expr("xxhash64(k)"))
+        placed = placed.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
+        return placed.mapInArrow(rows, self._net_schema(placed, kept))
 
     def _net_schema(self, placed: DataFrame, kept: Iterable[int]) -> StructType:
         fields = [
@@ -246,14 +232,6 @@ class WatchedTable:
             truths = [f"w{i}" for i in range(len(self.plan.conditions))]
             net = named.toDF("sign", "note", "k", *(f"c{i}" for i in kept), *truths)
         return with_lookups(net, self.plan)
-
-    def _discard(self, notes: Sequence[Mapping[str, Any]]) -> None:
-        """What the tasks have written for a batch that is refused."""
-        for note in notes:
-            if "segment" in note:
-                self.store.remove(Segment.from_json(note["segment"]).files)
-            if "log" in note:
-                self.store.remove([f"{PENDING}/{note['log']}"])
 
     # Reading --------------------------------------------------------------------------------------------------
 

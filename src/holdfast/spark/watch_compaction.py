@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,9 +25,18 @@ def compact(spark: SparkSession, store: Store, now: Manifest, plan: Plan, groups
 
 
 def merge_files(spark: SparkSession, store: Store, now: Manifest, merges: Sequence[Merge]) -> None:
-    """A new version in which the files of each merge are one, or few."""
+    """A new version in which the files of each merge are one, or few; a warning where that fails."""
     if not merges:
         return
+    try:
+        _merge_files(spark, store, now, merges)
+    except Exception as problem:
+        # The batch is in, and is told so; the next one tries again.
+        reason = (str(problem).strip() or type(problem).__name__).splitlines()[0]
+        warnings.warn(f"the files of the state {store.root} were not merged: {reason}", stacklevel=2)
+
+
+def _merge_files(spark: SparkSession, store: Store, now: Manifest, merges: Sequence[Merge]) -> None:
     places = tuple(places_for(sum(s.rows for s in m.segments)) if m.everything else 1 for m in merges)
     work = [(i, place) for i, count in enumerate(places) for place in range(count)]
     frame = spark.createDataFrame(work, "merge int, place int").repartition(min(len(work), 64))

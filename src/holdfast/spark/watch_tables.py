@@ -110,6 +110,14 @@ def splits_for(spark: SparkSession, table: Table) -> int:
     return 1 << (wanted.bit_length() - 1)
 
 
+def with_files(tables: Sequence[PairTable], notes: Sequence[Mapping[str, Any]]) -> tuple[PairTable, ...]:
+    """The tables with the files that tasks have written for each of them."""
+    return tuple(
+        replace(table, segments=table.segments + tuple(segments_of(notes, number)))
+        for number, table in enumerate(tables)
+    )
+
+
 def segments_of(notes: Iterable[Mapping[str, Any]], group: int | None) -> list[Segment]:
     """The files that tasks have written for a group of rules, or with None for the rows themselves."""
     return [Segment.from_json(note["segment"]) for note in notes if "segment" in note and note.get("group") == group]

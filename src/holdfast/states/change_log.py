@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from holdfast.states.batch_outcome import Violation
-from holdfast.states.manifest import PENDING
+from holdfast.states.batch_outcome import BatchOutcome, Violation
+from holdfast.states.manifest import PENDING, Manifest
+from holdfast.states.segment import Segment
 from holdfast.states.store import Store, told_as_output
 
 
@@ -40,6 +41,15 @@ class Counts:
         return cls(added, removed, totals)
 
 
+def discard(store: Store, notes: Iterable[Mapping[str, Any]]) -> None:
+    """What the tasks have written for a batch that is refused is gone."""
+    for note in notes:
+        if "segment" in note:
+            store.remove(Segment.from_json(note["segment"]).files)
+        if "log" in note:
+            store.remove([f"{PENDING}/{note['log']}"])
+
+
 @dataclass(frozen=True)
 class CutLog:
     """The files of a version's log, and what they list, in order of rules and keys."""
@@ -47,6 +57,21 @@ class CutLog:
     files: tuple[str, ...]
     added: tuple[Violation, ...]
     removed: tuple[Violation, ...]
+
+    def outcome(self, batch: str, made: Manifest, counts: Counts, *, seconds: float) -> BatchOutcome:
+        """What the batch came to that made this version."""
+        return BatchOutcome(
+            batch=batch,
+            applied=True,
+            version=made.version,
+            rows=made.rows,
+            added=self.added,
+            removed=self.removed,
+            added_count=counts.added,
+            removed_count=counts.removed,
+            totals=made.totals,
+            seconds=seconds,
+        )
 
 
 def cut_log(store: Store, files: Sequence[str], names: Sequence[str], version: int, limit: int | None) -> CutLog:
