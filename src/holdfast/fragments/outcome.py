@@ -6,8 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
+
 from holdfast.fragments.door import Shipped
 from holdfast.fragments.sites import Sites
+from holdfast.rules.html_table import code, dim, html_lines, html_table, on_lines, strong
+from holdfast.rules.plain_words import number
+from holdfast.rules.rule import rule_text
 from holdfast.states.batch_outcome import BatchOutcome, Violation, plain_json
 
 
@@ -41,6 +46,9 @@ class FragmentsOutcome:
             told[name] = [{"rule": one.rule, "key": plain_json(one.left)} for one in listed]
         return {**told, "shipped": self.shipped.to_dict()}
 
+    def _repr_html_(self) -> str:
+        return self.changes._repr_html_() + str(html_lines(_shipped(self.shipped)))
+
 
 @dataclass(frozen=True)
 class FragmentsStatus:
@@ -73,3 +81,23 @@ class FragmentsStatus:
             ],
         }
         return told if self.shipped is None else {**told, "shipped": self.shipped.to_dict()}
+
+    def _repr_html_(self) -> str:
+        batches = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
+        size = dim(f"version {self.version}, {number(self.rows, 'row')}, {batches}, {self.seconds:.1f} s")
+        head = strong(f"{number(len(self.sites.sites), 'site')}, {self.sites.split}") + " " + size
+        sites = [(strong(site.name), ", ".join(site.columns or ()), site.where or "") for site in self.sites.sites]
+        rules = [
+            (on_lines(strong(rule.name), code(rule_text(rule))), number(total, "row") if total else "no violations")
+            for rule, total in zip(self.sites.rules, self.totals.values(), strict=True)
+        ]
+        told = html_lines(head) + html_table(("site", "columns", "rows where"), sites)
+        shipped = "" if self.shipped is None else _shipped(self.shipped)
+        return str(told + html_table(("rule", "violating rows"), rules) + html_lines(shipped))
+
+
+def _shipped(shipped: Shipped) -> Markup:
+    if not shipped.bytes:
+        return dim("shipped between sites: nothing")
+    counts = f"{number(shipped.eqids, 'id')}, {number(shipped.tuples, 'tuple')}, {number(shipped.bytes, 'byte')}"
+    return dim(f"shipped between sites: {counts}")

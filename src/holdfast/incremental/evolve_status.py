@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.discover.found_table import found_table
 from holdfast.discover.outcome import DiscoverOutcome
+from holdfast.rules.html_table import dim, html_lines, strong
+from holdfast.rules.plain_words import number
 from holdfast.states.rules_change import RulesChange
+from holdfast.states.rules_change_html import rules_change_html
+
+_SHOWN_OF_HISTORY = 3
 
 
 @dataclass(frozen=True)
@@ -28,3 +34,12 @@ class EvolveStatus:
             "total": len(self.found.found),
             **self.found.to_dict(),
         }
+
+    def _repr_html_(self) -> str:
+        batches = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
+        found = self.found
+        size = dim(f"version {self.version}, {number(found.rows, 'row')}, {batches}")
+        told = html_lines(strong(found.table) + " " + size, strong(number(len(found.found), "rule")))
+        for version, change in self.history:
+            told += rules_change_html(strong(f"version {version}"), change, most=_SHOWN_OF_HISTORY)
+        return str(told + found_table(found.shown))

@@ -22,7 +22,9 @@ from holdfast.incremental.row_keys import RowKeys
 from holdfast.incremental.row_store import RowStore, Slots
 from holdfast.incremental.rule_program import rule_programs
 from holdfast.incremental.slot_pairs import NO_PAIRS, SlotPairs
-from holdfast.rules.rule import Nulls, Rule, RuleSet
+from holdfast.rules.html_table import code, html_lines, html_table, on_lines, strong
+from holdfast.rules.plain_words import number
+from holdfast.rules.rule import Nulls, Rule, RuleSet, rule_text
 from holdfast.rules.rule_file import as_rule_set, named_key
 from holdfast.states.lazy_list import LazyList
 from holdfast.states.violations_change import RuleChange, Violation, ViolationsChange
@@ -130,6 +132,13 @@ class Monitor:
             lines.append("sets of rows, equalities looked up and inequalities from less-than trees:")
             lines += [f"  {line}" for line in told_schedule(bitmaps.schedule, names, columns)]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        lines = [
+            (on_lines(strong(rule.name), code(rule_text(rule))), _told(self._totals[rule.name], program))
+            for rule, program in zip(self.rules, self._programs.programs, strict=True)
+        ]
+        return str(html_lines(strong(number(len(self), "row"))) + html_table(("rule", "violations now"), lines))
 
     @property
     def bytes(self) -> int:
@@ -319,3 +328,7 @@ class Monitor:
 def _sorted(violations: Iterable[Violation]) -> list[Violation]:
     """In order of left key, then right key; rows alone first."""
     return sorted(violations, key=lambda v: (v[0], v[1] is not None, v[0] if v[1] is None else v[1]))
+
+
+def _told(total: int, program: object) -> str:
+    return number(total, "row" if isinstance(program, RowProgram) else "pair") if total else "no violations"

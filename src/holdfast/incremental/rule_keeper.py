@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from holdfast.discover.changed_evidence import KeptRows, NewPair, small_codes
 from holdfast.discover.coded_rows import together
 from holdfast.discover.find import find
+from holdfast.discover.found_table import found_table
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.outcome import RankedRules
 from holdfast.discover.rank import ranked
@@ -41,9 +42,14 @@ from holdfast.incremental.row_store import Slots
 from holdfast.incremental.rule_indexes import RuleIndexes
 from holdfast.incremental.select_index import SelectOptions
 from holdfast.incremental.settled_space import is_due, other_pairs
+from holdfast.rules.html_table import dim, html_lines, strong
 from holdfast.rules.parse import given_names
+from holdfast.rules.plain_words import number
 from holdfast.rules.rule import RuleSet
 from holdfast.states.rules_change import RulesChange
+
+# What a notebook shows of the rules.
+_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,12 @@ class RuleKeeper:
     def rules(self) -> RuleSet:
         """Every rule, best first, ready for a check."""
         return RuleSet(tuple(one.rule for one in self.found), nulls=self.options.nulls)
+
+    def _repr_html_(self) -> str:
+        head = strong(number(len(self), "row")) + f", {number(len(self._kept.masks), 'rule')}"
+        more = len(self._kept.masks) - _SHOWN
+        closing = dim(f"and {number(more, 'more rule')}, in rules" if more > 0 else "")
+        return str(html_lines(head) + found_table(self.found[:_SHOWN]) + html_lines(closing))
 
     @property
     def bytes(self) -> int:

@@ -2,50 +2,48 @@
 
 from __future__ import annotations
 
-from html import escape
+from markupsafe import Markup
 
 from holdfast.detect.outcome import CheckOutcome, RuleOutcome
-from holdfast.report.words import closing, counts, number, value_text, verdict
+from holdfast.report.words import closing, counts, expectation, number, rule_text, tolerated, value_text, verdict
+from holdfast.rules.html_table import Tone, badge, code, dim, html_lines, html_table, on_lines, strong
 
-_COLORS = {"holds": "#1a7f37", "allowed": "#1a7f37", "warning": "#9a6700", "violated": "#cf222e"}
+_TONES: dict[str, Tone] = {"holds": "good", "allowed": "good", "warning": "warn", "violated": "bad"}
 
 
 def summary_html(outcome: CheckOutcome) -> str:
     """A table of the rules with their verdicts, counts and a witness each."""
-    head = f"<b>{escape(outcome.table)}</b> {number(outcome.rows, 'row')}, {number(len(outcome.rules), 'rule')}"
-    notes = "".join(f"<div>note: {escape(note)}</div>" for note in outcome.notes)
-    columns = ("", "rule", "", "counts", "witness")
-    header = "".join(f'<th style="text-align:left">{name}</th>' for name in columns)
-    lines = "".join(_line(found) for found in outcome.rules)
-    return (
-        f"<div>{head}</div>{notes}<table><thead><tr>{header}</tr></thead><tbody>{lines}</tbody></table>"
-        f"<div><b>{escape(closing(outcome))}</b></div>"
-    )
+    size = dim(f"{number(outcome.rows, 'row')}, {number(len(outcome.rules), 'rule')}, {outcome.seconds:.1f} s")
+    notes = [f"note: {note}" for note in outcome.notes]
+    table = html_table(("", "rule", "kind", "counts", "a witness"), [_line(found, outcome) for found in outcome.rules])
+    return str(html_lines(strong(outcome.table) + " " + size, *notes) + table + html_lines(strong(closing(outcome))))
 
 
-def _line(found: RuleOutcome) -> str:
+def _line(found: RuleOutcome, outcome: CheckOutcome) -> list[object]:
     word = verdict(found)
-    cells = [
-        f'<b style="color:{_COLORS[word]}">{word}</b>',
-        f"{escape(found.rule.name)}<br><code>{escape(str(found.rule))}</code>",
-        escape(found.rule.kind),
-        escape(counts(found)),
-        _witness(found),
+    return [
+        badge(word, _TONES[word]),
+        on_lines(strong(found.rule.name), found.rule.description or "", code(rule_text(found.rule))),
+        found.rule.kind,
+        counts(found) + tolerated(found),
+        _witness(found, outcome),
     ]
-    return "<tr>" + "".join(f'<td style="text-align:left;vertical-align:top">{cell}</td>' for cell in cells) + "</tr>"
 
 
-def _witness(found: RuleOutcome) -> str:
+def _witness(found: RuleOutcome, outcome: CheckOutcome) -> Markup:
+    """The rows side by side, as columns of their own, what breaks the rule in bold."""
     witness = found.witness
     if witness is None:
-        return ""
-    lines = []
-    for key, values in ((witness.left_key, witness.left), (witness.right_key, witness.right)):
-        if values is None:
-            continue
-        parts = []
-        for name in witness.shown:
-            text = f"{escape(name)}: {escape(value_text(values[name]))}"
-            parts.append(f"<b>{text}</b>" if name in witness.marked else text)
-        lines.append(f"<i>{escape(value_text(key))}</i> {', '.join(parts)}")
-    return "<br>".join(lines)
+        return Markup("")
+    label = outcome.key_label
+    rows = [(value_text(witness.left_key), witness.left)]
+    rows += [] if witness.right is None else [(value_text(witness.right_key), witness.right)]
+    shown = [name for name in witness.shown if (name,) != outcome.key]
+    lines = [
+        [dim(name), *(strong(text) if name in witness.marked else text for text in texts)]
+        for name in shown
+        for texts in [[value_text(values[name]) for _, values in rows]]
+    ]
+    head = [dim(", ".join(label) if isinstance(label, list) else label), *(key for key, _ in rows)]
+    wanted = expectation(found)
+    return html_table(head, lines or [[""]]) + html_lines("" if wanted is None else f"expected: {wanted}")

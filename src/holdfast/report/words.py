@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import datetime as dt
-from decimal import Decimal
-from typing import Any
-
 from holdfast.detect.outcome import CheckOutcome, RuleOutcome
 from holdfast.rules.dependency import CFD
-from holdfast.rules.rule import Rule
-
-MAX_VALUE = 40
+from holdfast.rules.plain_words import number as number
+from holdfast.rules.plain_words import value_text as value_text
+from holdfast.rules.rule import rule_text as rule_text
 
 
 def verdict(found: RuleOutcome) -> str:
@@ -46,23 +42,6 @@ def tolerated(found: RuleOutcome) -> str:
     return f" (allowed: {found.rule.allow_pairs or found.rule.allow})"
 
 
-def number(n: int, word: str) -> str:
-    """A count with its noun.
-
-    >>> number(1, "row"), number(1200, "row")
-    ('1 row', '1,200 rows')
-    """
-    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
-
-
-def rule_text(rule: Rule) -> str:
-    """The rule with its condition, as a person reads it."""
-    text = str(rule)
-    if isinstance(rule.body, CFD) and not rule.body.inline:
-        text += f" ({number(len(rule.body.patterns), 'pattern')})"
-    return text if rule.where is None else f"{text} where {rule.where}"
-
-
 def expectation(found: RuleOutcome) -> str | None:
     """What the broken pattern of a conditional dependency wanted of the witness, where a row alone breaks it."""
     body, witness = found.rule.body, found.witness
@@ -78,24 +57,6 @@ def expectation(found: RuleOutcome) -> str | None:
             reason = ", ".join(f"{name} = {value_text(value.value)}" for name, value in given)
             return f"{told} where {reason}" if given else told
     return None
-
-
-def value_text(value: Any) -> str:
-    """A value of the table as a person reads it; long ones are cut."""
-    if value is None:
-        return "null"
-    if isinstance(value, bytes | bytearray):
-        text = "0x" + bytes(value).hex()
-    elif isinstance(value, tuple | list):
-        text = ", ".join(map(value_text, value))
-    elif isinstance(value, dt.datetime):
-        text = value.isoformat(sep=" ")
-    elif isinstance(value, Decimal):
-        text = f"{value:f}"
-    else:
-        text = str(value)
-    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"
 
 
 def closing(outcome: CheckOutcome) -> str:

@@ -12,6 +12,7 @@ from typing import Literal
 from holdfast.errors import OptionError, RuleFileError, closest_hint
 from holdfast.rules.dependency import CFD, FD, Body, Key
 from holdfast.rules.parse import parse_body
+from holdfast.rules.plain_words import number
 
 Severity = Literal["error", "warn"]
 Nulls = Literal["sql", "equal"]
@@ -77,6 +78,11 @@ class Rule:
         """The denial constraints the rule stands for, as text."""
         return [str(constraint) for constraint in self.body.denials]
 
+    def _repr_html_(self) -> str:
+        from holdfast.rules.rule_html import rule_html  # which knows this class
+
+        return rule_html(self)
+
 
 @dataclass(frozen=True)
 class RuleSet:
@@ -106,6 +112,11 @@ class RuleSet:
                 return rule
         raise OptionError(f"there is no rule {name!r}.", hint=closest_hint(name, [r.name for r in self], what="Rules"))
 
+    def _repr_html_(self) -> str:
+        from holdfast.rules.rule_html import rules_html  # which knows this class
+
+        return rules_html(self)
+
 
 def parse_rule(text: str, *, name: str | None = None) -> Rule:
     """The rule that the text says, under the name given or one made from its columns.
@@ -116,6 +127,14 @@ def parse_rule(text: str, *, name: str | None = None) -> Rule:
     """
     body = parse_body(text)
     return Rule(name or readable_name(body), body)
+
+
+def rule_text(rule: Rule) -> str:
+    """The rule with its condition, as a person reads it."""
+    text = str(rule)
+    if isinstance(rule.body, CFD) and not rule.body.inline:
+        text += f" ({number(len(rule.body.patterns), 'pattern')})"
+    return text if rule.where is None else f"{text} where {rule.where}"
 
 
 def rule_set(rules: Iterable[str | Rule], *, key: Sequence[str] = (), nulls: Nulls = "sql") -> RuleSet:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.rules.html_table import dim, html_lines, strong
+from holdfast.rules.plain_words import number
 from holdfast.states.rules_change import AddedRule, RemovedRule, RulesChange, Witness
+from holdfast.states.rules_change_html import rules_change_html
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,14 @@ class EvolveOutcome:
             "removed": list(self.change.removed_rules),
             "total": self.change.total,
         }
+
+    def _repr_html_(self) -> str:
+        if not self.applied:
+            told = f" has been applied before: version {self.version} stays as it is"
+            return str(html_lines(strong(self.batch) + told))
+        how = f", by {self.change.strategy}" if self.change.strategy else ""
+        size = dim(f"version {self.version}, {number(self.rows, 'row')}, {self.seconds:.1f} s{how}")
+        return str(rules_change_html(strong(self.batch) + " " + size, self.change))
 
 
 def change_to_json(change: RulesChange) -> dict[str, Any]:

@@ -67,3 +67,8 @@ class RulesChange:
     @property
     def removed_rules(self) -> Sequence[str]:
         return [one.rule for one in self.removed]
+
+    def _repr_html_(self) -> str:
+        from holdfast.states.rules_change_html import rules_change_html  # which knows this class
+
+        return str(rules_change_html("", self))

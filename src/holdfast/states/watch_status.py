@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.rules.html_table import code, dim, html_lines, html_table, on_lines, strong
+from holdfast.rules.plain_words import number, value_text
 from holdfast.states.batch_outcome import plain_json
 
 
@@ -41,3 +43,22 @@ class WatchStatus:
                 name: [{"key": plain_json(key), "conflicts": n} for key, n in rows] for name, rows in self.worst.items()
             },
         }
+
+    def _repr_html_(self) -> str:
+        batches = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
+        size = dim(f"version {self.version}, {number(self.rows, 'row')}, {batches}, {self.seconds:.1f} s")
+        lines = [
+            (
+                on_lines(strong(rule), code(self.rules[rule])),
+                number(total, self.units[rule].removesuffix("s")) if total else "no violations",
+                on_lines(*(_worst(key, n) for key, n in self.worst.get(rule, ()))),
+            )
+            for rule, total in self.totals.items()
+        ]
+        return str(
+            html_lines(strong(self.table) + " " + size) + html_table(("rule", "violations", "worst rows"), lines)
+        )
+
+
+def _worst(key: Any, conflicts: int) -> str:
+    return value_text(key) + (f" ({number(conflicts, 'pair')})" if conflicts else "")

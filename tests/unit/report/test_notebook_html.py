@@ -1,0 +1,204 @@
+"""What results show of themselves in a notebook: all that a person needs, every value escaped, and never much."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from holdfast import Monitor, RuleKeeper
+from holdfast.detect.outcome import CheckOutcome, RuleOutcome, Witness
+from holdfast.discover.options import DiscoverOptions
+from holdfast.discover.outcome import DiscoverOutcome, FoundRule
+from holdfast.fragments.door import Shipped
+from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
+from holdfast.fragments.sites import parse_sites
+from holdfast.incremental.evolve_status import EvolveStatus
+from holdfast.report.found_html import found_html
+from holdfast.report.html import summary_html
+from holdfast.rules.predicate import quoted_name
+from holdfast.rules.rule import Rule, RuleSet, allowance, parse_rule
+from holdfast.rules.rule_file import parse_rules
+from holdfast.states.batch_outcome import BatchOutcome, Violation
+from holdfast.states.evolve_outcome import EvolveOutcome
+from holdfast.states.rules_change import AddedRule, RemovedRule, RulesChange
+from holdfast.states.rules_change import Witness as BrokenBy
+from holdfast.states.violations_change import RuleChange, ViolationsChange
+from holdfast.states.watch_status import WatchStatus
+
+EVIL = "<script>alert(1)</script>\"'&amp;"
+MANY = 3000
+VOID = {"br"}
+
+
+class Balanced(HTMLParser):
+    """Fails where a tag is not closed, or closed twice; collects the text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def read(html: str) -> Balanced:
+    found = Balanced()
+    found.feed(html)
+    found.close()
+    assert found.open == []
+    return found
+
+
+# One of each, with `name` for every name and value, and `many` of whatever can be many ------------------------------
+
+
+def a_rule(name: str, **terms: Any) -> Rule:
+    body = parse_rule(f"{quoted_name(name)} -> b").body
+    return Rule(name, body, **{"description": name, "where": f"x = '{name}'", **terms})
+
+
+def rule(name: str, many: int) -> str:
+    return a_rule(name, severity="warn", allow=allowance("1%"))._repr_html_()
+
+
+def tableau(name: str, many: int) -> str:
+    entry = {"name": name, "rule": "a -> b", "patterns": [{"a": name, "b": str(i)} for i in range(many)]}
+    return parse_rules(json.dumps([entry])).rules[0]._repr_html_()
+
+
+def rules(name: str, many: int) -> str:
+    return RuleSet(tuple(a_rule(f"{name}{i}") for i in range(many)), key=(name,), nulls="equal")._repr_html_()
+
+
+def check(name: str, many: int) -> str:
+    witness = Witness(name, {name: name, "b": 1}, 2, {name: None, "b": name}, (name, "b"), ("b",))
+    found = RuleOutcome(a_rule(name), False, 3, 4, 1, 1, False, witness)
+    return summary_html(CheckOutcome(name, 9, (name,), 1.0, (found,), notes=(name,)))
+
+
+def found(name: str, many: int) -> DiscoverOutcome:
+    ones = [FoundRule(a_rule(f"{name}{i}"), parse_rule("a -> b").body.denials[0], 0.9, 0.5, 7) for i in range(many)]
+    return DiscoverOutcome(name, 9, 9, 4, 5, True, 1.0, ones, DiscoverOptions(), top=10, notes=(name,))
+
+
+def discover(name: str, many: int) -> str:
+    return found_html(found(name, many))
+
+
+def violations(name: str, many: int) -> str:
+    pairs = [(name, i) for i in range(many)]
+    change = RuleChange(pairs, [(name, None)] * many, many, many)
+    return ViolationsChange({name: change}, {name: many})._repr_html_()
+
+
+def batch(name: str, many: int, *, applied: bool = True) -> BatchOutcome:
+    some = tuple(Violation(name, name, i) for i in range(many))
+    return BatchOutcome(name, applied, 3, 9, some, some, many + 1, many, {name: many}, 1.0)
+
+
+def rules_change(name: str, many: int) -> RulesChange:
+    gone = [RemovedRule(name, BrokenBy(name, name, ((name, name, None),))), RemovedRule(name, None, name)]
+    return RulesChange([AddedRule(name, name), AddedRule(name, None, name)] * many, gone * many, 5, "evidence", (name,))
+
+
+def monitor(name: str, many: int) -> str:
+    made = Monitor([a_rule(name, where=None)], key="id")
+    made.insert([{"id": i, name: 1, "b": i % 2} for i in range(4)])
+    return made._repr_html_()
+
+
+def keeper(name: str, many: int) -> str:
+    rows = [{"id": i, name: i % 2, "b": i % 2, "c": i % 3} for i in range(6)]
+    return RuleKeeper(rows, key="id", exclude="id")._repr_html_()
+
+
+def watch_status(name: str, many: int) -> str:
+    worst = {name: ((name, 3), (4, 0))}
+    return WatchStatus(name, 3, 9, ("id",), 2, {name: 5}, {name: "pairs"}, {name: name}, worst)._repr_html_()
+
+
+def evolve_status(name: str, many: int) -> str:
+    return EvolveStatus(found(name, many), 3, ("id",), 2, ((3, rules_change(name, many)),))._repr_html_()
+
+
+def fragments(name: str, many: int) -> str:
+    return FragmentsOutcome(batch(name, many), Shipped(1, 2, 3))._repr_html_()
+
+
+def fragments_status(name: str, many: int) -> str:
+    told = {
+        "key": "id",
+        "sites": {name: {"columns": [name, "b"]}},
+        "rules": [{"name": name, "rule": f"{quoted_name(name)} -> b"}],
+    }
+    return FragmentsStatus(parse_sites(json.dumps(told)), 3, 9, 2, {name: 5}, Shipped(1, 2, 3))._repr_html_()
+
+
+EACH: list[Callable[[str, int], str]] = [
+    rule, tableau, rules, check, discover, violations, lambda name, many: batch(name, many)._repr_html_(),
+    lambda name, many: rules_change(name, many)._repr_html_(),
+    lambda name, many: EvolveOutcome(name, True, 3, 9, rules_change(name, many), 1.0)._repr_html_(),
+    monitor, keeper, watch_status, evolve_status, fragments, fragments_status,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("made", EACH)
+def test_values_are_escaped_and_much_is_cut(made: Callable[[str, int], str]) -> None:
+    page = read(made(EVIL, 2))
+    assert "script" not in page.seen
+    assert page.seen <= {"b", "br", "code", "div", "span", "table", "tbody", "td", "th", "thead", "tr"}
+    assert EVIL[:36] in page.text  # as it is, however often it was escaped: once
+    assert "&amp;amp;" not in page.text
+    assert "Markup(" not in page.text
+    assert len(made("x", MANY)) < 40_000
+
+
+def test_a_notebook_in_dark_has_no_colours_of_ours_on_its_ground() -> None:
+    for made in EACH:
+        for style in re.findall(r'style="([^"]*)"', made("x", 2)):
+            assert ("color:#fff" in style) == ("background:#" in style)
+            assert "color:" not in style.replace("background:", "").replace("color:#fff", "")
+
+
+def test_a_change_tells_what_came_and_went() -> None:
+    told = read(violations("zip", 7)).text
+    assert "7 added" in told
+    assert "zip with 4" in told
+    assert "zip with 5" not in told
+    assert "and 2 more" in told
+    assert "the limit cuts the lists" in read(batch("b", 2)._repr_html_()).text
+    before = read(batch("b", 0, applied=False)._repr_html_()).text
+    assert "has been applied before: version 3 stays as it is" in before
+    kept = EvolveOutcome("b", False, 3, 9, RulesChange((), (), 5))
+    assert "has been applied before" in read(kept._repr_html_()).text
+    assert "the rules are as they were" in read(RulesChange((), (), 5)._repr_html_()).text
+
+
+def test_a_rule_tells_its_terms_and_its_denials() -> None:
+    told = read(Rule("r", parse_rule("a -> b").body, allow_pairs=allowance("0.2%"))._repr_html_()).text
+    assert "allows 0.2% of the pairs" in told
+    assert "not(t.a = s.a and t.b != s.b)" in told
+    denial = parse_rule("not(t.a > 5)")._repr_html_()
+    assert denial.count("not(t.a &gt; 5)") == 1
+    assert "and 1 more pattern" in tableau("x", 11)
+    assert "→ b" in tableau("x", 11)
+
+
+def test_what_needs_no_table_has_none() -> None:
+    assert "<table" not in RuleSet(())._repr_html_()
+    assert "nothing" in FragmentsOutcome(batch("b", 0), Shipped())._repr_html_()
