@@ -25,7 +25,8 @@ def sarif_text(outcome: CheckOutcome) -> str:
     }
     results = [_result(i, found, outcome) for i, found in enumerate(outcome.rules) if found.violating_rows]
     run = {"tool": {"driver": driver}, "results": results, "properties": {"rows": outcome.rows}}
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=2) + "\n"
+    text = json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=2)
+    return _writable(text).decode() + "\n"
 
 
 def _rule(found: RuleOutcome) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def _rule(found: RuleOutcome) -> dict[str, Any]:
 
 def _result(place: int, found: RuleOutcome, outcome: CheckOutcome) -> dict[str, Any]:
     level = "note" if found.holds else "error" if outcome.counts(found) else "warning"
-    where = {"artifactLocation": {"uri": quote(outcome.table)}, "region": {"startLine": 1}}
+    where = {"artifactLocation": {"uri": quote(_writable(outcome.table))}, "region": {"startLine": 1}}
     said = f"{found.rule.name}\0{rule_text(found.rule)}"
     return {
         "ruleId": found.rule.name,
@@ -49,6 +50,11 @@ def _result(place: int, found: RuleOutcome, outcome: CheckOutcome) -> dict[str, 
         "level": level,
         "message": {"text": plain_text(found, outcome)},
         "locations": [{"physicalLocation": where}],
-        "partialFingerprints": {"rule/v1": hashlib.sha256(said.encode()).hexdigest()},
+        "partialFingerprints": {"rule/v1": hashlib.sha256(_writable(said)).hexdigest()},
         "properties": found.to_dict(),
     }
+
+
+def _writable(text: str) -> bytes:
+    """The text as UTF-8; halves of characters, which file names may hold, as JSON escapes them."""
+    return text.encode("utf-8", "backslashreplace")

@@ -1,0 +1,38 @@
+"""What is wrong with a text that should be SARIF or JUnit XML, by the formats' own schemas."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+import jsonschema
+import rfc3986_validator
+import xmlschema
+
+FORMATS = Path(__file__).parent / "formats"
+
+# Without it jsonschema lets every URI pass.
+assert rfc3986_validator, "the schema's URIs are looked at"
+
+
+@lru_cache(maxsize=1)
+def _sarif() -> jsonschema.Draft7Validator:
+    schema = json.loads((FORMATS / "sarif-2.1.0.json").read_text("utf-8"))
+    jsonschema.Draft7Validator.check_schema(schema)
+    return jsonschema.Draft7Validator(schema, format_checker=jsonschema.Draft7Validator.FORMAT_CHECKER)
+
+
+@lru_cache(maxsize=1)
+def _junit() -> xmlschema.XMLSchema:
+    return xmlschema.XMLSchema(str(FORMATS / "junit-jenkins.xsd"))
+
+
+def wrong_in_sarif(text: str) -> list[str]:
+    """One line for each place that breaks the schema of SARIF 2.1.0."""
+    return [f"{problem.json_path}: {problem.message}" for problem in _sarif().iter_errors(json.loads(text))]
+
+
+def wrong_in_junit(text: str) -> list[str]:
+    """One line for each place that breaks Jenkins's schema of JUnit XML."""
+    return [f"{problem.path}: {problem.reason}" for problem in _junit().iter_errors(text.encode())]
