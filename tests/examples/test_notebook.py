@@ -52,7 +52,11 @@ def test_results_show_themselves(cells: dict[str, Any]) -> None:
 
 
 def test_nothing_is_said_besides(cells: dict[str, Any]) -> None:
-    """No warnings, no logs: what a reader sees is what the cells show."""
+    """No warnings, no logs: what a reader sees is what the cells show, once."""
+    assert {name: len([o for o in cells[name].outputs if "data" in o]) for name in SHOWN} == dict.fromkeys(SHOWN, 1)
+    plain = {name: cells[name].outputs[-1].data["text/plain"] for name in SHOWN}
+    assert "8 of 10 rules are violated" in plain["result"]
+    assert "There are no others of up to 3 predicates." in plain["found"]
     streams = {name: o.text for name, cell in cells.items() for o in cell.outputs if o.output_type == "stream"}
     assert list(streams) == ["split"]
     assert streams["split"].endswith("are suspect\n")

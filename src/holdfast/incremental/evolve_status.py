@@ -40,6 +40,7 @@ class EvolveStatus:
         found = self.found
         size = dim(f"version {self.version}, {number(found.rows, 'row')}, {batches}")
         told = html_lines(strong(found.table) + " " + size, strong(number(len(found.found), "rule")))
+        told += found_table(found.shown)
         for version, change in self.history:
             told += rules_change_html(strong(f"version {version}"), change, most=_SHOWN_OF_HISTORY)
-        return str(told + found_table(found.shown))
+        return str(told)

@@ -26,7 +26,7 @@ def print_found(outcome: DiscoverOutcome, console: Console) -> None:
 def found_text(outcome: DiscoverOutcome, *, width: int = TEXT_WIDTH) -> str:
     """The outcome as `holdfast discover` prints it, as one string without colours and trailing blanks."""
     target = io.StringIO()
-    Console(file=target, width=width, color_system=None).print(found_view(outcome))
+    Console(file=target, width=width, color_system=None, force_jupyter=False).print(found_view(outcome))
     return "\n".join(line.rstrip() for line in target.getvalue().rstrip().splitlines())
 
 

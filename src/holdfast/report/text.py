@@ -35,7 +35,7 @@ def print_summary(outcome: CheckOutcome, console: Console) -> None:
 def summary_text(outcome: CheckOutcome, *, width: int = TEXT_WIDTH) -> str:
     """The outcome as `holdfast check` prints it, as one string without colours and trailing blanks."""
     target = io.StringIO()
-    Console(file=target, width=width, color_system=None).print(summary_view(outcome, width=width))
+    Console(file=target, width=width, color_system=None, force_jupyter=False).print(summary_view(outcome, width=width))
     return "\n".join(line.rstrip() for line in target.getvalue().rstrip().splitlines())
 
 

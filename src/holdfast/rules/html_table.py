@@ -13,7 +13,7 @@ from markupsafe import Markup
 Tone = Literal["good", "warn", "bad", "plain"]
 
 _TONES: dict[Tone, str] = {"good": "#1a7f37", "warn": "#9a6700", "bad": "#cf222e", "plain": "#57606a"}
-_CELL = "text-align:left;vertical-align:top;white-space:normal;overflow-wrap:break-word;max-width:32em"
+_CELL = "text-align:left;vertical-align:top;white-space:normal;overflow-wrap:anywhere;min-width:4.5em;max-width:32em"
 
 
 def html_table(head: Sequence[object], lines: Iterable[Sequence[object]]) -> Markup:

@@ -38,7 +38,9 @@ def rules_html(rules: RuleSet) -> str:
         (strong(rule.name), rule.kind, on_lines(rule.description or "", code(rule_text(rule))), _terms(rule))
         for rule in rules.rules[:MOST_RULES]
     ]
-    table = html_table(("rule", "kind", "says", "terms"), lines)
+    # Most sets are on no terms at all.
+    shown = 4 if any(terms for *_, terms in lines) else 3
+    table = html_table(("rule", "kind", "says", "terms")[:shown], [line[:shown] for line in lines])
     return str(html_lines(head) + table + html_lines(_more(len(rules), MOST_RULES, "rule")))
 
 
