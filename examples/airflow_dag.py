@@ -3,9 +3,10 @@
 Copy this file into your folder of DAGs, and set the variable ORDERS to where the files and rules.yaml lie. Each file
 is named by its day, as in 2025-05-31.csv. The machines of the workers need `holdfast` on their PATH.
 
-What was tried: a test runs the three commands of this DAG in bash, in the order that Airflow would, with a stand-in for
-Airflow that only collects the tasks. Airflow itself is no dependency of Holdfast and was not there. The imports are
-those of Airflow 3; in Airflow 2, DAG is imported from `airflow`, and BashOperator from `airflow.operators.bash`.
+What was tried: Airflow 3.3.2 has run it (`airflow dags test orders 2025-05-01`) for a day that holds its rules and for
+one that does not. Airflow is no dependency of Holdfast, so the tests run the three commands in bash, in the order that
+Airflow would, with a stand-in that only collects the tasks. For Airflow 2, which was not tried, import DAG from
+`airflow` and BashOperator from `airflow.operators.bash`.
 """
 
 from __future__ import annotations
