@@ -83,7 +83,7 @@ class FragmentsStatus:
         return told if self.shipped is None else {**told, "shipped": self.shipped.to_dict()}
 
     def _repr_html_(self) -> str:
-        batches = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
+        batches = number(self.batches, "batch")
         size = dim(f"version {self.version}, {number(self.rows, 'row')}, {batches}, {self.seconds:.1f} s")
         head = strong(f"{number(len(self.sites.sites), 'site')}, {self.sites.split}") + " " + size
         sites = [(strong(site.name), ", ".join(site.columns or ()), site.where or "") for site in self.sites.sites]

@@ -36,7 +36,7 @@ class EvolveStatus:
         }
 
     def _repr_html_(self) -> str:
-        batches = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
+        batches = number(self.batches, "batch")
         found = self.found
         size = dim(f"version {self.version}, {number(found.rows, 'row')}, {batches}")
         told = html_lines(strong(found.table) + " " + size, strong(number(len(found.found), "rule")))

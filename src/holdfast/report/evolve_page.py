@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.incremental.evolve_status import EvolveStatus
 from holdfast.report.found_page import found_values
 from holdfast.report.page import page
+from holdfast.report.words import number
 from holdfast.states.rules_change import AddedRule, RemovedRule, RulesChange, Witness
 
 # Of each change a page shows so many rules that went, and so many that came.
@@ -33,7 +34,7 @@ def evolve_page(status: EvolveStatus) -> str:
         "evolve.html",
         title=f"Holdfast: rules of {status.found.table}, evolving",
         state_version=status.version,
-        batches="1 batch" if status.batches == 1 else f"{status.batches:,} batches",
+        batches=number(status.batches, "batch"),
         key=", ".join(status.key),
         history=[_shown(version, change) for version, change in status.history],
         **found_values(status.found),

@@ -30,7 +30,7 @@ def evolved_text(outcome: EvolveOutcome, name: str) -> str:
 
 def rules_status_text(status: EvolveStatus, *, width: int = TEXT_WIDTH) -> str:
     """The rules as they are, and what the last batches did to them."""
-    batches = "1 batch" if status.batches == 1 else f"{status.batches:,} batches"
+    batches = number(status.batches, "batch")
     lines = [found_text(status.found, width=width), "", f"version {status.version}, {batches}"]
     for version, change in status.history:
         lines += ["", f"version {version}:", *_changes(change, _SHOWN_OF_HISTORY)]

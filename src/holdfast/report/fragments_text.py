@@ -16,7 +16,7 @@ def fragments_batch_text(outcome: FragmentsOutcome, name: str) -> str:
 
 def fragments_status_text(status: FragmentsStatus) -> str:
     """The state: its rows and batches, its sites, and the violating rows of each rule."""
-    batches = "1 batch" if status.batches == 1 else f"{status.batches:,} batches"
+    batches = number(status.batches, "batch")
     size = f"version {status.version}, {number(status.rows, 'row')}, {batches}, {status.seconds:.1f} s"
     sites = [
         (site.name, ", ".join(site.columns or ()), "" if site.where is None else f"where {site.where}")

@@ -39,7 +39,7 @@ def watch_page(status: WatchStatus, points: Sequence[Point], shown: ShownCheck) 
         "watch.html",
         title=f"Holdfast: {status.table}, watched",
         status=status,
-        batches="1 batch" if status.batches == 1 else f"{status.batches:,} batches",
+        batches=number(status.batches, "batch"),
         timelines=[line for line in lines if line is not None],
         first=_time(points[0].at) if points else "",
         last=_time(points[-1].at) if points else "",

@@ -46,7 +46,7 @@ def _some(sign: str, listed: Sequence[Violation]) -> Iterable[str]:
 
 def status_text(status: WatchStatus) -> str:
     """The state: its rows and batches, the violations of each rule, and its worst rows where they were looked at."""
-    batches = "1 batch" if status.batches == 1 else f"{status.batches:,} batches"
+    batches = number(status.batches, "batch")
     size = f"version {status.version}, {number(status.rows, 'row')}, {batches}, {status.seconds:.1f} s"
     lines = [f"{status.table}  {size}", ""]
     cells = []

@@ -12,10 +12,11 @@ MAX_VALUE = 40
 def number(n: int, word: str) -> str:
     """A count with its noun.
 
-    >>> number(1, "row"), number(1200, "row")
-    ('1 row', '1,200 rows')
+    >>> number(1, "row"), number(1200, "row"), number(2, "batch")
+    ('1 row', '1,200 rows', '2 batches')
     """
-    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
+    several = f"{word}es" if word.endswith("ch") else f"{word}s"
+    return f"{n:,} {word if n == 1 else several}"
 
 
 def value_text(value: Any) -> str:

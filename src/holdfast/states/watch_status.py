@@ -45,7 +45,7 @@ class WatchStatus:
         }
 
     def _repr_html_(self) -> str:
-        batches = "1 batch" if self.batches == 1 else f"{self.batches:,} batches"
+        batches = number(self.batches, "batch")
         size = dim(f"version {self.version}, {number(self.rows, 'row')}, {batches}, {self.seconds:.1f} s")
         lines = [
             (
