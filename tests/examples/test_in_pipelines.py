@@ -171,7 +171,7 @@ def test_a_pull_request_fails_on_new_violations_only(shell: Shell, examples: Pat
         assert wrong_in_sarif(sarif) == []
         return [result["ruleId"] for result in json.loads(sarif)["runs"][0]["results"] if result["level"] == "error"]
 
-    assert [run(command) for command in commands[1:]] == [0, 0]
+    assert run(commands[1]) == 0  # as its head says: once by hand
     assert (tmp_path / "known.json").exists()
     assert results() == []
     with (tmp_path / "data/orders.csv").open("a", encoding="utf-8") as orders:
