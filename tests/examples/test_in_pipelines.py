@@ -169,7 +169,10 @@ def test_a_pull_request_fails_on_new_violations_only(shell: Shell, examples: Pat
     def results() -> list[str]:
         sarif = (tmp_path / "rules.sarif").read_text("utf-8")
         assert wrong_in_sarif(sarif) == []
-        return [result["ruleId"] for result in json.loads(sarif)["runs"][0]["results"] if result["level"] == "error"]
+        found = json.loads(sarif)["runs"][0]["results"]
+        places = {result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for result in found}
+        assert places == {"data/orders.csv"}  # a path in the checkout, by which GitHub finds the file
+        return [result["ruleId"] for result in found if result["level"] == "error"]
 
     assert run(commands[1]) == 0  # as its head says: once by hand
     assert (tmp_path / "known.json").exists()

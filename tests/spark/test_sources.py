@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.spark.sources import ReadOptions, explain_failure, read_table
+from holdfast.spark.sources import ReadOptions, Table, explain_failure, read_table
 
 
 def write(path: Path, content: str | bytes) -> Path:
@@ -179,3 +179,19 @@ def test_checks_stay_out_of_one_big_method_and_filters_out_of_the_parser(
 def test_other_failures_are_not_blamed_on_the_source(spark: SparkSession, tmp_path: Path) -> None:
     table = read_table(spark, write(tmp_path / "ok.csv", "a\n1\n"))
     assert explain_failure(ValueError("something else"), table) is None
+
+
+def test_a_table_knows_where_its_files_lie(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("one.csv", "many/a.csv", "many/b.csv"):
+        write(tmp_path / "in" / name, "a\n1\n")
+    monkeypatch.chdir(tmp_path)
+    assert read_table(spark, "in/one.csv").place == "in/one.csv"
+    assert read_table(spark, "in/../in/many").place == "in/many"
+    assert read_table(spark, tmp_path / "in" / "one.csv").place == "in/one.csv"
+    assert read_table(spark, "in/many/*.csv").place == "in/many"
+    monkeypatch.chdir(tmp_path / "in" / "many")
+    assert read_table(spark, "../one.csv").place is None
+    assert read_table(spark, "*.csv").place is None
+    assert Table(spark.range(1), "DataFrame").place is None

@@ -86,7 +86,8 @@ class RuleOutcome:
 
 @dataclass(frozen=True)
 class CheckOutcome:
-    """What a check found of all rules, in the order of the rules."""
+    """What a check found of all rules, in the order of the rules. `place` is the path of the table's files, where they
+    lie below the folder in which the process runs."""
 
     table: str
     rows: int
@@ -96,6 +97,7 @@ class CheckOutcome:
     fail_on: FailOn = "error"
     limit: int | None = None
     notes: tuple[str, ...] = ()
+    place: str | None = None
 
     @property
     def holds(self) -> bool:

@@ -17,7 +17,10 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif_text(outcome: CheckOutcome) -> str:
-    """One run; a rule within what it allows is a note, one of severity warn a warning."""
+    """One run; a rule within what it allows is a note, one of severity warn a warning.
+
+    A result stands at the table's file: by its path, since that is how code hosts find it in a checkout.
+    """
     driver = {
         "name": "holdfast",
         "version": metadata.version("holdfast"),
@@ -42,7 +45,7 @@ def _rule(found: RuleOutcome) -> dict[str, Any]:
 
 def _result(place: int, found: RuleOutcome, outcome: CheckOutcome) -> dict[str, Any]:
     level = "note" if found.holds else "error" if outcome.counts(found) else "warning"
-    where = {"artifactLocation": {"uri": quote(_writable(outcome.table))}, "region": {"startLine": 1}}
+    where = {"artifactLocation": {"uri": quote(_writable(outcome.place or outcome.table))}, "region": {"startLine": 1}}
     said = f"{found.rule.name}\0{rule_text(found.rule)}"
     return {
         "ruleId": found.rule.name,

@@ -112,6 +112,7 @@ def run_check(
         fail_on=fail_on,
         limit=limit,
         notes=tuple(notes),
+        place=table.place,
     )
     return CheckResult(scan, plan, outcome, engines, summaries)
 

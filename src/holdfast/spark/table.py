@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -63,6 +64,14 @@ class Table:
     name: str
     notes: tuple[str, ...] = ()
     origin: Origin | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def place(self) -> str | None:
+        """Its file, or the folder of its files, as seen from the folder in which the process runs; None elsewhere."""
+        files = self.origin.local if self.origin is not None else ()
+        whole = os.path.commonpath([os.path.abspath(file) for file in files]) if files else ""
+        here = os.getcwd()
+        return Path(whole).relative_to(here).as_posix() if whole.startswith(here + os.sep) else None
 
 
 def complaint_token(name: str) -> str:
