@@ -17,6 +17,7 @@ from pyspark.sql.types import DataType, StringType, StructType
 from holdfast.detect.row_changes import CHANGE_TYPE, CHANGE_TYPES
 from holdfast.encode.column_type import ColumnType, column_type
 from holdfast.errors import ChangeError, OptionError, closest_hint
+from holdfast.spark.query_log import told_otherwise
 from holdfast.spark.sources import read_table
 from holdfast.spark.table import ReadOptions, Table
 
@@ -89,8 +90,9 @@ def changes_of(table: Table, schema: StructType, key: Sequence[str]) -> Changes:
     try:
         path = F.concat(F.lpad(first.cast("string"), 20, "0"), F.col("_metadata.file_path"))
         start = F.col("_metadata.file_block_start").cast("bigint")
-        frame = plain.select(*columns, *extra, path.alias("o0"), start.alias("o1"))
-        frame.schema  # noqa: B018 (Connect finds out only now whether the rows come from files)
+        with told_otherwise():
+            frame = plain.select(*columns, *extra, path.alias("o0"), start.alias("o1"))
+            frame.schema  # noqa: B018 (Connect finds out only now whether the rows come from files)
     except AnalysisException:
         frame = plain.select(*columns, *extra, *alone)
     return Changes(frame, table, known)

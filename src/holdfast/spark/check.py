@@ -33,6 +33,7 @@ from holdfast.rules.relation import EQ
 from holdfast.rules.rule import RuleSet
 from holdfast.spark.explain_failure import explain_failure
 from holdfast.spark.kernel_engine import KernelEngine
+from holdfast.spark.query_log import told_otherwise
 from holdfast.spark.rows import entirely_null, schema_of
 from holdfast.spark.scan import Scan, plain
 from holdfast.spark.spread_engine import SpreadEngine
@@ -349,7 +350,8 @@ class CheckResult:
 def told_plainly(table: Table, doing: str = "checking") -> Iterator[None]:
     """Turns what Spark throws into an error in the user's terms; `doing` is what failed."""
     try:
-        yield
+        with told_otherwise():
+            yield
     except HoldfastError:
         raise
     except (PySparkException, Py4JJavaError) as problem:

@@ -17,6 +17,7 @@ from holdfast.encode.column_type import column_type
 from holdfast.encode.expression import text_literal
 from holdfast.errors import ConditionError, SourceError, TypeMismatchError
 from holdfast.rules.predicate import quoted_name
+from holdfast.spark.query_log import told_otherwise
 
 # Rows of one split of a file, or of one partition, are numbered from the split's first number.
 _PLACE, _SPLIT = "_hf_place", "_hf_split"
@@ -77,7 +78,8 @@ def with_lookups(rows: DataFrame, plan: Plan) -> DataFrame:
 def with_condition(frame: DataFrame, original: DataFrame, condition: str, name: str) -> DataFrame:
     """The frame with whether each row satisfies the condition on the original's columns; null is no."""
     try:
-        checked = original.select(F.expr(condition).alias("c")).schema[0].dataType
+        with told_otherwise():
+            checked = original.select(F.expr(condition).alias("c")).schema[0].dataType
         if not isinstance(checked, BooleanType | NullType):
             raise ConditionError(
                 f"the condition {condition!r} is {checked.simpleString()}, not true or false.",
@@ -97,8 +99,9 @@ def _located(frame: DataFrame) -> DataFrame:
     place = F.monotonically_increasing_id()
     try:
         split = F.struct("_metadata.file_path", "_metadata.file_block_start")
-        located = frame.select("*", split.alias(_SPLIT), place.alias(_PLACE))
-        located.schema  # noqa: B018 (Connect finds out only now whether the rows come from files)
+        with told_otherwise():
+            located = frame.select("*", split.alias(_SPLIT), place.alias(_PLACE))
+            located.schema  # noqa: B018 (Connect finds out only now whether the rows come from files)
         return located
     except AnalysisException:
         split = F.struct(F.lit("").alias("file_path"), F.spark_partition_id().cast("bigint").alias("file_block_start"))

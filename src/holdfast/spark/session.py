@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import secrets
@@ -25,12 +24,12 @@ from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
-from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from holdfast.errors import OptionError, SessionError
 from holdfast.spark.class_archive import class_archive_options
 from holdfast.spark.java import find_java, newest_java, spark_java_home
+from holdfast.spark.query_log import quiet_query_log
 
 LOG_FILE = Path(__file__).with_name("log4j2.properties")
 
@@ -351,7 +350,7 @@ def _connect(plan: Launch) -> SparkSession:
     except (PySparkException, Py4JError, OSError) as error:
         raise _not_started(error, remote, voice.said()) from error
     voice.let_through()
-    _quiet_python_log()
+    quiet_query_log()
     if remote.startswith("sc://"):
         _apply(session, None, plan.conf)
     return session
@@ -382,7 +381,7 @@ def _start(plan: Launch) -> SparkSession:
     except (PySparkException, Py4JError, OSError) as error:
         raise _not_started(error, plan.master, voice.said()) from error
     voice.let_through()
-    _quiet_python_log()
+    quiet_query_log()
     return session
 
 
@@ -403,14 +402,6 @@ def _java_environment() -> dict[str, str]:
     java = find_java(os.environ, newest=newest_java())
     options = f"{class_archive_options(java, os.environ)} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
     return {"JAVA_HOME": str(spark_java_home(java, os.environ)), "SPARK_SUBMIT_OPTS": options}
-
-
-def _quiet_python_log() -> None:
-    """PySpark's log of failed queries, with their Java stack traces, is off unless the user has set it up."""
-    for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
-        by_user = logging.getLogger().manager.loggerDict.get(name)
-        if by_user is None:
-            PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _not_started(error: BaseException, master: str, said: str = "") -> SessionError:
