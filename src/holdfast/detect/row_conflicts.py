@@ -120,6 +120,31 @@ class RowConflicts:
         return " AND ".join([*conditions, f"({' OR '.join(f'({one})' for one in each)})"])
 
 
+def counted_in_one_pass(plan: Plan) -> str:
+    """(i, k, place, value, n), as `counted` of every rule i: each row of {rows} is held against each of {variants}.
+
+    For a few variants: that is one pass over the table, where joins would be several for each rule.
+    """
+    rules = [RowConflicts.of(plan, i) for i in range(len(plan.steps))]
+    pairs, alone = [], []
+    for i, rule in enumerate(rules):
+        counted = [f"count_if({condition})" for condition in rule.conditions("v", "o")]
+        pairs.append(f"{' + '.join(counted) or '0L'} AS n{i}")
+        flag = rule.program.alone
+        alone.append(f"{'0L' if flag is None else f'IF(b{flag}, 1L, 0L)'} AS n{i}")
+    sums = ", ".join(f"sum(n{i}) AS n{i}" for i in range(len(rules)))
+    stacked = ", ".join(f"{i}, n{i}" for i in range(len(rules)))
+    return (
+        f"SELECT i, k, place, value, n FROM (\n"
+        f"  SELECT k, place, value, stack({len(rules)}, {stacked}) AS (i, n) FROM (\n"
+        f"    SELECT k, place, value, {sums} FROM (\n"
+        f"      SELECT v.k, v.place, v.value, {', '.join(pairs)} FROM {{rows}} o CROSS JOIN {{variants}} v\n"
+        "      WHERE v.k != o.k GROUP BY v.k, v.place, v.value\n"
+        f"      UNION ALL SELECT k, place, value, {', '.join(alone)} FROM {{variants}})\n"
+        "    GROUP BY k, place, value)) WHERE n > 0"
+    )
+
+
 def shared_equalities(denials: Sequence[PairDenial]) -> list[Compare]:
     """What every denial wants to be equal."""
     first, *others = denials

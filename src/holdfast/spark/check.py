@@ -232,8 +232,12 @@ class CheckResult:
     @cached_property
     def suspects(self) -> DataFrame:
         """(rule, key): the rows that would have to go; where those are unknown, all violating rows."""
+        return self.suspects_of(self._violated)
+
+    def suspects_of(self, which: Sequence[int]) -> DataFrame:
+        """(rule, key): the suspects of these rules alone."""
         empty = "SELECT '' AS rule, k AS key FROM {rows} WHERE false"
-        return self._union([engine.suspects(self._violated) for engine in self.engines], empty)
+        return self._union([engine.suspects(which) for engine in self.engines], empty)
 
     def split(self) -> tuple[DataFrame, DataFrame]:
         """(clean, quarantined): the table without its suspect rows, and those, with an array of the rules they break.

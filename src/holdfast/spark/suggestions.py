@@ -18,7 +18,7 @@ from holdfast.detect.explanation import BrokenRule, RowExplanation, Suggestion
 from holdfast.detect.mends import mend_queries
 from holdfast.detect.outcome import WorstRow
 from holdfast.detect.program import PairProgram
-from holdfast.detect.row_conflicts import RowConflicts, shared_equalities
+from holdfast.detect.row_conflicts import RowConflicts, counted_in_one_pass, shared_equalities
 from holdfast.errors import OptionError
 from holdfast.rules.predicate import quoted_name
 from holdfast.spark.kernel_engine import form_columns
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # Of each row, so many changes are told, and so many rows that it is in conflict with.
 CHANGES_PER_ROW, OTHERS = 3, 5
+# So few variants of rows are held against the table in one pass.
+FEW = 50
 # Candidates that are tried for one row: those that most speaks for.
 TRIED_PER_ROW = 20
 # No more suspect rows than these are tried, and fewer where each has to be compared with very many.
@@ -189,9 +191,16 @@ class _Trial:
     def before(self) -> DataFrame:
         """(i, k, n): the violations of each rule that each row is in."""
         as_they_are = self.given.selectExpr("*", "0 AS place", "'' AS value")
-        every = range(len(self.result.plan.steps))
-        parts = [f"SELECT {i} AS i, k, n FROM ({self._conflicts(i).counted()})" for i in every]
-        return self._sql(_union(parts), variants=as_they_are).coalesce(1).localCheckpoint()
+        return self._counted(as_they_are).select("i", "k", "n").coalesce(1).localCheckpoint()
+
+    def _counted(self, variants: DataFrame) -> DataFrame:
+        """(i, k, place, value, n): the violations of each rule that each of these would be in, where any are."""
+        if variants.count() <= FEW:
+            return self._sql(counted_in_one_pass(self.result.plan), variants=F.broadcast(variants))
+        parts = [
+            f"SELECT {i} AS i, * FROM ({self._conflicts(i).counted()})" for i in range(len(self.result.plan.steps))
+        ]
+        return self._sql(_union(parts), variants=variants)
 
     @cached_property
     def broken(self) -> list[int]:
@@ -213,17 +222,19 @@ class _Trial:
         """(k, place, value, now, backing, low, high): the values that most speaks for, each once, none that is there;
         None where no rule has any."""
         plan = self.result.plan
-        frames = []
-        suspects = self.result.suspects.coalesce(1).localCheckpoint() if self.broken else None
-        for i in self.broken:
-            queries = mend_queries(plan, i)
-            if queries:
-                assert suspects is not None, "a rule is broken"
-                mine = suspects.where(F.col("rule") == plan.steps[i].rule.name).select("key")
-                sound = self._rows.join(F.broadcast(mine), F.col("k") == F.col("key"), "left_anti")
-                frames.append(self._sql(_union(queries), sound=sound))
-        if not frames:
+        queries = {i: text for i in self.broken if (text := _union(mend_queries(plan, i)))}
+        if not queries:
             return None
+        # Bounds are set by rows without a fault.
+        bounded = [i for i, text in queries.items() if "{sound}" in text]
+        suspects = self.result.suspects_of(bounded).coalesce(1).localCheckpoint() if bounded else None
+        frames = []
+        for i, text in queries.items():
+            sound = self._rows
+            if suspects is not None and i in bounded:
+                mine = suspects.where(F.col("rule") == plan.steps[i].rule.name).select("key")
+                sound = sound.join(F.broadcast(mine), F.col("k") == F.col("key"), "left_anti")
+            frames.append(self._sql(text, sound=sound))
         texts = F.array(*(F.col(f"c{i}").cast("string") for i in range(len(plan.schema.types))))
         there = self.given.select("k", texts.alias("texts"))
         best = F.max_by(F.struct("backing", "low", "high"), F.col("backing"))
@@ -254,7 +265,8 @@ class _Trial:
         extra = ("_hf_k", "_hf_place", "_hf_value")
         rows = changed.selectExpr(*cells, "k", "place", "value").toDF(*types, *extra)
         reread = reread_rows(rows, self.result.plan, extra)
-        return self._encoded(reread.withColumnsRenamed(dict(zip(extra, ("k", "place", "value"), strict=True))))
+        named = reread.withColumnsRenamed(dict(zip(extra, ("k", "place", "value"), strict=True)))
+        return self._encoded(named).coalesce(1).localCheckpoint()
 
     @cached_property
     def suggestions(self) -> DataFrame:
@@ -288,20 +300,9 @@ class _Trial:
             candidates=candidates,
             touching=spark.createDataFrame(touching, "i int, place int, rule string"),
             before=self.before,
-            after=self._after(candidates),
+            after=self._counted(self._variants(candidates)).coalesce(1).localCheckpoint(),
             names=spark.createDataFrame(names, "place int, name string"),
         )
-
-    def _after(self, candidates: DataFrame) -> DataFrame:
-        """(i, k, place, value, n): the violations of each rule that each changed row would be in, where any are."""
-        parts = []
-        for i in range(len(self.result.plan.steps)):
-            touched = ", ".join(map(str, self._touching(i)))
-            some = f"(SELECT * FROM {{variants}} WHERE place IN ({touched}))"
-            counted = self._conflicts(i).counted().replace("{variants}", some)
-            parts.append(f"SELECT {i} AS i, * FROM ({counted})")
-        variants = self._variants(candidates).coalesce(1).localCheckpoint()
-        return self._sql(_union(parts), variants=variants).coalesce(1).localCheckpoint()
 
     def _touching(self, i: int) -> list[int]:
         """The columns whose values matter to the rule; what a condition reads is not known."""
