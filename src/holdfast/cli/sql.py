@@ -14,7 +14,7 @@ EXAMPLES = """
 Examples:
 holdfast sql rules.yaml --table orders --key order_id
 holdfast sql "zip -> city" --table shop.orders --key id --dialect bigquery
-holdfast sql rules.yaml --table orders --count --output checks.sql
+holdfast sql rules.yaml --table orders --key order_id --count --output checks.sql
 
 Each query lists the violations of a rule, by key; --count makes one query that counts those of all rules. What \
 differs between databases stays so: how text is ordered and compared, and NaN.

@@ -36,7 +36,14 @@ def run_demo(console: Console, *, folder: Path | None = None, progress: Progress
     The files go into `folder`, or into a new temporary one, and stay there for the reader to play with. Starts Spark
     only when no session runs. `progress` is told what is being done.
     """
-    story = _Story(console, progress or Progress(quiet=True), copy_demo(folder))
+    place = copy_demo(folder)
+    for name in (STATE, KEPT_RULES):
+        if (place / name).exists():
+            raise OutputError(
+                f"{os.fspath(place)!r} has a {name!r} of an earlier demo, which is not overwritten.",
+                hint="name a new folder with --dir, or leave --dir out.",
+            )
+    story = _Story(console, progress or Progress(quiet=True), place)
     story.opening()
     story.discover()
     result = story.check()
@@ -100,7 +107,7 @@ class _Story:
         print_explanation(told, self._console)
 
     def watch(self) -> None:
-        state = self._fresh(STATE)
+        state = self._place / STATE
         self._step(
             "Orders keep coming. A state keeps their violations up to date without checking everything again.",
             f"holdfast watch init {state.name} --data {DATA} --rules {RULES} --key {KEY}",
@@ -121,7 +128,7 @@ class _Story:
             self._say(batch_text(outcome, file).rstrip())
 
     def evolve(self) -> None:
-        state = self._fresh(KEPT_RULES)
+        state = self._place / KEPT_RULES
         self._step(
             "Rules change, too. Here is what the clean orders say of prices.",
             f"holdfast evolve init {state.name} --data {CLEAN} --key {KEY} --columns {PRICES}",
@@ -157,15 +164,6 @@ class _Story:
             f"holdfast fragments plan {SITES}",
         ):
             self._say(f"  $ {line}")
-
-    def _fresh(self, name: str) -> Path:
-        state = self._place / name
-        if state.exists():
-            raise OutputError(
-                f"{os.fspath(self._place)!r} has a {name!r} of an earlier demo, which is not overwritten.",
-                hint="name a new folder with --dir, or leave --dir out.",
-            )
-        return state
 
     def _step(self, said: str, command: str) -> None:
         self._number += 1
