@@ -1,4 +1,4 @@
-"""One Spark session for all tests that need one."""
+"""One Spark session and one browser for all tests that need them."""
 
 from __future__ import annotations
 

@@ -87,6 +87,15 @@ def test_the_site_loads_nothing_from_elsewhere(site: Path, pages: dict[str, _Pag
         assert not re.search(r"url\(['\"]?(https?:)?//", style.read_text("utf-8")), style
 
 
+def test_blocks_that_are_files_have_their_names_above_them(site: Path) -> None:
+    check = (site / "check.html").read_text("utf-8")
+    assert re.findall(r'<span class="filename">(.+?)</span>', check)[:2] == ["people.csv", "rules.yaml"]
+    for page in PAGES:
+        named = re.findall(r"^<!-- (?:file|shows): (.+) -->$", page.read_text("utf-8"), re.MULTILINE)
+        shown = re.findall(r'<span class="filename">(.+?)</span>', (site / f"{page.stem}.html").read_text("utf-8"))
+        assert shown == named
+
+
 def test_every_page_is_in_the_navigation(pages: dict[str, _Page]) -> None:
     assert {f"{page.stem}.html" for page in PAGES} <= {urlsplit(link).path for link in pages["index.html"].links} | {
         "index.html"
