@@ -22,7 +22,10 @@ def test_a_page_does_what_it_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("COLUMNS", raising=False)  # pages show what is printed 120 wide
-    run_page(page, tmp_path)
+    try:
+        run_page(page, tmp_path)
+    finally:
+        spark.catalog.clearCache()  # what a page leaves open
 
 
 def test_few_blocks_do_not_run() -> None:
