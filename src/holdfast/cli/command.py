@@ -5,17 +5,20 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import logging
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
+from types import FrameType
 from typing import Any, NoReturn, get_type_hints
 
 import typer
 
 from holdfast.errors import HoldfastError
 
-VIOLATED, BAD_INPUT, FAILED, INTERRUPTED = 1, 2, 3, 130
+VIOLATED, BAD_INPUT, FAILED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
 Function = Callable[..., None]
 
@@ -74,21 +77,42 @@ def _spread(function: Function) -> Function:
     return run
 
 
+class Terminated(BaseException):
+    """Somebody asked the process to end."""
+
+
+def end_when_asked() -> None:
+    """A request to end is an exception from now on, so that what is half-written is put away, as after Ctrl-C."""
+
+    def end(signum: int, frame: FrameType | None) -> NoReturn:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, end)
+
+
 @contextlib.contextmanager
 def told(verbose: bool) -> Iterator[None]:
     """Ends the command as the contract says: with an exit code, and with words instead of a traceback."""
+    logged = logging.root.manager.disable
+    if not verbose:
+        # The bridge to Java logs with a traceback that it was interrupted, which is told in words below.
+        logging.disable(logging.CRITICAL)
     try:
         yield
     except HoldfastError as problem:
         _fail(f"{type(problem).__name__}: {problem}", problem.exit_code, problem if verbose else None)
     except KeyboardInterrupt:
         _fail("interrupted; nothing was left half-written.", INTERRUPTED, None)
+    except Terminated:
+        _fail("terminated; nothing was left half-written.", TERMINATED, None)
     except (typer.Exit, typer.Abort):
         raise
     except Exception as problem:
         first = (str(problem).strip() or type(problem).__name__).splitlines()[0]
         hint = "" if verbose else "\n\nHint: run again with --verbose for the whole story."
         _fail(f"holdfast failed: {type(problem).__name__}: {first}{hint}", FAILED, problem if verbose else None)
+    finally:
+        logging.disable(logged)
 
 
 def _fail(message: str, code: int, cause: BaseException | None) -> NoReturn:
