@@ -145,10 +145,10 @@ def evolve_run(
     def tell(outcome: EvolveOutcome, name: str) -> None:
         _emit_evolved(outcome, name, format, None, one_line=True)
 
-    with spark.progress.step(f"following {source}"):
-        from holdfast.jobs import evolve_run as job
+    spark.progress.say(f"following {source}")
+    from holdfast.jobs import evolve_run as job
 
-        job(state, source, once=once, from_version=from_version, on_batch=tell, **asked)
+    job(state, source, once=once, from_version=from_version, on_batch=tell, **asked)
 
 
 def evolve_show(

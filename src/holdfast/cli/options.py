@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -127,7 +128,7 @@ class Telling:
 
     @property
     def progress(self) -> Progress:
-        return Progress(quiet=self.quiet)
+        return Progress(quiet=self.quiet, counts=_task_counts)
 
 
 @dataclass(frozen=True)
@@ -196,6 +197,14 @@ class Comparing:
             "time_limit": self.time_limit,
             "device": self.device.value,
         }
+
+
+def _task_counts() -> tuple[int, int] | None:
+    if "pyspark" not in sys.modules:
+        return None
+    from holdfast.spark.task_counts import task_counts
+
+    return task_counts()
 
 
 def limit_of(text: str) -> int | None:

@@ -146,10 +146,10 @@ def watch_run(
     def tell(outcome: BatchOutcome, name: str) -> None:
         _emit_batch(outcome, name, format, None, one_line=True)
 
-    with spark.progress.step(f"following {source}"):
-        from holdfast.jobs import watch_run as job
+    spark.progress.say(f"following {source}")
+    from holdfast.jobs import watch_run as job
 
-        job(state, source, once=once, from_version=from_version, limit=most, on_batch=tell, **asked)
+    job(state, source, once=once, from_version=from_version, limit=most, on_batch=tell, **asked)
 
 
 def watch_show(
