@@ -9,7 +9,7 @@ CODE := src tests scripts examples
 WITH_EXTRAS := '.[connect,delta]'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oldest soak lint clean
+.PHONY: help setup demo docs test test-oldest soak lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,6 +18,10 @@ setup: $(VENV)/.ready ## Make .venv with the holdfast command in it
 
 demo: setup ## Show what Holdfast does, on data that ships with it
 	@$(VENV)/bin/holdfast demo
+
+docs: setup ## Build the documentation as a site, in build/site
+	@$(VENV)/bin/python -m mkdocs build --quiet --strict
+	@echo "Open build/site/index.html. To search it: python3 -m http.server --directory build/site"
 
 test: lint ## Lint, types, import order, and all tests but the slow ones
 	@echo "Running the tests"
@@ -59,7 +63,7 @@ define make_environment
 	@$(find_python); test -x $(1)/bin/python || { echo "Making $(1) with $$python"; "$$python" -m venv $(1); }
 	@echo "Installing Holdfast and its tools into $(1) (a minute or two, the first time)"
 	@$(call pip_install,$(1),--upgrade 'pip>=25.1')
-	@$(call pip_install,$(1),--editable $(WITH_EXTRAS) --group dev $(2))
+	@$(call pip_install,$(1),--editable $(WITH_EXTRAS) --group dev --group docs $(2))
 endef
 
 $(VENV)/.ready: pyproject.toml

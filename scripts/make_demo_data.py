@@ -1,5 +1,5 @@
-"""Writes the demo's data: clean.csv, a month of customer orders that keep the demo's rules, and orders.csv, the same
-month with the planted errors.
+"""Writes the demo's data: clean.csv, a month of customer orders that keep the demo's rules, orders.csv, the same month
+with the planted errors, and the changes of three days after it.
 
 The same bytes on every machine and Python: the only source of chance is `Random.random()`, which Python promises to
 keep. `PLANTED` is the list of errors; the tests read it too.
@@ -108,6 +108,7 @@ DISCOUNTS = {
     "silver": ("0.00", "0.02", "0.05", "0.08", "0.10"),
     "gold": ("0.03", "0.05", "0.08", "0.12", "0.15"),
 }
+MONDAY_TYPO, MONDAY_SLIP = 3, 7
 QUANTITIES = (1, 1, 1, 2, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 36, 50, 60)
 
 
@@ -148,9 +149,56 @@ class Chance:
 
 
 def demo_files() -> dict[str, str]:
-    """The text of each file."""
+    """The text of each file: the month, and changes of the days after it."""
     rows = clean_rows()
-    return {"clean.csv": _csv(rows), "orders.csv": _csv(_with_errors(rows))}
+    dirty = _with_errors(rows)
+    return {
+        "clean.csv": _csv(rows),
+        "orders.csv": _csv(dirty),
+        "monday.csv": _csv(_monday()),
+        "tuesday.csv": _csv(_tuesday(rows, dirty)),
+        "wednesday.csv": _csv(_wednesday()),
+    }
+
+
+def _monday() -> list[dict[str, str]]:
+    """New orders; two of them have a wrong cell."""
+    rows = _new_orders(date(2025, 6, 2), 2641, 12)
+    rows[MONDAY_TYPO] |= {"city": rows[MONDAY_TYPO]["city"].upper()}
+    rows[MONDAY_SLIP] |= {"discount": "0.30"}
+    return rows
+
+
+def _tuesday(clean: list[dict[str, str]], dirty: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Corrections: of two wrong cells of May and one of Monday; and an order that is gone."""
+    right = _new_orders(date(2025, 6, 2), 2641, 12)
+    wrong = _monday()
+    pairs = [(b, a) for a, b in zip(clean, dirty, strict=True) if a["order_id"] in ("SO-2486", "SO-2593")]
+    pairs.append((wrong[MONDAY_TYPO], right[MONDAY_TYPO]))
+    changes = []
+    for before, after in pairs:
+        changes.append({"_change_type": "update_preimage", **before})
+        changes.append({"_change_type": "update_postimage", **after})
+    gone = next(row for row in dirty if row["order_id"] == "SO-2470")
+    return [*changes, {"_change_type": "delete", **gone}]
+
+
+def _wednesday() -> list[dict[str, str]]:
+    """New orders, after some prices have gone up."""
+    rows = _new_orders(date(2025, 6, 4), 2653, 10)
+    dearer = {"USD": "15.90", "EUR": "14.90", "CHF": "15.90"}
+    return [{**row, "unit_price": dearer[row["currency"]]} if row["sku"] == "MUG-03" else row for row in rows]
+
+
+def _new_orders(day: date, first: int, many: int) -> list[dict[str, str]]:
+    customers = _customers(Chance(SEED))
+    chance = Chance(SEED + first)
+    rows = []
+    for i in range(many):
+        sku = "MUG-03" if i % 3 == 0 else chance.pick(PRODUCTS)[0]
+        order = Order(chance.pick(customers), sku, chance.pick(QUANTITIES), day, "open", None, None)
+        rows.append(_row(order, {id(order): f"SO-{first + i}"}, first - 2401 + i))
+    return rows
 
 
 def _csv(rows: list[dict[str, str]]) -> str:

@@ -1,15 +1,18 @@
-"""One Spark session for all tests that need one."""
+"""One Spark session and one browser for all tests that need them."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 # No deadline: the machines that run these tests are shared, and a time says nothing there.
 settings.register_profile("holdfast", deadline=None, print_blob=True)
@@ -33,3 +36,17 @@ def ansi(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[object
     spark.conf.set("spark.sql.ansi.enabled", request.param)
     yield request.param
     spark.conf.set("spark.sql.ansi.enabled", str(before))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, where the machine has one, for pages as people see them."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    with playwright.sync_playwright() as started:
+        try:
+            made = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        except playwright.Error as problem:
+            pytest.skip(f"no Chromium here: {str(problem).splitlines()[0]}")
+        yield made
+        made.close()

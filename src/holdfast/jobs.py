@@ -26,6 +26,7 @@ from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import as_rule_set, named_key
 
 if TYPE_CHECKING:
+    from holdfast.detect.explanation import RowExplanation
     from holdfast.detect.plan import Plan
     from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
     from holdfast.fragments.shipment_plan import ShipmentPlan
@@ -90,6 +91,27 @@ def plan_check(
 
     table = open_table(data, master=master, conf=conf, **reading)
     return table, plan_on_spark(table, wanted, names)
+
+
+def explain(
+    data: Frame | str | os.PathLike[str],
+    rules: RuleSet | Rule | str | os.PathLike[str] | Iterable[str | Rule],
+    row: Any,
+    *,
+    key: str | Sequence[str] | None = None,
+    nulls: Nulls | None = None,
+    redact: Sequence[str] = (),
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> RowExplanation:
+    """Which rules the row with the key `row` breaks, with which others, and which change of one cell would mend it.
+
+    The table is checked for it: who breaks a rule depends on all rows. Nothing is changed.
+    """
+    asked: dict[str, Any] = {"key": key, "nulls": nulls, "redact": redact, "master": master, "conf": conf, **reading}
+    with check(data, rules, all_columns=True, **asked) as result:
+        return result.explain(row)
 
 
 def discover(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,6 @@ import holdfast as hf
 from holdfast.cli import app
 from holdfast.states import manifest
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 EVIL = "<script>window.pwned = 1</script>"
 TABLE = "id,zip,city,\"a <b>\",n,m\n" + "".join(
     f"{i},{8000 + i % 4},{EVIL if i == 7 else 'Zürich' if i % 4 else 'Genève'},{'w' * 90 if i == 3 else i % 5},"
@@ -156,19 +153,6 @@ def test_a_report_is_refused_where_it_would_do_harm(reports: Path) -> None:
     assert "--output and --report both name" in done.stderr
     done = run("watch", "show", reports / "state", "--report", reports / "no" / "x.html")
     assert done.exit_code == 2
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    with playwright.sync_playwright() as started:
-        try:
-            made = started.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        except playwright.Error as problem:
-            pytest.skip(f"no Chromium here: {str(problem).splitlines()[0]}")
-        yield made
-        made.close()
 
 
 @pytest.mark.parametrize("name", ["check", "discover", "watch", "evolve"])

@@ -1,4 +1,4 @@
-"""`holdfast demo`: rules found in the bundled orders, and the bundled orders held to them, as a user would do it."""
+"""`holdfast demo`: the whole story on bundled data, told step by step with the commands a user would type."""
 
 from __future__ import annotations
 
@@ -7,81 +7,175 @@ import tempfile
 from importlib import resources
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from holdfast.errors import OutputError
-from holdfast.report.found_text import print_found
 from holdfast.report.progress import Progress
-from holdfast.report.text import print_summary
 from holdfast.rules.rule_file import dump_rules
 
 if TYPE_CHECKING:
     from holdfast.spark.check import CheckResult
 
-CLEAN, DATA, RULES, FOUND, KEY = "clean.csv", "orders.csv", "rules.yaml", "found.yaml", "order_id"
-TOP, MOST_PREDICATES = 25, 3
+CLEAN, DATA, RULES, SITES, FOUND, REPORT, KEY = (
+    *("clean.csv", "orders.csv", "rules.yaml", "sites.yaml", "found.yaml", "report.html", "order_id"),
+)
+MONDAY, TUESDAY, WEDNESDAY = "monday.csv", "tuesday.csv", "wednesday.csv"
+STATE, KEPT_RULES = "state", "kept-rules"
+BUNDLED = (CLEAN, DATA, RULES, SITES, MONDAY, TUESDAY, WEDNESDAY)
+TOP, MOST_PREDICATES = 10, 3
+# A row with an error that a dependency finds, and the columns of a rule that falls when prices rise.
+WRONG_ROW, PRICES = "SO-2486", "country,sku,unit_price,ordered"
 
 
-def demo_command(
-    folder: Annotated[
-        Path | None, typer.Option("--dir", metavar="DIR", help="Where the demo's files go. Default: a new folder.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-) -> None:
-    """Show what Holdfast does, on data that ships with it. Done is done: exit code 0, violations or not."""
-    run_demo(Console(), folder=folder, progress=Progress(quiet=quiet)).close()
-
-
-def run_demo(console_out: Console, *, folder: Path | None = None, progress: Progress | None = None) -> CheckResult:
-    """What the check of the demo's orders found, after it and the discovery before it were shown on `console_out`.
+def run_demo(console: Console, *, folder: Path | None = None, progress: Progress | None = None) -> CheckResult:
+    """What the check of the demo's orders found, after every job was shown on `console`.
 
     The files go into `folder`, or into a new temporary one, and stay there for the reader to play with. Starts Spark
     only when no session runs. `progress` is told what is being done.
     """
-    said = progress or Progress(quiet=True)
     place = copy_demo(folder)
-    _say(console_out, f"A month of {_order_count():,} customer orders after somebody cleaned them up, {CLEAN}, and the")
-    _say(console_out, f"same month as it came in, {DATA}, some of it wrong. The files are in {place}.")
-    _say(console_out, "\nFirst: which rules do the clean orders hold? This is what you would type there:")
-    _command(
-        console_out, f"holdfast discover {CLEAN} --one-row --max-predicates {MOST_PREDICATES} --top {TOP} -o {FOUND}"
-    )
-    with said.step("starting Spark and discovering rules"):
-        from holdfast.jobs import check, discover
-
-        found = discover(place / CLEAN, one_row=True, max_predicates=MOST_PREDICATES, top=TOP)
-    _put(place, FOUND, dump_rules(found.rules).encode())
-    print_found(found.outcome, console_out)
-
-    _say(
-        console_out, f"\nThese rules are now in {FOUND}. Second: what do they find wrong in the orders as they came in?"
-    )
-    _command(console_out, f"holdfast check {DATA} {FOUND} --key {KEY}")
-    with said.step("checking"):
-        # Whole rows are not asked for here: the demo splits nothing.
-        result = check(place / DATA, place / FOUND, key=KEY)
-    with said.step("looking at what was found"):
-        detailed = result.detailed
-    print_summary(detailed, console_out)
-
-    check_again = f"holdfast check {DATA} {RULES} --key {KEY}"
-    _say(console_out, f"\nWhat no table can tell, somebody has to write down: {RULES} has ten rules with constants,")
-    _say(console_out, "conditions, warnings and allowances. Go on with:")
-    _command(
-        console_out,
-        f"cd {quote(str(place))}",
-        check_again,
-        f"{check_again} --format json",
-        f"{check_again} --violations found",
-        f"{check_again} --quarantine split",
-    )
-    _say(console_out, "json: the counts, for a program. found: every violating pair, row and group, as Parquet.")
-    _say(console_out, "split: clean rows and suspect rows apart, the suspect ones with the rules they break.")
+    for name in (STATE, KEPT_RULES):
+        if (place / name).exists():
+            raise OutputError(
+                f"{os.fspath(place)!r} has a {name!r} of an earlier demo, which is not overwritten.",
+                hint="name a new folder with --dir, or leave --dir out.",
+            )
+    story = _Story(console, progress or Progress(quiet=True), place)
+    story.opening()
+    story.discover()
+    result = story.check()
+    story.explain()
+    story.watch()
+    story.evolve()
+    story.report()
     return result
+
+
+class _Story:
+    """The demo's steps. Each says what it does, shows the command, does the same, and prints what that prints."""
+
+    def __init__(self, console: Console, progress: Progress, place: Path) -> None:
+        self._console, self._progress, self._place = console, progress, place
+        self._number = 0
+
+    def opening(self) -> None:
+        orders = bundled(DATA).count(b"\n") - 1
+        self._say(
+            f"A month of {orders:,} customer orders after somebody cleaned them up, {CLEAN}, and the same month as"
+        )
+        self._say(f"it came in, {DATA}, some of it wrong. The files are in {self._place}.")
+
+    def discover(self) -> None:
+        command = f"holdfast discover {CLEAN} --one-row --max-predicates {MOST_PREDICATES} --top {TOP} -o {FOUND}"
+        self._step("Which rules do the clean orders hold?", command)
+        with self._progress.step("starting Spark and discovering rules"):
+            from holdfast.jobs import discover
+            from holdfast.report.found_text import print_found
+
+            found = discover(self._place / CLEAN, one_row=True, max_predicates=MOST_PREDICATES, top=TOP)
+        _put(self._place, FOUND, dump_rules(found.rules).encode())
+        print_found(found.outcome, self._console)
+
+    def check(self) -> CheckResult:
+        self._step(
+            f"These rules are now in {FOUND}. What do they find wrong in the orders as they came in?",
+            f"holdfast check {DATA} {FOUND} --key {KEY}",
+        )
+        with self._progress.step("checking"):
+            from holdfast.jobs import check
+            from holdfast.report.text import print_summary
+
+            result = check(self._place / DATA, self._place / FOUND, key=KEY)
+            detailed = result.detailed
+        print_summary(detailed, self._console)
+        return result
+
+    def explain(self) -> None:
+        self._step(
+            f"What no table can tell, somebody wrote down: {RULES} has ten rules. What is wrong with one row, and what "
+            "should it have been?",
+            f"holdfast explain {DATA} {RULES} --key {KEY} {WRONG_ROW}",
+        )
+        with self._progress.step(f"looking at row {WRONG_ROW}"):
+            from holdfast.jobs import explain
+            from holdfast.report.explain_text import print_explanation
+
+            told = explain(self._place / DATA, self._place / RULES, WRONG_ROW, key=KEY)
+        print_explanation(told, self._console)
+
+    def watch(self) -> None:
+        state = self._place / STATE
+        self._step(
+            "Orders keep coming. A state keeps their violations up to date without checking everything again.",
+            f"holdfast watch init {state.name} --data {DATA} --rules {RULES} --key {KEY}",
+        )
+        from holdfast.jobs import watch_apply, watch_init
+        from holdfast.report.watch_text import batch_text, status_text
+
+        with self._progress.step(f"loading {DATA}"):
+            status = watch_init(state, self._place / DATA, self._place / RULES, key=KEY)
+        self._say(status_text(status).rstrip())
+        for said, file in (
+            ("On Monday twelve orders come in, two of them with a wrong cell.", MONDAY),
+            ("On Tuesday somebody corrects three rows, and deletes one.", TUESDAY),
+        ):
+            self._step(said, f"holdfast watch apply {state.name} {file}")
+            with self._progress.step(f"applying {file}"):
+                outcome = watch_apply(state, self._place / file)
+            self._say(batch_text(outcome, file).rstrip())
+
+    def evolve(self) -> None:
+        state = self._place / KEPT_RULES
+        self._step(
+            "Rules change, too. Here is what the clean orders say of prices.",
+            f"holdfast evolve init {state.name} --data {CLEAN} --key {KEY} --columns {PRICES}",
+        )
+        from holdfast.jobs import evolve_apply, evolve_init
+        from holdfast.report.evolve_text import evolved_text, rules_status_text
+
+        with self._progress.step("finding the rules of prices"):
+            status = evolve_init(state, self._place / CLEAN, key=KEY, options={"columns": PRICES})
+        self._say(rules_status_text(status).rstrip())
+        self._step("On Wednesday a mug costs more.", f"holdfast evolve apply {state.name} {WEDNESDAY}")
+        with self._progress.step(f"applying {WEDNESDAY}"):
+            outcome = evolve_apply(state, self._place / WEDNESDAY)
+        self._say(evolved_text(outcome, WEDNESDAY).rstrip())
+
+    def report(self) -> None:
+        self._step(
+            "All of it on one page, to look at and to send around.", f"holdfast watch show {STATE} --report {REPORT}"
+        )
+        page = self._place / REPORT
+        with self._progress.step("writing the report"):
+            from holdfast.jobs import watch_show
+
+            watch_show(self._place / STATE, report=page)
+        self._say(f"Open {page.absolute().as_uri()} in a browser.")
+        self._say("\nGo on with:\n")
+        again = f"holdfast check {DATA} {RULES} --key {KEY}"
+        for line in (
+            f"cd {quote(str(self._place))}",
+            f"{again} --report check.html",
+            f"{again} --quarantine split --suggest mends",
+            f"holdfast evolve show {KEPT_RULES} --report rules.html",
+            f"holdfast fragments plan {SITES}",
+        ):
+            self._say(f"  $ {line}")
+
+    def _step(self, said: str, command: str) -> None:
+        self._number += 1
+        self._console.print()
+        if self._console.is_terminal:
+            self._console.rule(Text(f"{self._number}", style="bold"), align="left")
+        self._say(f"{self._number}. {said}")
+        self._say(f"\n  $ {command}\n", style="bold")
+
+    def _say(self, text: str, style: str = "") -> None:
+        # Whole paths and whole sentences: a terminal may wrap them, but nothing is cut.
+        self._console.print(Text(text, style=style), soft_wrap=True)
 
 
 def copy_demo(folder: Path | None = None) -> Path:
@@ -90,7 +184,7 @@ def copy_demo(folder: Path | None = None) -> Path:
     OutputError where it cannot be written, or where another file of the same name would be lost.
     """
     place = Path(tempfile.mkdtemp(prefix="holdfast-demo-")) if folder is None else folder
-    for name in (CLEAN, DATA, RULES):
+    for name in BUNDLED:
         _put(place, name, bundled(name))
     return place
 
@@ -114,16 +208,3 @@ def _put(place: Path, name: str, content: bytes) -> None:
 def bundled(name: str) -> bytes:
     """The file of the demo, as it ships with the package."""
     return resources.files("holdfast.demo").joinpath(name).read_bytes()
-
-
-def _order_count() -> int:
-    return bundled(DATA).count(b"\n") - 1
-
-
-def _say(console: Console, text: str) -> None:
-    # Whole paths and whole sentences: a terminal may wrap them, but nothing is cut or coloured.
-    console.print(Text(text), soft_wrap=True)
-
-
-def _command(console: Console, *lines: str) -> None:
-    _say(console, "\n" + "\n".join(f"  $ {line}" for line in lines) + "\n")

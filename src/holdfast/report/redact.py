@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from holdfast.detect.explanation import BrokenRule, RowExplanation, Suggestion
 from holdfast.detect.outcome import CheckOutcome, RuleOutcome, Witness, WorstRow
 from holdfast.report.shown_check import Duplicate, Plot, ShownCheck, ShownGroup, ShownRule
 from holdfast.rules.dependency import CFD, FD, as_dependency
@@ -29,6 +30,32 @@ def redacted_check(shown: ShownCheck, columns: Collection[str]) -> ShownCheck:
     hides_key = bool(set(shown.outcome.key) & set(columns))
     rules = tuple(_shown(one, columns, hides_key) for one in shown.rules)
     return ShownCheck(replace(shown.outcome, rules=tuple(one.found for one in rules)), rules)
+
+
+def redacted_explanation(told: RowExplanation, columns: Collection[str]) -> RowExplanation:
+    """What is said of a row, with the values of these columns hidden."""
+    if not columns:
+        return told
+    names = [told.key] if isinstance(told.key, str) else told.key
+    hides_key = bool(set(names) & set(columns))
+
+    def broken(one: BrokenRule) -> BrokenRule:
+        witness = None if one.witness is None else _witness(one.witness, columns, hides_key)
+        return replace(one, witness=witness, others=_worst(one.others, hides_key))
+
+    def suggestion(one: Suggestion) -> Suggestion:
+        if one.column not in columns:
+            return one
+        low, high = (None if bound is None else HIDDEN for bound in (one.low, one.high))
+        return replace(one, value=HIDDEN, suggested=HIDDEN, low=low, high=high)
+
+    return replace(
+        told,
+        row=HIDDEN if hides_key else told.row,
+        values={name: HIDDEN if name in columns else value for name, value in told.values.items()},
+        broken=tuple(map(broken, told.broken)),
+        suggestions=tuple(map(suggestion, told.suggestions)),
+    )
 
 
 def _rule(found: RuleOutcome, columns: Collection[str], hides_key: bool) -> RuleOutcome:

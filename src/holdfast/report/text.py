@@ -13,6 +13,7 @@ from rich.text import Text
 
 from holdfast.detect.outcome import CheckOutcome, RuleOutcome, Witness
 from holdfast.report.words import closing, counts, expectation, number, rule_text, tolerated, value_text, verdict
+from holdfast.rules.rule import Rule
 
 _STYLES = {"holds": "green", "allowed": "green", "warning": "yellow", "violated": "bold red"}
 _MARKS = {"holds": "✓", "allowed": "✓", "warning": "!", "violated": "✗"}
@@ -87,7 +88,7 @@ def _details(found: RuleOutcome, outcome: CheckOutcome) -> list[RenderableType]:
         head.append(f"  {found.rule.description}", style="italic")
     parts: list[RenderableType] = [head, Text(f"  {rule_text(found.rule)}", style="dim")]
     if found.witness is not None:
-        parts.append(Padding(_witness(found.witness, found, outcome), (0, 0, 0, 2)))
+        parts.append(Padding(witness_table(found.witness, found.rule, outcome.key_label), (0, 0, 0, 2)))
         wanted = expectation(found)
         if wanted is not None:
             parts.append(Text(f"  expected: {wanted}"))
@@ -104,15 +105,15 @@ def _details(found: RuleOutcome, outcome: CheckOutcome) -> list[RenderableType]:
     return parts
 
 
-def _witness(witness: Witness, found: RuleOutcome, outcome: CheckOutcome) -> Table:
+def witness_table(witness: Witness, rule: Rule, key: str | list[str]) -> Table:
+    """The rows of the witness below each other, what breaks the rule in red."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     # Which row is t and which is s matters where the rule does not treat them alike.
-    named = witness.right is not None and found.rule.kind in ("order", "dc")
+    named = witness.right is not None and rule.kind in ("order", "dc")
     if named:
         table.add_column("")
-    key = outcome.key_label
     table.add_column(", ".join(key) if isinstance(key, list) else key, style="dim")
-    shown = [name for name in witness.shown if (name,) != outcome.key]
+    shown = [name for name in witness.shown if name != key]
     for name in shown:
         table.add_column(Text(name), header_style="bold" if name in witness.marked else "")
     for row, row_key, values in (("t", witness.left_key, witness.left), ("s", witness.right_key, witness.right)):

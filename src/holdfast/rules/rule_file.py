@@ -283,4 +283,4 @@ def _rule_set_of(rules: Any) -> RuleSet:
 
 
 def _names_a_file(text: str) -> bool:
-    return text.endswith((".yaml", ".yml")) or not re.search(r"->|→|\(", text)
+    return text.endswith((".yaml", ".yml")) or not re.search(r"->|→|\(|^\s*if\s", text, re.IGNORECASE)

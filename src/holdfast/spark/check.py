@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from holdfast.detect.bind import mismatched_columns, require_columns, require_types, without_types
+from holdfast.detect.explanation import RowExplanation
 from holdfast.detect.outcome import CheckOutcome, FailOn, RuleOutcome, Summary, Witness, WorstRow, rule_holds
 from holdfast.detect.plan import Plan, RulePlan, make_plan
 from holdfast.encode.digits import digits_key
@@ -24,7 +25,7 @@ from holdfast.encode.expression import DIGITS_FUNCTION
 from holdfast.errors import HoldfastError, RunError, SourceError, UnknownColumnError, closest_hint
 from holdfast.report.check_page import check_page
 from holdfast.report.html import summary_html
-from holdfast.report.redact import redacted_check, redacted_outcome
+from holdfast.report.redact import redacted_check, redacted_explanation, redacted_outcome
 from holdfast.report.shown_check import ShownCheck
 from holdfast.report.text import summary_text
 from holdfast.rules.dependency import CFD, FD, Key, as_dependency
@@ -35,13 +36,11 @@ from holdfast.spark.explain_failure import explain_failure
 from holdfast.spark.kernel_engine import KernelEngine
 from holdfast.spark.query_log import told_otherwise
 from holdfast.spark.rows import entirely_null, schema_of
-from holdfast.spark.scan import Scan, plain
+from holdfast.spark.scan import ONE_TASK_ROWS, Scan, plain
 from holdfast.spark.spread_engine import SpreadEngine
 from holdfast.spark.sql_engine import SqlEngine, unfit_workers
 from holdfast.spark.table import Table
 
-# Up to here one task with kernels is quicker than the shuffles that several would need.
-ONE_TASK_ROWS = 1_000_000
 BROKEN_RULES = "_broken_rules"
 
 Engine = SqlEngine | KernelEngine | SpreadEngine
@@ -235,8 +234,12 @@ class CheckResult:
     @cached_property
     def suspects(self) -> DataFrame:
         """(rule, key): the rows that would have to go; where those are unknown, all violating rows."""
+        return self.suspects_of(self._violated)
+
+    def suspects_of(self, which: Sequence[int]) -> DataFrame:
+        """(rule, key): the suspects of these rules alone."""
         empty = "SELECT '' AS rule, k AS key FROM {rows} WHERE false"
-        return self._union([engine.suspects(self._violated) for engine in self.engines], empty)
+        return self._union([engine.suspects(which) for engine in self.engines], empty)
 
     def split(self) -> tuple[DataFrame, DataFrame]:
         """(clean, quarantined): the table without its suspect rows, and those, with an array of the rules they break.
@@ -244,9 +247,7 @@ class CheckResult:
         The rules are those that count for the verdict. The clean rows hold all of them, up to rules whose suspects
         are unknown because their pairs were cut: of those all violating rows go.
         """
-        names = self._scan.table.frame.columns
-        scan = self._scan
-        rows = scan.rows if scan.whole else Scan.of(scan.spark, scan.table, self.plan, True).rows
+        names, rows = self._scan.table.frame.columns, self.whole_rows
         counted = [found.rule.name for found in self.outcome.rules if self.outcome.counts(found)]
         by_row = self.suspects.where(F.col("rule").isin(counted)).groupBy("key")
         broken = by_row.agg(F.sort_array(F.collect_set("rule")).alias(BROKEN_RULES))
@@ -254,6 +255,31 @@ class CheckResult:
         clean = rows.join(broken, rows["k"] == broken["key"], "left_anti").select(*columns).toDF(*names)
         bad = rows.join(broken, rows["k"] == broken["key"]).select(*columns, BROKEN_RULES)
         return clean, bad.toDF(*names, BROKEN_RULES)
+
+    @cached_property
+    def whole_rows(self) -> DataFrame:
+        """The scanned rows with all columns of the table; a second scan, unless the first kept them."""
+        scan = self._scan
+        return scan.rows if scan.whole else Scan.of(scan.spark, scan.table, self.plan, True, scan.hidden).rows
+
+    @cached_property
+    def suggestions(self) -> DataFrame:
+        """(key, column, value, suggested, resolves, adds, rules, confidence, low, high): changes of one cell that would
+        mend suspect rows, values as text, the best of each row; nothing is changed.
+
+        `resolves` and `adds` count violations of all rules, `confidence` is from 0 to 1, and `low` and `high` are the
+        interval where any value of one would do.
+        """
+        from holdfast.spark.suggestions import suggested_changes  # which knows this class
+
+        return suggested_changes(self)
+
+    def explain(self, row: Any) -> RowExplanation:
+        """Which rules the row with this key breaks, with which others, and which change of one cell would mend it."""
+        from holdfast.spark.suggestions import explained_row  # which knows this class
+
+        with told_plainly(self._scan.table):
+            return redacted_explanation(explained_row(self, row), self._scan.hidden)
 
     @cached_property
     def detailed(self) -> CheckOutcome:

@@ -335,9 +335,7 @@ def evolve_frame(
         fields = [field for field in frame.schema.fields if field.name not in FEED_COLUMNS]
         table = data or Table(spark.createDataFrame([], StructType(fields)), "stream")
         state = init_evolve(table, key, place, options, strategy, {})
-    return follow_frame(
-        frame, state, checkpoint, batch=batch, limit=None, trigger=trigger, on_batch=on_batch, opened=evolved_table
-    )
+    return follow_frame(frame, state, batch=batch, limit=None, trigger=trigger, on_batch=on_batch, opened=evolved_table)
 
 
 def _nothing(types: Mapping[str, ColumnType], options: DiscoverOptions) -> KeptRules:

@@ -62,6 +62,16 @@ def select_rows(frame: DataFrame, plan: Plan, *, all_columns: bool) -> DataFrame
     return with_lookups(safe.select(*kept, *extra), plan)
 
 
+def reread_rows(frame: DataFrame, plan: Plan, extra: Sequence[str]) -> DataFrame:
+    """Whole rows of the table under its own column names, then `extra` columns, as the scan would yield them."""
+    with_conditions = frame
+    for i, condition in enumerate(plan.conditions):
+        with_conditions = with_condition(with_conditions, frame, condition, f"_hf_w{i}")
+    width = len(frame.columns) - len(extra)
+    named = (*(f"c{i}" for i in range(width)), *extra, *(f"w{i}" for i in range(len(plan.conditions))))
+    return with_lookups(with_conditions.toDF(*named), plan)
+
+
 def with_lookups(rows: DataFrame, plan: Plan) -> DataFrame:
     """The rows with a truth value `m0`, `m1`, ... for each look-up of the plan: whether its table has their values."""
     for i, lookup in enumerate(plan.lookups):

@@ -13,6 +13,8 @@ from holdfast.report.words import number, value_text
 from holdfast.spark.rows import kept_plainly, keyed, numbered, select_rows
 from holdfast.spark.table import Table
 
+# Up to here one task is quicker than the shuffles that several would need.
+ONE_TASK_ROWS = 1_000_000
 _BITS_PER_KEY = 64
 
 

@@ -147,7 +147,7 @@ def watch_frame(
     The state lies in the checkpoint, empty at first, and watches these rules from now on.
     """
     state = _state(frame.sparkSession, frame, rules, key, state_of(checkpoint))
-    return follow_frame(frame, state, checkpoint, batch=batch, limit=limit, trigger=trigger, on_batch=on_batch)
+    return follow_frame(frame, state, batch=batch, limit=limit, trigger=trigger, on_batch=on_batch)
 
 
 def state_of(checkpoint: str) -> str:
@@ -158,7 +158,6 @@ def state_of(checkpoint: str) -> str:
 def follow_frame(
     frame: DataFrame,
     state: WatchedTable,
-    checkpoint: str,
     *,
     batch: int | None,
     limit: int | None,
@@ -167,7 +166,8 @@ def follow_frame(
     opened: Opened = watched,
 ) -> StreamingQuery | Any:
     """A query that takes the changes of a streaming frame into the state; of any other frame, the outcome."""
-    spark, place = frame.sparkSession, state_of(checkpoint)
+    # Whole paths: Java, and this process by the time a batch comes, may be in another folder than the caller is now.
+    spark, place = frame.sparkSession, state.store.root
     if not frame.isStreaming:
         if batch is None:
             raise OptionError(
@@ -186,7 +186,9 @@ def follow_frame(
         if on_batch is not None:
             on_batch(outcome)
 
-    writer = frame.writeStream.foreachBatch(take).option("checkpointLocation", os.path.join(checkpoint, "stream"))
+    writer = frame.writeStream.foreachBatch(take).option(
+        "checkpointLocation", os.path.join(os.path.dirname(place), "stream")
+    )
     return (writer.trigger(**trigger) if trigger else writer).start()
 
 

@@ -331,6 +331,15 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     assert as_rule_set(str(place)) == as_rule_set(place) == read_rules(str(place))
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["A -> B", "A→B", "unique(A)", "not(t.A > 1)", "if t.A = s.A then t.B = s.B", " IF\tt.A = s.A then t.B < s.B"],
+)
+def test_a_rule_in_quotes_is_no_file(text: str) -> None:
+    (rule,) = as_rule_set(text)
+    assert rule == parse_rule(text)
+
+
 @pytest.mark.parametrize("missing", ["nowhere.yaml", "nowhere.yml", "nowhere"])
 def test_a_missing_file_is_told(missing: str) -> None:
     with pytest.raises(SourceNotFoundError, match=f"no rule file '{missing}'"):

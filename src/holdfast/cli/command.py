@@ -1,0 +1,122 @@
+"""What every command is: a function whose groups of options are spread out, ended by an exit code and with words."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import logging
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from types import FrameType
+from typing import Any, NoReturn, get_type_hints
+
+import typer
+
+from holdfast.errors import HoldfastError
+
+VIOLATED, BAD_INPUT, FAILED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
+
+Function = Callable[..., None]
+
+
+def command(app: typer.Typer, name: str, examples: str) -> Callable[[Function], Function]:
+    """Makes a function a command of the app, with these examples under its help.
+
+    A parameter whose type is a dataclass stands for the options that are its fields.
+    """
+
+    def register(function: Function) -> Function:
+        app.command(name, epilog=paragraphs(examples))(_spread(function))
+        return function
+
+    return register
+
+
+def paragraphs(text: str) -> str:
+    """The text as help shows it line by line: there only an empty line ends one."""
+    return text.strip("\n").replace("\n", "\n\n")
+
+
+def one_list(*examples: str) -> str:
+    """The examples of several commands under one heading."""
+    lines = [line for text in examples for line in text.strip().splitlines()]
+    return "\n".join(dict.fromkeys(lines)) + "\n"
+
+
+def _spread(function: Function) -> Function:
+    hints = get_type_hints(function, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(function).parameters.values():
+        kind = hints[parameter.name]
+        if not is_dataclass(kind):
+            parameters.append(parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        groups[parameter.name] = kind
+        own = get_type_hints(kind, include_extras=True)
+        parameters += [
+            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=own[one.name])
+            for one in fields(kind)
+        ]
+
+    @functools.wraps(function)
+    def run(**given: Any) -> None:
+        verbose = bool(given.get("verbose", False))
+        with told(verbose):
+            gathered = {
+                name: kind(**{one.name: given.pop(one.name) for one in fields(kind)}) for name, kind in groups.items()
+            }
+            function(**given, **gathered)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+class Terminated(BaseException):
+    """Somebody asked the process to end."""
+
+
+def end_when_asked() -> None:
+    """A request to end is an exception from now on, so that what is half-written is put away, as after Ctrl-C."""
+
+    def end(signum: int, frame: FrameType | None) -> NoReturn:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, end)
+
+
+@contextlib.contextmanager
+def told(verbose: bool) -> Iterator[None]:
+    """Ends the command as the contract says: with an exit code, and with words instead of a traceback."""
+    logged = logging.root.manager.disable
+    if not verbose:
+        # The bridge to Java logs with a traceback that it was interrupted, which is told in words below.
+        logging.disable(logging.CRITICAL)
+    try:
+        yield
+    except HoldfastError as problem:
+        _fail(f"{type(problem).__name__}: {problem}", problem.exit_code, problem if verbose else None)
+    except KeyboardInterrupt:
+        _fail("interrupted; nothing was left half-written.", INTERRUPTED, None)
+    except Terminated:
+        _fail("terminated; nothing was left half-written.", TERMINATED, None)
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as problem:
+        first = (str(problem).strip() or type(problem).__name__).splitlines()[0]
+        hint = "" if verbose else "\n\nHint: run again with --verbose for the whole story."
+        _fail(f"holdfast failed: {type(problem).__name__}: {first}{hint}", FAILED, problem if verbose else None)
+    finally:
+        logging.disable(logged)
+
+
+def _fail(message: str, code: int, cause: BaseException | None) -> NoReturn:
+    if cause is not None:
+        traceback.print_exception(cause, file=sys.stderr)
+    print(message, file=sys.stderr)
+    raise typer.Exit(code)

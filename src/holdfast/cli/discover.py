@@ -1,0 +1,131 @@
+"""`holdfast discover`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from holdfast.cli.command import command
+from holdfast.cli.files import emit, emit_json, require_writable_files
+from holdfast.cli.options import Comparing, Data, Format, OnSpark, Printing, Reading, Report, Top
+from holdfast.discover.options import DEFAULT_TOP, discover_options, how_many
+
+if TYPE_CHECKING:
+    from holdfast.spark.discover import DiscoverResult
+
+EXAMPLES = """
+Examples:
+holdfast discover clean.csv --max-predicates 3
+holdfast discover clean.csv --columns tier,quantity,discount --top 20 -o found.yaml --report found.html
+holdfast discover clean.csv --one-row --columns ordered,shipped,delivered
+holdfast discover orders.csv --columns zip,city,state --error 0.002 -o nearly.yaml
+holdfast discover orders.csv --columns zip,city,state --error-rows 0.01
+holdfast discover orders.csv --columns country,tier,currency --conditional --min-support 0.02 --min-confidence 0.98
+holdfast discover orders.csv --exclude name,email --max-predicates 2 --time-limit 60 --format json
+
+Then holdfast check orders.csv found.yaml holds a table to what was found, and holdfast evolve keeps it up to date.
+
+Exit code: 0 done (also when the time limit ended the search early, which the result says), 2 bad input, 3 a failure.
+"""
+
+
+class StrategyName(StrEnum):
+    auto = "auto"
+    all_pairs = "all-pairs"
+    hybrid = "hybrid"
+
+
+def add_discover(app: typer.Typer) -> None:
+    command(app, "discover", EXAMPLES)(discover)
+
+
+def discover(
+    data: Data,
+    *,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", metavar="RULES", help="Write the rules that are shown there, as a rule file.", show_default=False
+        ),
+    ] = None,
+    top: Top = str(DEFAULT_TOP),
+    comparing: Comparing,
+    error_rows: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Keys and dependencies for which at most this share of rows has to go."),
+    ] = None,
+    conditional: Annotated[
+        bool, typer.Option("--conditional", help="Dependencies that hold on rows with given values (CFDs).")
+    ] = False,
+    constants: Annotated[
+        bool, typer.Option("--constants", help="Also rules that speak of rows with a frequent value only.")
+    ] = False,
+    min_support: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE|N", help="Rows that support a value or pattern: a share of all, or a number. Default: 0.05."
+        ),
+    ] = None,
+    min_confidence: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Of these, the share that holds it. Default: 1.")
+    ] = None,
+    strategy: Annotated[
+        StrategyName, typer.Option(help="Look at all pairs of rows, or sample and complete (hybrid).")
+    ] = StrategyName.auto,
+    explain: Annotated[bool, typer.Option("--explain", help="Print what would be compared and stop.")] = False,
+    reading: Reading,
+    report: Report = None,
+    printing: Printing,
+    spark: OnSpark,
+) -> None:
+    """Find the most general rules a table holds, the ones worth reading first."""
+    require_writable_files({"-o": rules, "--output": printing.output, "--report": report}, data)
+    options = discover_options(
+        **comparing.asked,
+        error_rows=error_rows,
+        conditional=conditional,
+        constants=constants,
+        min_support=min_support,
+        min_confidence=min_confidence,
+        strategy=strategy.value,
+    )
+    shown = how_many(top)
+    asked = {**spark.asked, **reading.asked}
+    progress = spark.progress
+    with progress.step("starting Spark"):
+        from holdfast.jobs import open_table
+        from holdfast.spark.discover import explain_discover, run_discover
+
+        table = open_table(data, **asked)
+    if explain:
+        from holdfast.report.space_text import space_text
+
+        with progress.step(f"looking at the columns of {table.name}"):
+            space = explain_discover(table, options)
+        emit(space_text(space), printing.output)
+        return
+    with progress.step(f"discovering the rules of {table.name}"):
+        result = run_discover(table, options, top=shown)
+    if rules is not None:
+        from holdfast.rules.rule_file import dump_rules
+
+        emit(dump_rules(result.rules), rules)
+    if report is not None:
+        emit(result.to_html(), report)
+    if printing.format is Format.json:
+        emit_json(result.to_dict(), printing.output)
+    else:
+        _print_found(result, printing.output)
+
+
+def _print_found(result: DiscoverResult, output: Path | None) -> None:
+    from holdfast.report.found_text import print_found
+
+    if output is None:
+        print_found(result.outcome, Console())
+    else:
+        emit(result.summary() + "\n", output)

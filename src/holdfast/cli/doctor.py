@@ -1,0 +1,45 @@
+"""`holdfast doctor`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.command import BAD_INPUT, command
+from holdfast.cli.files import emit, emit_json, require_writable_files
+from holdfast.cli.options import Format, Printing, Telling
+
+EXAMPLES = """
+Examples:
+holdfast doctor
+holdfast doctor --no-start --format json
+
+Exit code: 0 all is well, 2 something has to be put right first.
+"""
+
+
+def add_doctor(app: typer.Typer) -> None:
+    command(app, "doctor", EXAMPLES)(doctor)
+
+
+def doctor(
+    *,
+    start: Annotated[bool, typer.Option("--start/--no-start", help="Also start Spark, and let it count.")] = True,
+    printing: Printing,
+    telling: Telling,
+) -> None:
+    """Look at Python, Java, memory, folders and Spark, and say what to do where something is missing."""
+    require_writable_files({"--output": printing.output})
+    with telling.progress.step("looking at this machine"):
+        from holdfast.jobs import doctor as job
+
+        findings = job(start=start)
+    if printing.format is Format.json:
+        emit_json([one.to_dict() for one in findings], printing.output)
+    else:
+        from holdfast.report.findings_text import findings_text
+
+        emit(findings_text(findings), printing.output)
+    if any(one.grade == "problem" for one in findings):
+        raise typer.Exit(BAD_INPUT)

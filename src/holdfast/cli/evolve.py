@@ -1,0 +1,189 @@
+"""`holdfast evolve`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.command import command, one_list, paragraphs
+from holdfast.cli.files import emit, emit_json, require_writable_files
+from holdfast.cli.options import (
+    Batch,
+    Changes,
+    Comparing,
+    Format,
+    FromVersion,
+    Once,
+    OnSpark,
+    OutputFormat,
+    Printing,
+    Reading,
+    ReadingChanges,
+    Report,
+    Source,
+    State,
+    Top,
+)
+from holdfast.discover.options import DEFAULT_TOP
+
+if TYPE_CHECKING:
+    from holdfast.incremental.evolve_status import EvolveStatus
+    from holdfast.states.evolve_outcome import EvolveOutcome
+
+INIT = """
+Examples:
+holdfast evolve init kept-rules --data clean.csv --key order_id --columns country,sku,unit_price,ordered
+"""
+APPLY = """
+Examples:
+holdfast evolve apply kept-rules wednesday.csv
+"""
+RUN = """
+Examples:
+holdfast evolve run kept-rules --source incoming --once
+"""
+SHOW = """
+Examples:
+holdfast evolve show kept-rules --top 20 --report kept-rules.html
+"""
+NOTES = """
+A file of changes has the table's columns and a column _change_type: insert, delete, update_preimage or \
+update_postimage; without it all rows are inserts. The same file is applied once, however often it is given.
+
+Exit code: 0 done, 2 bad input (nothing was changed), 3 a failure.
+"""
+
+
+class EvolveStrategyName(StrEnum):
+    auto = "auto"
+    evidence = "evidence"
+    by_index = "index"
+    rediscover = "rediscover"
+
+
+def add_evolve(app: typer.Typer) -> None:
+    evolve = typer.Typer(
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        help="Keep the rules that a table holds up to date under inserts, deletes and updates.",
+        epilog=paragraphs(one_list(INIT, APPLY, RUN, SHOW) + NOTES),
+    )
+    app.add_typer(evolve, name="evolve")
+    for name, function, examples in (
+        ("init", evolve_init, INIT),
+        ("apply", evolve_apply, APPLY + NOTES),
+        ("run", evolve_run, RUN + NOTES),
+        ("show", evolve_show, SHOW),
+    ):
+        command(evolve, name, examples)(function)
+
+
+def evolve_init(
+    state: State,
+    *,
+    data: Annotated[str, typer.Option(metavar="DATA", help="The table: as in holdfast discover.", show_default=False)],
+    key: Annotated[str, typer.Option(metavar="COLUMN[,COLUMN]", help="What names a row.", show_default=False)],
+    top: Top = str(DEFAULT_TOP),
+    comparing: Comparing,
+    strategy: Annotated[
+        EvolveStrategyName,
+        typer.Option(help="How rules are kept: by counted evidence, by indexes, or by a new search each time."),
+    ] = EvolveStrategyName.auto,
+    reading: Reading,
+    printing: Printing,
+    spark: OnSpark,
+) -> None:
+    """Load a table into a new state, and find the rules it holds."""
+    require_writable_files({"--output": printing.output}, data)
+    asked = {"key": key, "strategy": strategy.value, "top": top, **spark.asked, **reading.asked}
+    with spark.progress.step(f"loading {data} into {state}, and finding its rules"):
+        from holdfast.jobs import evolve_init as job
+
+        status = job(state, data, options=comparing.asked, **asked)
+    _emit_rules(status, printing)
+
+
+def evolve_apply(
+    state: State,
+    changes: Changes,
+    *,
+    batch: Batch = None,
+    strategy: Annotated[
+        EvolveStrategyName | None, typer.Option(help="How the rules of this batch are kept. Default: as at init.")
+    ] = None,
+    reading: ReadingChanges,
+    printing: Printing,
+    spark: OnSpark,
+) -> None:
+    """Apply one file of changes, once, and say which rules it adds and removes, and why."""
+    require_writable_files({"--output": printing.output}, changes)
+    asked = {"batch": batch, "strategy": strategy.value if strategy else None, **spark.asked, **reading.asked}
+    with spark.progress.step(f"applying {changes} to {state}"):
+        from holdfast.jobs import evolve_apply as job
+
+        outcome = job(state, changes, **asked)
+    _emit_evolved(outcome, os.path.basename(changes.rstrip("/")), printing.format, printing.output)
+
+
+def evolve_run(
+    state: State,
+    *,
+    source: Source,
+    once: Once = False,
+    from_version: FromVersion = None,
+    format: OutputFormat = Format.text,
+    spark: OnSpark,
+) -> None:
+    """Follow a folder or a Delta table: apply what comes, the oldest first; as JSON, a line for each batch."""
+    asked = spark.asked
+
+    def tell(outcome: EvolveOutcome, name: str) -> None:
+        _emit_evolved(outcome, name, format, None, one_line=True)
+
+    spark.progress.say(f"following {source}")
+    from holdfast.jobs import evolve_run as job
+
+    job(state, source, once=once, from_version=from_version, on_batch=tell, **asked)
+
+
+def evolve_show(
+    state: State, *, top: Top = str(DEFAULT_TOP), report: Report = None, printing: Printing, spark: OnSpark
+) -> None:
+    """Print the rules as they are now, best first, and what the last batches did to them."""
+    require_writable_files({"--output": printing.output, "--report": report})
+    asked = spark.asked
+    with spark.progress.step(f"looking at {state}"):
+        from holdfast.jobs import evolve_show as job
+
+        status = job(state, top=top, **asked)
+    if report is not None:
+        from holdfast.report.evolve_page import evolve_page
+
+        emit(evolve_page(status), report)
+    _emit_rules(status, printing)
+
+
+def _emit_rules(status: EvolveStatus, printing: Printing) -> None:
+    if printing.format is Format.json:
+        emit_json(status.to_dict(), printing.output)
+    else:
+        from holdfast.report.evolve_text import rules_status_text
+
+        emit(rules_status_text(status), printing.output)
+
+
+def _emit_evolved(
+    outcome: EvolveOutcome, name: str, format: Format, output: Path | None, *, one_line: bool = False
+) -> None:
+    if format is Format.json:
+        emit_json(outcome.to_dict(), output, one_line=one_line)
+    else:
+        from holdfast.report.evolve_text import evolved_text
+
+        emit(evolved_text(outcome, name), output)
+    sys.stdout.flush()

@@ -1,0 +1,59 @@
+"""`holdfast explain`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from holdfast.cli.command import command
+from holdfast.cli.files import emit, emit_json, require_writable_files
+from holdfast.cli.options import Data, Format, NullsOrFileNulls, OnSpark, Printing, Reading, Redact, Rules, names_in
+
+EXAMPLES = """
+Examples:
+holdfast explain orders.csv rules.yaml --key order_id SO-2486
+holdfast explain orders.csv "zip -> city, state" --key order_id SO-2571 --format json
+holdfast explain orders.csv rules.yaml --redact email 12
+
+A row is named by its key, or by its number from 0 where there is none; a key of several columns as "a,b". Nothing is \
+changed: a suggestion is a guess, with a confidence. holdfast check --suggest DIR writes those of all suspect rows.
+
+Exit code: 0 done, whether or not the row breaks a rule, 2 bad input, 3 a failure.
+"""
+
+
+def add_explain(app: typer.Typer) -> None:
+    command(app, "explain", EXAMPLES)(explain)
+
+
+def explain(
+    data: Data,
+    rules: Rules,
+    row: Annotated[str, typer.Argument(metavar="ROW", help="The key of the row, or its number.", show_default=False)],
+    *,
+    key: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN[,COLUMN]", help="What names a row. Default: the rule file's key, or _row."),
+    ] = None,
+    redact: Redact = None,
+    nulls: NullsOrFileNulls = None,
+    reading: Reading,
+    printing: Printing,
+    spark: OnSpark,
+) -> None:
+    """Say which rules a row breaks, with which others, and which change of one cell would mend most of it."""
+    require_writable_files({"--output": printing.output}, data, rules)
+    asked: dict[str, Any] = {"key": key, "nulls": nulls.value if nulls else None, **spark.asked, **reading.asked}
+    with spark.progress.step(f"looking at row {row} of {data}"):
+        from holdfast.jobs import explain as job
+        from holdfast.report.explain_text import explanation_text, print_explanation
+
+        found = job(data, rules, row, redact=names_in(redact), **asked)
+    if printing.format is Format.json:
+        emit_json(found.to_dict(), printing.output)
+    elif printing.output is None:
+        print_explanation(found, Console())
+    else:
+        emit(explanation_text(found) + "\n", printing.output)

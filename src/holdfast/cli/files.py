@@ -1,0 +1,52 @@
+"""Where results go: standard output, or files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from holdfast.errors import OutputError
+
+
+def require_writable_files(paths: Mapping[str, Path | None], *inputs: str) -> None:
+    """Each file can be written, is none of the inputs, and no two options name the same."""
+    named: dict[Path, str] = {}
+    for option, path in paths.items():
+        if path is None:
+            continue
+        _require_writable_file(path, option, *inputs)
+        if path.absolute() in named:
+            raise OutputError(f"{named[path.absolute()]} and {option} both name {str(path)!r}.", hint="name two files.")
+        named[path.absolute()] = option
+
+
+def _require_writable_file(path: Path, option: str, *inputs: str) -> None:
+    if any(path.exists() and os.path.exists(given) and os.path.samefile(path, given) for given in inputs):
+        raise OutputError(
+            f"{option} {str(path)!r} is an input of this command, and would be lost.", hint="name another file."
+        )
+    if path.is_dir():
+        raise OutputError(f"{option} {str(path)!r} is a folder.", hint="name a file.")
+    if not path.absolute().parent.is_dir():
+        raise OutputError(f"{option} {str(path)!r}: the folder {str(path.parent)!r} does not exist.")
+    if not os.access(path.absolute().parent, os.W_OK):
+        raise OutputError(f"{option} {str(path)!r}: no permission to write there.")
+
+
+def emit(text: str, output: Path | None) -> None:
+    """To standard output, or to the file, whole or not at all."""
+    if output is None:
+        sys.stdout.write(text)
+        return
+    from holdfast.report.write_whole import write_whole
+
+    write_whole(output, text)
+
+
+def emit_json(told: Any, output: Path | None, *, one_line: bool = False) -> None:
+    """The value as JSON, to standard output or to the file."""
+    emit(json.dumps(told, ensure_ascii=False, indent=None if one_line else 2) + "\n", output)

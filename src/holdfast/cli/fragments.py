@@ -1,0 +1,168 @@
+"""`holdfast fragments`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.command import command, one_list, paragraphs
+from holdfast.cli.files import emit, emit_json, require_writable_files
+from holdfast.cli.options import (
+    Batch,
+    Changes,
+    Format,
+    ListLimit,
+    OnSpark,
+    Printing,
+    ReadingChanges,
+    State,
+    Telling,
+    limit_of,
+)
+from holdfast.jobs import DEFAULT_LIMIT
+
+if TYPE_CHECKING:
+    from holdfast.fragments.outcome import FragmentsStatus
+
+PLAN = """
+Examples:
+holdfast fragments plan sites.yaml
+holdfast fragments plan sites.yaml --picture plan.svg
+"""
+INIT = """
+Examples:
+holdfast fragments init split-state sites.yaml
+"""
+APPLY = """
+Examples:
+holdfast fragments apply split-state monday.csv
+"""
+SHOW = """
+Examples:
+holdfast fragments show split-state --violations broken
+"""
+NOTES = """
+A sites file names the key, what each site holds (columns, rows, or both) and where its data is, and the rules:
+key: id
+sites: {V1: {columns: [street, zip], data: v1.parquet}, V2: {columns: [CC], data: v2.csv}}
+rules: ["CC = 44, zip -> street"]
+
+Exit code: 0 done, whether or not rules are violated, 2 bad input (nothing was changed), 3 a failure.
+"""
+
+SitesFile = Annotated[str, typer.Argument(metavar="SITES", help="The sites file (YAML).", show_default=False)]
+
+
+def add_fragments(app: typer.Typer) -> None:
+    fragments = typer.Typer(
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        help="Keep the violations of a table up to date that is split over sites, with almost nothing shipped.",
+        epilog=paragraphs(one_list(PLAN, INIT, APPLY, SHOW) + NOTES),
+    )
+    app.add_typer(fragments, name="fragments")
+    for name, function, examples in (
+        ("plan", fragments_plan, PLAN + NOTES),
+        ("init", fragments_init, INIT + NOTES),
+        ("apply", fragments_apply, APPLY),
+        ("show", fragments_show, SHOW),
+    ):
+        command(fragments, name, examples)(function)
+
+
+def fragments_plan(
+    sites: SitesFile,
+    *,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the plan there: .svg, or .dot for Graphviz.")
+    ] = None,
+    printing: Printing,
+    telling: Telling,
+) -> None:
+    """Say which site ships which ids to whom for one changed row, shared between rules. Needs no data and no Spark."""
+    require_writable_files({"--output": printing.output, "--picture": picture}, sites)
+    with telling.progress.step("planning shipments"):
+        from holdfast.jobs import fragments_plan as job
+        from holdfast.report.shipment_text import shipment_picture, shipment_text
+
+        plan = job(sites)
+    if picture is not None:
+        emit(shipment_picture(plan, picture.suffix), picture)
+    if printing.format is Format.json:
+        emit_json(plan.to_dict(), printing.output)
+    else:
+        emit(shipment_text(plan), printing.output)
+
+
+def fragments_init(state: State, sites: SitesFile, *, printing: Printing, spark: OnSpark) -> None:
+    """Load the fragments of a table into a new state, and count the rows that violate each rule."""
+    require_writable_files({"--output": printing.output}, sites)
+    asked = spark.asked
+    with spark.progress.step(f"loading the sites of {sites} into {state}"):
+        from holdfast.jobs import fragments_init as job
+
+        status = job(state, sites, **asked)
+    _emit_fragments(status, printing)
+
+
+def fragments_apply(
+    state: State,
+    changes: Changes,
+    *,
+    batch: Batch = None,
+    limit: ListLimit = str(DEFAULT_LIMIT),
+    reading: ReadingChanges,
+    printing: Printing,
+    spark: OnSpark,
+) -> None:
+    """Apply one file of changes, once: which rows come into violation, which leave it, and what sites shipped."""
+    require_writable_files({"--output": printing.output}, changes)
+    asked = {"batch": batch, "limit": limit_of(limit), **spark.asked, **reading.asked}
+    with spark.progress.step(f"applying {changes} to {state}"):
+        from holdfast.jobs import fragments_apply as job
+        from holdfast.report.fragments_text import fragments_batch_text
+
+        outcome = job(state, changes, **asked)
+    if printing.format is Format.json:
+        emit_json(outcome.to_dict(), printing.output)
+        if outcome.changes.cut:
+            listed = len(outcome.added) + len(outcome.removed)
+            print(f"note: --limit cuts the lists to {listed:,} rows; the counts are exact", file=sys.stderr)
+    else:
+        emit(fragments_batch_text(outcome, os.path.basename(changes.rstrip("/"))), printing.output)
+
+
+def fragments_show(
+    state: State,
+    *,
+    violations: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write (rule, key) of all violating rows there, as Parquet.")
+    ] = None,
+    printing: Printing,
+    spark: OnSpark,
+) -> None:
+    """Print the sites, and how many rows violate each rule now."""
+    require_writable_files({"--output": printing.output})
+    asked = spark.asked
+    with spark.progress.step(f"looking at {state}"):
+        from holdfast.jobs import fragments_show as job
+
+        if violations is not None:
+            from holdfast.spark.outputs import require_writable_folder
+
+            require_writable_folder(violations, ("rows",))
+        status = job(state, violations=violations, **asked)
+    _emit_fragments(status, printing)
+
+
+def _emit_fragments(status: FragmentsStatus, printing: Printing) -> None:
+    if printing.format is Format.json:
+        emit_json(status.to_dict(), printing.output)
+    else:
+        from holdfast.report.fragments_text import fragments_status_text
+
+        emit(fragments_status_text(status), printing.output)

@@ -1,0 +1,246 @@
+"""Options that several commands have, one by one and in groups."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from holdfast.discover.options import DEFAULT_OVERLAP, DEFAULT_TIME_LIMIT
+from holdfast.errors import OptionError
+from holdfast.report.progress import Progress
+
+
+class Format(StrEnum):
+    text = "text"
+    json = "json"
+
+
+class NullsMode(StrEnum):
+    sql = "sql"
+    equal = "equal"
+
+
+class DeviceName(StrEnum):
+    auto = "auto"
+    cpu = "cpu"
+    gpu = "gpu"
+
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A CSV, Parquet, JSON or ORC file or folder, a Delta table, spark:db.table, or a JDBC URL.",
+        show_default=False,
+    ),
+]
+Rules = Annotated[
+    str, typer.Argument(metavar="RULES", help="A rule file (YAML), or one rule in quotes.", show_default=False)
+]
+State = Annotated[str, typer.Argument(metavar="STATE", help="The folder of the state.", show_default=False)]
+Changes = Annotated[
+    str, typer.Argument(metavar="CHANGES", help="A file or folder of changes, as DATA.", show_default=False)
+]
+Batch = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What tells this batch from others. Default: its content.")
+]
+Source = Annotated[
+    str,
+    typer.Option(metavar="DIR", help="The folder to follow, or a Delta table with a change feed.", show_default=False),
+]
+Once = Annotated[bool, typer.Option("--once", help="Apply what is there now, and stop.")]
+FromVersion = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Of a Delta table that the state was not made of: the first version to apply.", min=0
+    ),
+]
+Report = Annotated[
+    Path | None, typer.Option("--report", metavar="FILE", help="Write a report there, as one HTML page.")
+]
+KeyOrFileKey = Annotated[
+    str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="What names a row. Default: the rule file's key.")
+]
+NullsOrFileNulls = Annotated[
+    NullsMode | None, typer.Option(help="How nulls compare. Default: what the rule file says, or sql.")
+]
+PairLimit = Annotated[str, typer.Option(metavar="N|none", help="List at most N pairs per rule; counts stay exact.")]
+ListLimit = Annotated[
+    str, typer.Option(metavar="N|none", help="List at most N violations per rule and batch; counts stay exact.")
+]
+Redact = Annotated[str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="Show no values of these columns.")]
+Top = Annotated[str, typer.Option(metavar="N|all", help="Show the best N rules.")]
+OutputFormat = Annotated[Format, typer.Option(help="What to print.")]
+Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result there instead of printing it.")]
+
+
+@dataclass(frozen=True)
+class ReadingChanges:
+    """How files of changes are read; their columns and types are the state's."""
+
+    null_values: Annotated[str | None, typer.Option(metavar="NA,?", help="Texts that mean null in CSV.")] = None
+    delimiter: Annotated[str | None, typer.Option(help="What separates CSV fields. Default: seen in the header.")] = (
+        None
+    )
+    encoding: Annotated[str | None, typer.Option(help="The CSV's encoding. Default: UTF-8, checked.")] = None
+    multiline: Annotated[
+        bool | None, typer.Option("--multiline/--no-multiline", help="CSV values may contain line breaks.")
+    ] = None
+    input_format: Annotated[str | None, typer.Option(metavar="FORMAT", help="csv, parquet, json or orc.")] = None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """As jobs take it."""
+        return {
+            "null_values": tuple(self.null_values.split(",")) if self.null_values is not None else (),
+            "delimiter": self.delimiter,
+            "encoding": self.encoding,
+            "multiline": self.multiline,
+            "input_format": self.input_format,
+        }
+
+
+@dataclass(frozen=True)
+class Reading(ReadingChanges):
+    """How a table is read."""
+
+    types: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=TYPE", help="Read a column as text, int, double, decimal(p,s), date, …"),
+    ] = None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        return {**super().asked, "types": assignments(self.types, "--types")}
+
+
+@dataclass(frozen=True)
+class Telling:
+    """How much is said besides the result."""
+
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show what Spark says when something fails.")] = False
+
+    @property
+    def progress(self) -> Progress:
+        return Progress(quiet=self.quiet, counts=_task_counts)
+
+
+@dataclass(frozen=True)
+class OnSpark(Telling):
+    """Where Spark runs, and how much is said besides the result."""
+
+    master: Annotated[str | None, typer.Option(help="The Spark master. Default: local[*].")] = None
+    conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A Spark setting; may be repeated.")] = None
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """As jobs take it."""
+        return {"master": self.master, "conf": assignments(self.conf, "--conf")}
+
+
+@dataclass(frozen=True)
+class Printing:
+    """What is printed, and where."""
+
+    format: OutputFormat = Format.text
+    output: Output = None
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """What discovery compares, and how far it goes."""
+
+    columns: Annotated[
+        str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="Compare these columns only. Default: all.")
+    ] = None
+    exclude: Annotated[str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="Leave these columns out.")] = None
+    cross_columns: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE|off", help="Compare two columns when they share this much of the smaller one's values."
+        ),
+    ] = str(DEFAULT_OVERLAP)
+    one_row: Annotated[bool, typer.Option("--one-row", help="Compare such columns within one row, too.")] = False
+    order_text: Annotated[bool, typer.Option("--order-text", help="Text has an order, by its UTF-8 bytes.")] = False
+    nulls: Annotated[NullsMode, typer.Option(help="How nulls compare.")] = NullsMode.sql
+    error: Annotated[
+        str, typer.Option(metavar="SHARE", help="Rules that at most this share of all ordered pairs of rows breaks.")
+    ] = "0"
+    max_predicates: Annotated[
+        int | None, typer.Option(metavar="N", help="Rules of up to N predicates only. Default: no limit.")
+    ] = None
+    time_limit: Annotated[str, typer.Option(metavar="SECONDS|none", help="End the search then, and say so.")] = (
+        f"{DEFAULT_TIME_LIMIT:g}"
+    )
+    device: Annotated[
+        DeviceName, typer.Option(help="What relates all pairs: a GPU where there is one and it pays, or as said.")
+    ] = DeviceName.auto
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """As jobs take it."""
+        return {
+            "columns": self.columns if self.columns is not None else (),
+            "exclude": self.exclude if self.exclude is not None else (),
+            "cross_columns": self.cross_columns,
+            "one_row": self.one_row,
+            "order_text": self.order_text,
+            "nulls": self.nulls.value,
+            "error": self.error,
+            "max_predicates": self.max_predicates,
+            "time_limit": self.time_limit,
+            "device": self.device.value,
+        }
+
+
+def _task_counts() -> tuple[int, int] | None:
+    if "pyspark" not in sys.modules:
+        return None
+    from holdfast.spark.task_counts import task_counts
+
+    return task_counts()
+
+
+def limit_of(text: str) -> int | None:
+    """What --limit says; None for none."""
+    if text.strip().casefold() == "none":
+        return None
+    if not text.strip().isdecimal():
+        raise OptionError(f"--limit {text!r} is not a number.", hint="write a number such as 1000, or none.")
+    return int(text)
+
+
+def names_in(text: str | None) -> list[str]:
+    """The names in a list with commas."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def assignments(pairs: list[str] | None, option: str) -> dict[str, str]:
+    """What `name=value` options say."""
+    result: dict[str, str] = {}
+    for pair in pairs or ():
+        # Types may be given as a list; a comma inside decimal(10,2) does not separate.
+        for piece in _outside_brackets(pair) if option == "--types" else [pair]:
+            name, separator, value = piece.partition("=")
+            if not separator or not name.strip() or not value.strip():
+                example = "--types zip=text" if option == "--types" else "--conf spark.driver.memory=4g"
+                raise OptionError(f"{option} {piece!r} does not say name=value.", hint=f"write it as in {example}.")
+            result[name.strip()] = value.strip()
+    return result
+
+
+def _outside_brackets(text: str) -> list[str]:
+    pieces, depth = [""], 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += char
+    return pieces

@@ -1,0 +1,220 @@
+"""`holdfast watch`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.check import VIOLATION_FOLDERS
+from holdfast.cli.command import command, one_list, paragraphs
+from holdfast.cli.files import emit, emit_json, require_writable_files
+from holdfast.cli.options import (
+    Batch,
+    Changes,
+    Format,
+    FromVersion,
+    KeyOrFileKey,
+    ListLimit,
+    NullsOrFileNulls,
+    Once,
+    OnSpark,
+    OutputFormat,
+    PairLimit,
+    Printing,
+    Reading,
+    ReadingChanges,
+    Report,
+    Rules,
+    Source,
+    State,
+    limit_of,
+)
+from holdfast.jobs import DEFAULT_LIMIT
+
+if TYPE_CHECKING:
+    from holdfast.states.batch_outcome import BatchOutcome
+    from holdfast.states.watch_status import WatchStatus
+
+INIT = """
+Examples:
+holdfast watch init state --data orders.csv --rules rules.yaml --key order_id
+"""
+APPLY = """
+Examples:
+holdfast watch apply state monday.csv
+holdfast watch apply state tuesday.csv --batch tuesday --format json
+"""
+RUN = """
+Examples:
+holdfast watch run state --source incoming --once
+"""
+SHOW = """
+Examples:
+holdfast watch show state
+holdfast watch show state --violations current --report watch.html
+"""
+RULES = """
+Examples:
+holdfast watch rules state "zip -> city, state"
+"""
+NOTES = """
+A file of changes has the table's columns and a column _change_type: insert, delete, update_preimage or \
+update_postimage; without it all rows are inserts. The same file is applied once, however often it is given.
+
+Exit code: 0 done, whether or not rules are violated, 2 bad input (nothing was changed), 3 a failure.
+"""
+
+
+def add_watch(app: typer.Typer) -> None:
+    watch = typer.Typer(
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        help="Keep the violations of a table up to date under inserts, deletes and updates.",
+        epilog=paragraphs(one_list(INIT, APPLY, RUN, SHOW) + NOTES),
+    )
+    app.add_typer(watch, name="watch")
+    for name, function, examples in (
+        ("init", watch_init, INIT),
+        ("apply", watch_apply, APPLY + NOTES),
+        ("run", watch_run, RUN + NOTES),
+        ("show", watch_show, SHOW),
+        ("rules", watch_rules, RULES),
+    ):
+        command(watch, name, examples)(function)
+
+
+def watch_init(
+    state: State,
+    *,
+    data: Annotated[str, typer.Option(metavar="DATA", help="The table: as in holdfast check.", show_default=False)],
+    rules: Annotated[
+        str, typer.Option(metavar="RULES", help="A rule file (YAML), or one rule in quotes.", show_default=False)
+    ],
+    key: KeyOrFileKey = None,
+    nulls: NullsOrFileNulls = None,
+    reading: Reading,
+    printing: Printing,
+    spark: OnSpark,
+) -> None:
+    """Load a table into a new state, and count its violations."""
+    require_writable_files({"--output": printing.output}, data, rules)
+    asked = {"key": key, "nulls": nulls.value if nulls else None, **spark.asked, **reading.asked}
+    with spark.progress.step(f"loading {data} into {state}"):
+        from holdfast.jobs import watch_init as job
+
+        status = job(state, data, rules, **asked)
+    _emit_watched(status, printing)
+
+
+def watch_apply(
+    state: State,
+    changes: Changes,
+    *,
+    batch: Batch = None,
+    limit: ListLimit = str(DEFAULT_LIMIT),
+    reading: ReadingChanges,
+    printing: Printing,
+    spark: OnSpark,
+) -> None:
+    """Apply one file of changes, once, and say which violations it adds and removes."""
+    require_writable_files({"--output": printing.output}, changes)
+    asked = {"batch": batch, "limit": limit_of(limit), **spark.asked, **reading.asked}
+    with spark.progress.step(f"applying {changes} to {state}"):
+        from holdfast.jobs import watch_apply as job
+
+        outcome = job(state, changes, **asked)
+    _emit_batch(outcome, os.path.basename(changes.rstrip("/")), printing.format, printing.output)
+
+
+def watch_run(
+    state: State,
+    *,
+    source: Source,
+    once: Once = False,
+    from_version: FromVersion = None,
+    limit: ListLimit = str(DEFAULT_LIMIT),
+    format: OutputFormat = Format.text,
+    spark: OnSpark,
+) -> None:
+    """Follow a folder or a Delta table: apply each file of changes, or commit, in order; as JSON, a line for each."""
+    most, asked = limit_of(limit), spark.asked
+
+    def tell(outcome: BatchOutcome, name: str) -> None:
+        _emit_batch(outcome, name, format, None, one_line=True)
+
+    spark.progress.say(f"following {source}")
+    from holdfast.jobs import watch_run as job
+
+    job(state, source, once=once, from_version=from_version, limit=most, on_batch=tell, **asked)
+
+
+def watch_show(
+    state: State,
+    *,
+    violations: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Write current violations there, as holdfast check does.")
+    ] = None,
+    report: Report = None,
+    limit: PairLimit = str(DEFAULT_LIMIT),
+    printing: Printing,
+    spark: OnSpark,
+) -> None:
+    """Print how often each rule is violated now, and by which rows most."""
+    require_writable_files({"--output": printing.output, "--report": report})
+    most, asked = limit_of(limit), spark.asked
+    with spark.progress.step(f"looking at {state}"):
+        from holdfast.jobs import watch_show as job
+
+        if violations is not None:
+            from holdfast.spark.outputs import require_writable_folder
+
+            require_writable_folder(violations, VIOLATION_FOLDERS)
+        status = job(state, violations=violations, report=report, limit=most, **asked)
+    _emit_watched(status, printing)
+
+
+def watch_rules(
+    state: State, rules: Rules, *, nulls: NullsOrFileNulls = None, printing: Printing, spark: OnSpark
+) -> None:
+    """Watch these rules from now on, without loading the table again."""
+    require_writable_files({"--output": printing.output}, rules)
+    asked = {"nulls": nulls.value if nulls else None, **spark.asked}
+    with spark.progress.step(f"changing the rules of {state}"):
+        from holdfast.jobs import watch_rules as job
+
+        status, added, removed = job(state, rules, **asked)
+    if printing.format is Format.json:
+        told = {"version": status.version, "added": added, "removed": removed, "totals": dict(status.totals)}
+        emit_json(told, printing.output)
+    else:
+        from holdfast.report.watch_text import rules_text
+
+        emit(rules_text(status, added, removed), printing.output)
+
+
+def _emit_watched(status: WatchStatus, printing: Printing) -> None:
+    if printing.format is Format.json:
+        emit_json(status.to_dict(), printing.output)
+    else:
+        from holdfast.report.watch_text import status_text
+
+        emit(status_text(status), printing.output)
+
+
+def _emit_batch(
+    outcome: BatchOutcome, name: str, format: Format, output: Path | None, *, one_line: bool = False
+) -> None:
+    if format is Format.json:
+        emit_json(outcome.to_dict(), output, one_line=one_line)
+        if outcome.cut:
+            listed = len(outcome.added) + len(outcome.removed)
+            print(f"note: --limit cuts the lists to {listed:,} violations; the counts are exact", file=sys.stderr)
+    else:
+        from holdfast.report.watch_text import batch_text
+
+        emit(batch_text(outcome, name), output)
+    sys.stdout.flush()

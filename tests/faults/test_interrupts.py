@@ -1,0 +1,63 @@
+"""Whoever ends a command while Spark works finds nothing half-written and no process left, and reads no traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+HOLDFAST = Path(sys.executable).with_name("holdfast")
+
+
+def processes_of(session: int) -> list[str]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[3]) == session and fields[0] != "Z":
+                found.append(entry.name)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "words"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_command_that_is_ended_leaves_nothing(tmp_path: Path, sent: signal.Signals, code: int, words: str) -> None:
+    chance = Random(7)
+    lines = [f"{i},{chance.randrange(10**6)},{chance.randrange(10**6)},{i % 3}" for i in range(200_000)]
+    (tmp_path / "big.csv").write_text("id,a,b,g\n" + "\n".join(lines) + "\n")
+    rule = "not(t.a > s.a and t.b < s.b and t.g != s.g)"  # takes far longer than the test
+    command = [HOLDFAST, "check", "big.csv", rule, "--violations", "found", "--report", "report.html"]
+    running = subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert running.stderr is not None
+        said = ""
+        while "checking" not in said:
+            said = running.stderr.readline()
+            assert said, "it ended by itself"
+        time.sleep(1)
+        os.killpg(running.pid, sent) if sent is signal.SIGINT else running.send_signal(sent)  # as a terminal does
+        out, err = running.communicate(timeout=60)
+        assert running.returncode == code
+        assert out == ""
+        assert words in err
+        assert "Traceback" not in err
+        ends = time.monotonic() + 40
+        while processes_of(running.pid) and time.monotonic() < ends:
+            time.sleep(0.2)
+        assert processes_of(running.pid) == []
+        assert [entry.name for entry in tmp_path.iterdir()] == ["big.csv"]
+    finally:
+        running.kill()

@@ -1,0 +1,76 @@
+"""What a row breaks, and what a suggested change would resolve and add, is what reference.py counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructField, StructType
+
+from holdfast import reference
+from holdfast.spark.check import plan_check, run_check
+from holdfast.spark.table import Table
+from strategies import RandomRules, RandomTable, rule_sets, tables
+
+
+def frame_of(spark: SparkSession, table: RandomTable) -> DataFrame:
+    fields = [StructField(name, DataType.fromDDL(kind)) for name, kind in table.ddl_fields]
+    return spark.createDataFrame([tuple(row.values()) for row in table.rows], StructType(fields))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[RandomTable, RandomRules]:
+    table = draw(tables().filter(lambda made: len(made.rows) > 1))
+    return table, draw(rule_sets(table, size=4))
+
+
+def violations(rows: Sequence[Mapping[str, Any]], random: RandomRules, key: int) -> dict[str, int]:
+    """By rule, the pairs that the row is in, and one more where it breaks the rule by itself."""
+    (row,) = (row for row in rows if row["id"] == key)
+    counted = {}
+    for found in reference.check(rows, random.rules, where=random.conditions):
+        rule, condition = found.rule, random.conditions.get(found.rule.name)
+        in_scope = condition is None or condition(row)
+        one_row = [constraint for constraint in rule.body.denials if not constraint.two_rows]
+        alone = in_scope and any(reference.violates(c, row, row, random.rules.nulls) for c in one_row)
+        n = sum((key in pair) for pair in found.pairs or ()) + alone
+        if n:
+            counted[rule.name] = n
+    return counted
+
+
+@settings(
+    deadline=None,
+    max_examples=4,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(case=cases())
+def test_counts_before_and_after_are_those_of_the_reference(
+    spark: SparkSession, case: tuple[RandomTable, RandomRules]
+) -> None:
+    table, random = case
+    source = Table(frame_of(spark, table), "random")
+    with run_check(spark, source, plan_check(source, random.rules, ("id",)), limit=None, all_columns=True) as result:
+        told = result.explain(table.rows[0]["id"])
+        suggested = result.suggestions.collect()
+    before = violations(table.rows, random, table.rows[0]["id"])
+    assert {one.rule.name: one.violations for one in told.broken} == before
+    for one in told.broken:
+        assert one.witness is not None
+        assert told.row in (one.witness.left_key, one.witness.right_key)
+    tried = [(told.row, one.column, one.suggested, one.resolves, one.adds, one.rules) for one in told.suggestions[:2]]
+    tried += [(r.key, r.column, r.suggested, r.resolves, r.adds, tuple(r.rules)) for r in suggested[:3]]
+    for key, column, text, resolves, adds, rules in tried:
+        value = spark.range(1).select(F.lit(text).cast(table.types[column])).collect()[0][0]
+        changed = [{**row, column: value} if row["id"] == key else row for row in table.rows]
+        was, now = (violations(rows, random, key) for rows in (table.rows, changed))
+        fewer = {name: was.get(name, 0) - now.get(name, 0) for name in {*was, *now}}
+        assert resolves == sum(n for n in fewer.values() if n > 0)
+        assert adds == -sum(n for n in fewer.values() if n < 0)
+        assert list(rules) == sorted(name for name, n in fewer.items() if n > 0)
+        assert resolves > adds
