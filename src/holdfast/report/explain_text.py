@@ -26,7 +26,7 @@ def print_explanation(told: RowExplanation, console: Console) -> None:
 def explanation_text(told: RowExplanation, *, width: int = TEXT_WIDTH) -> str:
     """The explanation as `holdfast explain` prints it, as one string without colours and trailing blanks."""
     target = io.StringIO()
-    Console(file=target, width=width, color_system=None).print(_view(told))
+    Console(file=target, width=width, color_system=None, force_jupyter=False).print(_view(told))
     return "\n".join(line.rstrip() for line in target.getvalue().rstrip().splitlines())
 
 

@@ -54,8 +54,9 @@ class Progress:
         )
         # What is done leaves no trace: the result speaks for itself. Results are printed where they belong: by default
         # whatever is printed beside a bar would go to standard error with it.
-        asked = {"transient": True, "redirect_stdout": False, "redirect_stderr": False}
-        with Bars(*columns, console=self._console, **asked) as bars:
+        with Bars(
+            *columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False
+        ) as bars:
             task = bars.add_task(what, total=None, told="")
             ended = threading.Event()
             watcher = threading.Thread(target=self._follow, args=(bars, task, ended), daemon=True)
