@@ -385,7 +385,7 @@ def test_a_column_twice_in_the_key_is_refused(spark: SparkSession, place: Path) 
 def test_help_shows_examples_and_exit_codes() -> None:
     done = holdfast("check", "--help")
     assert done.exit_code == 0
-    for words in ("Examples:", "holdfast check", "--key id", "--violations", "Exit code"):
+    for words in ("Examples:", "holdfast check", "--key order_id", "--violations", "Exit code"):
         assert words in done.stdout
 
 

@@ -164,6 +164,8 @@ def check(
             with progress.step("looking at what was found"):
                 result.detailed  # noqa: B018 (asks Spark for witnesses)
             _print_found_violations(result, format, output)
+            if format is CheckFormat.text and (row := _worst_row(result)) is not None:
+                progress.next("holdfast", "explain", data, rules, *(() if key is None else ("--key", key)), row)
     raise typer.Exit(0 if result.holds else VIOLATED)
 
 
@@ -237,6 +239,16 @@ def _print_found_violations(result: CheckResult, format: CheckFormat, output: Pa
         emit(sarif_text(result.detailed), output)
     else:
         _print_summary(result, output)
+
+
+def _worst_row(result: CheckResult) -> str | None:
+    """A row that is worth a look, as `holdfast explain` takes it; None where there is none, or nobody may see it."""
+    for found in result.detailed.rules:
+        if not found.holds and found.worst:
+            key = found.worst[0].key
+            if not set(result.outcome.key) & result.hidden:
+                return ",".join(map(str, key)) if isinstance(key, tuple) else str(key)
+    return None
 
 
 def _print_summary(result: CheckResult, output: Path | None) -> None:

@@ -120,6 +120,9 @@ def discover(
         emit_json(result.to_dict(), printing.output)
     else:
         _print_found(result, printing.output)
+        if result.rules:
+            written = ("check", data, str(rules)) if rules is not None else ("discover", data, "-o", "rules.yaml")
+            progress.next("holdfast", *written)
 
 
 def _print_found(result: DiscoverResult, output: Path | None) -> None:

@@ -106,6 +106,7 @@ def evolve_init(
 
         status = job(state, data, options=comparing.asked, **asked)
     _emit_rules(status, printing)
+    spark.progress.next("holdfast", "evolve", "apply", state, "CHANGES")
 
 
 def evolve_apply(

@@ -107,6 +107,7 @@ def fragments_init(state: State, sites: SitesFile, *, printing: Printing, spark:
 
         status = job(state, sites, **asked)
     _emit_fragments(status, printing)
+    spark.progress.next("holdfast", "fragments", "apply", state, "CHANGES")
 
 
 def fragments_apply(

@@ -108,6 +108,7 @@ def watch_init(
 
         status = job(state, data, rules, **asked)
     _emit_watched(status, printing)
+    spark.progress.next("holdfast", "watch", "apply", state, "CHANGES")
 
 
 def watch_apply(

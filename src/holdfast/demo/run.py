@@ -23,7 +23,7 @@ CLEAN, DATA, RULES, SITES, FOUND, REPORT, KEY = (
     *("clean.csv", "orders.csv", "rules.yaml", "sites.yaml", "found.yaml", "report.html", "order_id"),
 )
 MONDAY, TUESDAY, WEDNESDAY = "monday.csv", "tuesday.csv", "wednesday.csv"
-STATE, KEPT_RULES = "state", "kept-rules"
+STATE, KEPT_RULES = "orders-state", "price-rules"
 BUNDLED = (CLEAN, DATA, RULES, SITES, MONDAY, TUESDAY, WEDNESDAY)
 TOP, MOST_PREDICATES = 10, 3
 # A row with an error that a dependency finds, and the columns of a rule that falls when prices rise.

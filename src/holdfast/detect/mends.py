@@ -142,7 +142,7 @@ class _Mends:
                             self._bound(mine.name, theirs.name, allowed, conditions)
                         )
         for name, parts in bounds.items():
-            yield from self._within(name, parts)
+            yield self._within(name, parts)
 
     def _others(
         self, denial: PairDenial, compared: Sequence[Comparison], free: Sequence[Comparison], turned: bool
@@ -183,18 +183,18 @@ class _Mends:
             f"SELECT r.k, {low} AS low, {high} AS high FROM {{given}} r JOIN {{sound}} o ON {conditions} GROUP BY r.k"
         )
 
-    def _within(self, name: str, parts: Sequence[str]) -> Iterator[str]:
-        """Both bounds as values: which of them mends, and at what cost, is for the count of violations to say."""
+    def _within(self, name: str, parts: Sequence[str]) -> str:
+        """The bound that is nearest to what stands there; both, where they cross and no value serves all rows."""
+        cell = f"r.{self._column(name)}"
         bounds = f"SELECT k, max(low) AS low, min(high) AS high FROM ({' UNION ALL '.join(parts)}) GROUP BY k"
-        # Where the bounds meet there is one value; where they cross, none serves all rows.
-        backing = f"IF(low <=> high, {_CERTAIN}, {_BOUND})"
-        for bound in ("low", "high"):
-            yield (
-                f"SELECT k, {self._place(name)} AS place, CAST({bound} AS STRING) AS value, {backing} AS backing,\n"
-                "  IF(low > high, NULL, CAST(low AS STRING)) AS low,\n"
-                "  IF(low > high, NULL, CAST(high AS STRING)) AS high\n"
-                f"FROM ({bounds}) WHERE {bound} IS NOT NULL"
-            )
+        nearest = f"CASE WHEN {cell} < low THEN low WHEN {cell} > high THEN high END"
+        values = f"IF(low > high, array(low, high), array({nearest}))"
+        return (
+            f"SELECT k, {self._place(name)} AS place, CAST(x AS STRING) AS value,\n"
+            f"  IF(low <=> high, {_CERTAIN}D, {_BOUND}D) AS backing,\n"
+            "  IF(low > high, NULL, CAST(low AS STRING)) AS low, IF(low > high, NULL, CAST(high AS STRING)) AS high\n"
+            f"FROM (SELECT b.*, explode({values}) AS x FROM ({bounds}) b JOIN {{given}} r ON r.k = b.k)"
+        )
 
     # Rules on single rows -------------------------------------------------------------------------------------------
 

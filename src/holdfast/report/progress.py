@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import threading
 from collections.abc import Callable, Iterator
 
@@ -43,6 +44,12 @@ class Progress:
         if not self._quiet:
             self._console.print(f"holdfast: {what} …", highlight=False, markup=False, soft_wrap=True)
 
+    def next(self, *command: str | None) -> None:
+        """The command that one would type now; words that are None are left out."""
+        if not self._quiet:
+            text = f"next: {shlex.join(word for word in command if word is not None)}"
+            self._console.print(text, style="dim", highlight=False, markup=False, soft_wrap=True)
+
     @contextlib.contextmanager
     def _bar(self, what: str) -> Iterator[None]:
         columns = (
@@ -54,9 +61,8 @@ class Progress:
         )
         # What is done leaves no trace: the result speaks for itself. Results are printed where they belong: by default
         # whatever is printed beside a bar would go to standard error with it.
-        with Bars(
-            *columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False
-        ) as bars:
+        bars = Bars(*columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False)
+        with bars:
             task = bars.add_task(what, total=None, told="")
             ended = threading.Event()
             watcher = threading.Thread(target=self._follow, args=(bars, task, ended), daemon=True)

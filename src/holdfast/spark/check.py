@@ -188,6 +188,11 @@ class CheckResult:
         """The same violations under other verdicts."""
         return CheckResult(self._scan, self.plan, outcome, self.engines, self._summaries)
 
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The columns whose values nobody is shown."""
+        return self._scan.hidden
+
     def in_scope(self, i: int) -> int:
         """How many rows the rule speaks of."""
         return self._scan.in_scope(self.plan.steps[i].scope)

@@ -136,7 +136,7 @@ def _broken(result: CheckResult, trial: _Trial, row: Any) -> list[BrokenRule]:
     broken = []
     for i, violations in sorted(counted.items()):
         others = [WorstRow(plain(key), conflicts.get((i, text), 0)) for text, key in partners[i].items()]
-        others.sort(key=lambda other: -other.conflicts)
+        others.sort(key=lambda other: -other.conflicts)  # a stable sort: otherwise in order of their keys
         witness = result.witness(i, ends[i], values)
         broken.append(BrokenRule(result.plan.steps[i].rule, violations, witness, tuple(others)))
     return broken
@@ -209,9 +209,8 @@ class _Trial:
 
     def met(self, most: int) -> dict[int, list[tuple[Any, Any]]]:
         """Some of the violations of each rule that the rows are in."""
-        parts = [
-            f"SELECT * FROM (SELECT {i} AS i, * FROM ({self._conflicts(i).met()}) LIMIT {most})" for i in self.broken
-        ]
+        first = f"ORDER BY `left`, `right` LIMIT {most}"
+        parts = [f"SELECT * FROM (SELECT {i} AS i, * FROM ({self._conflicts(i).met()}) {first})" for i in self.broken]
         found: dict[int, list[tuple[Any, Any]]] = {}
         for row in self._sql(_union(parts)).collect():
             found.setdefault(row["i"], []).append((row["left"], row["right"]))

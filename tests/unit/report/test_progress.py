@@ -53,3 +53,9 @@ def test_what_is_printed_beside_a_bar_stays_on_standard_output(capsys: pytest.Ca
         print("a result")
     assert capsys.readouterr().out == "a result\n"
     assert "a result" not in text.getvalue()
+
+
+def test_the_next_command_can_be_typed_as_it_stands() -> None:
+    text = io.StringIO()
+    Progress(console=Console(file=text)).next("holdfast", "check", "my table.csv", "zip -> city", None, "--key", "id")
+    assert text.getvalue() == "next: holdfast check 'my table.csv' 'zip -> city' --key id\n"
