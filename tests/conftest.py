@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +18,9 @@ if TYPE_CHECKING:
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
+# Whoever runs the tests may have a narrow window; what is printed to a file is as wide as it is for everybody.
+os.environ.pop("COLUMNS", None)
+
 # No deadline: the machines that run these tests are shared, and a time says nothing there.
 settings.register_profile("holdfast", deadline=None, print_blob=True)
 settings.load_profile("holdfast")
@@ -23,10 +30,24 @@ settings.load_profile("holdfast")
 def spark() -> Iterator[SparkSession]:
     from holdfast.spark.session import get_session
 
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        # Tables of a few rows: compiling a query takes longer than running it. Tests that start a session of their own,
+        # as a user would, compile.
+        "spark.sql.codegen.wholeStage": "false",
+    }
     session = get_session(master="local[2]", conf=settings, app_name="holdfast tests")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def connect_port() -> Iterator[None]:
+    """The port on which PySpark starts a local Connect server: one for the whole machine, so that tests take turns."""
+    with open(Path(tempfile.gettempdir()) / "holdfast-connect-port.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.fixture(params=["true", "false"], ids=["ansi", "no ansi"])

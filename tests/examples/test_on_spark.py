@@ -168,6 +168,7 @@ def test_a_submitted_job_tells_bad_input(load: Callable[[str], dict[str, Any]], 
     assert main(str(demo / "clean.csv"), "zip -> city", str(tmp_path / "out")) == 0
 
 
+@pytest.mark.usefixtures("connect_port")
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect's extras are not installed")
 def test_a_client_of_spark_connect_sees_the_same(
     examples: Path, spark: SparkSession, demo: Path, tmp_path: Path

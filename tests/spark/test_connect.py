@@ -81,6 +81,7 @@ def run(script: str, *arguments: str, python: str, folder: Path) -> list[object]
     return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
 
 
+@pytest.mark.usefixtures("connect_port")
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect's extras are not installed")
 def test_check_on_connect_equals_check_on_a_classic_session(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
@@ -101,6 +102,7 @@ def test_check_on_connect_equals_check_on_a_classic_session(spark: SparkSession,
     assert [rule["violating_pairs"] for rule in keyless[0]] == [rule["violating_pairs"] for rule in here[0]]
 
 
+@pytest.mark.usefixtures("connect_port")
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect's extras are not installed")
 def test_workers_without_holdfast_are_told_and_the_check_goes_on_in_sql(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
@@ -114,6 +116,7 @@ def test_workers_without_holdfast_are_told_and_the_check_goes_on_in_sql(spark: S
     assert any("cannot run kernels (No module named" in str(note) for note in notes)  # type: ignore[attr-defined]
 
 
+@pytest.mark.usefixtures("connect_port")
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect's extras are not installed")
 def test_discover_on_connect_equals_discover_on_a_classic_session(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"

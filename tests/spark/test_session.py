@@ -137,6 +137,7 @@ print(get_session() is session)
 """
 
 
+@pytest.mark.usefixtures("connect_port")
 def test_spark_remote_gives_a_connect_session(tmp_path: Path) -> None:
     pytest.importorskip("grpc", reason="Spark Connect's extras are not installed")
     pytest.importorskip("grpc_status", reason="Spark Connect's extras are not installed")
