@@ -104,13 +104,14 @@ class LiveTable:
             return self.inserting(changes)
         kinds, rows = batch.listed(CHANGE_TYPE), batch.without(CHANGE_TYPE)
         first, last = net_changes(kinds, self._keys.of_batch(rows), self._keys.are_there)
-        gone = self._keys.slots([key for key, was in first.items() if was])
+        old = [key for key, was in first.items() if was]
         come = [at for at in last.values() if at is not None]
         if not come:  # rows that only go need no other columns than the key
-            return self._nothing(gone)
+            return self._nothing(self._keys.slots(old))
         taken = rows.take(come)
         with self._coding.unless_refused():
             codes, valid = self._encoded(taken)
+        gone = self._keys.slots(old)  # only now: where codes had to move, rows have other slots
         return self._without_same(TableChange(gone, codes, valid, self._keys.of_batch(taken)))
 
     def _nothing(self, gone: Slots) -> TableChange:

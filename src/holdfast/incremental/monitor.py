@@ -176,12 +176,12 @@ class Monitor:
         kinds, rows = batch.listed(CHANGE_TYPE), batch.without(CHANGE_TYPE)
         first, last = net_changes(kinds, self._keys.of_batch(rows), self._keys.are_there)
         old = [key for key, was in first.items() if was]
-        gone = self._keys.slots(old)
         come = {key: at for key, at in last.items() if at is not None}
         if not come:  # rows that only go need no other columns than the key
-            return self._change(gone, None, None)
+            return self._change(self._keys.slots(old), None, None)
         with self._coding.unless_refused():
             coded = self._encoded(rows.take(list(come.values())))
+        gone = self._keys.slots(old)  # only now: where codes had to move, rows have other slots
         slot_of = dict(zip(old, gone.tolist(), strict=True))
         return self._change(gone, coded, np.array([slot_of.get(key, -1) for key in come], np.int32))
 
