@@ -437,7 +437,7 @@ def evolve_apply(
     found = evolved_table(_session(master, conf), state)
     if strategy is not None:
         found = found.by(require_strategy(strategy, found.options))
-    return found.take_file(os.fspath(changes), batch=batch, reading=reading)
+    return found.apply_file(os.fspath(changes), batch=batch, limit=None, reading=reading)
 
 
 def evolve_run(

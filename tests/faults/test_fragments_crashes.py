@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from holdfast.fragments.sites import parse_sites
 from holdfast.spark import fragments as on_spark
-from holdfast.spark import fragments_init
+from holdfast.spark import fragments_init, state_table
 from holdfast.states import manifest
 from holdfast.states.store import Store
 
@@ -64,7 +64,7 @@ def test_a_batch_is_applied_once_whenever_it_is_cut_off(
         before = on_spark.fragmented(spark, place).manifest
         # Before the version is there, nothing has happened; after it, all has, and the log is put right later.
         apply = partial(lambda name: on_spark.fragmented(spark, place).apply_file(name, limit=None), file)
-        cut_off(on_spark, "commit", apply)
+        cut_off(state_table, "commit", apply)
         assert on_spark.fragmented(spark, place).manifest == before
         late = number == 1
         if late:

@@ -7,19 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holdfast.detect.row_changes import CHANGE_TYPE
 from holdfast.discover.changed_evidence import KeptRows
 from holdfast.encode.column_type import ColumnType
-from holdfast.incremental.coded_batch import Coding, Moved, RowBatch, recoded, require_names, row_batch
-from holdfast.incremental.net_changes import net_changes
-from holdfast.incremental.row_keys import RowKeys
-from holdfast.incremental.row_store import RowStore, Slots
-
-Codes = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-_NOBODY = np.zeros(0, np.int32)
+from holdfast.incremental.coded_batch import Coding
+from holdfast.incremental.keyed_rows import NOBODY, Bools, Codes, KeyedRows, NamedRows
+from holdfast.incremental.row_store import Slots
 
 
 @dataclass(frozen=True)
@@ -36,7 +29,7 @@ class TableChange:
         return len(self.gone) + len(self.codes)
 
 
-class LiveTable:
+class LiveTable(KeyedRows):
     """A table in this process. A change is looked at first, and refused whole where it cannot be made; then made.
 
     Columns are the key's, then the others, whose types are known and stay.
@@ -49,73 +42,37 @@ class LiveTable:
         families: Mapping[str, tuple[str, ...]],
         ordered: frozenset[str],
     ) -> None:
-        self.key, self.names = tuple(key), tuple(types)
-        self._coding = Coding(self.names, dict(types), families, ordered)
+        self.names = tuple(types)
+        super().__init__(key, Coding(self.names, dict(types), families, ordered), needed=self.names, flags=0)
         self._coding.learn({name: kind for name, kind in types.items() if kind.family != "void"})
-        self._known: frozenset[str] | None = None
         # Slots and codes are what they were as long as this is.
         self.generation = 0
-        self._begin()
-
-    def _begin(self) -> None:
-        self._store = RowStore(len(self.names), 0)
-        self._keys = RowKeys(self.key, self._store, self._coding)
-
-    def __len__(self) -> int:
-        return len(self._store)
-
-    @property
-    def bytes(self) -> int:
-        return self._store.bytes + self._keys.bytes
 
     # Changes that could be made ---------------------------------------------------------------------------------
 
     def inserting(self, rows: Any) -> TableChange:
         """Rows come whose keys are new."""
-        batch = row_batch(rows)
-        if batch.size == 0:
-            return self._nothing(_NOBODY)
-        with self._coding.unless_refused():
-            codes, valid = self._encoded(batch)
-            self._keys.require_new(batch, codes)
-        return TableChange(_NOBODY, codes, valid, self._keys.of_batch(batch))
+        return self._change(self._inserting(rows))
 
     def deleting(self, keys: Any) -> TableChange:
         """Rows go, named by their keys."""
-        return self._nothing(self._keys.slots(self._keys.given(keys)))
+        return self._change(self._deleting(keys))
 
     def updating(self, rows: Any) -> TableChange:
         """Rows take the place of those with their keys."""
-        batch = row_batch(rows)
-        if batch.size == 0:
-            return self._nothing(_NOBODY)
-        with self._coding.unless_refused():
-            codes, valid = self._encoded(batch)
-            keys = self._keys.of_batch(batch)
-            slots = self._keys.slots(keys)
-        return self._without_same(TableChange(slots, codes, valid, keys))
+        return self._change(self._updating(rows))
 
     def applying(self, changes: Any) -> TableChange:
         """A batch of changes, in order, as one: what counts is its net effect."""
-        batch = row_batch(changes)
-        if batch.size == 0:
-            return self._nothing(_NOBODY)
-        if CHANGE_TYPE not in batch.columns:
-            return self.inserting(changes)
-        kinds, rows = batch.listed(CHANGE_TYPE), batch.without(CHANGE_TYPE)
-        first, last = net_changes(kinds, self._keys.of_batch(rows), self._keys.are_there)
-        gone = self._keys.slots([key for key, was in first.items() if was])
-        come = [at for at in last.values() if at is not None]
-        if not come:  # rows that only go need no other columns than the key
-            return self._nothing(gone)
-        taken = rows.take(come)
-        with self._coding.unless_refused():
-            codes, valid = self._encoded(taken)
-        return self._without_same(TableChange(gone, codes, valid, self._keys.of_batch(taken)))
+        return self._change(self._applying(changes))
 
-    def _nothing(self, gone: Slots) -> TableChange:
-        width = len(self.names)
-        return TableChange(gone, np.zeros((0, width), np.int64), np.zeros((0, width), np.bool_), ())
+    def _change(self, named: NamedRows) -> TableChange:
+        coming = named.coming
+        if coming is None:
+            width = len(self.names)
+            return TableChange(named.gone, np.zeros((0, width), np.int64), np.zeros((0, width), np.bool_), ())
+        change = TableChange(named.gone, coming.codes, coming.valid, self._keys.of_batch(coming.batch))
+        return change if named.before is None else self._without_same(change)
 
     def _without_same(self, change: TableChange) -> TableChange:
         """The change without rows that come as they went."""
@@ -135,19 +92,11 @@ class LiveTable:
         stay = np.delete(np.arange(len(change.codes)), [at for _, at in same])
         return TableChange(gone, change.codes[stay], change.valid[stay], [change.keys[i] for i in stay.tolist()])
 
-    def _encoded(self, batch: RowBatch) -> tuple[Codes, Bools]:
-        require_names(batch, self.names, self._known)
-        learned = self._coding.learned(batch)
-        if learned:
-            self._coding.learn(learned)
-        codes, valid = self._coding.entered(batch, self.key, self._recode)
-        return codes, valid
-
     # Making them ------------------------------------------------------------------------------------------------
 
     def make(self, change: TableChange) -> Slots:
         """The change is made; the slots of the rows that came."""
-        slots = _NOBODY
+        slots = NOBODY
         if len(change.gone):
             self._store.remove(change.gone)
             self._keys.remove(change.gone)
@@ -156,22 +105,11 @@ class LiveTable:
             slots = self._store.add(change.codes, change.valid, np.zeros((len(change.codes), 0), np.bool_))
             self._keys.add(slots, lambda: list(change.keys))
         if self._store.mostly_gone:
-            there = self._store.slots()
-            codes, valid = self._store.rows.codes[there], self._store.rows.valid[there]
-            self._coding.keep(codes, valid)
-            self._reload(there, codes, valid)
+            self._compact()
         return slots
 
-    def _recode(self, moved: Moved) -> None:
-        slots = self._store.slots()
-        valid = self._store.rows.valid[slots]
-        self._reload(slots, recoded(self._store.rows.codes[slots], valid, moved), valid)
-
-    def _reload(self, slots: Slots, codes: Codes, valid: Bools) -> None:
-        names = self._keys.names(slots)
+    def _reloaded(self) -> None:
         self.generation += 1
-        self._begin()
-        self._keys.add(self._store.add(codes, valid, np.zeros((len(codes), 0), np.bool_)), names)
 
     # Rows -------------------------------------------------------------------------------------------------------
 

@@ -6,20 +6,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.detect.bind import Schema, require_columns, require_types
 from holdfast.detect.program import RowProgram
-from holdfast.detect.row_changes import CHANGE_TYPE
 from holdfast.encode.column_type import ColumnType, column_type
 from holdfast.errors import OptionError, TypeMismatchError
-from holdfast.incremental.coded_batch import Coded, Moved, RowBatch, made_coding, recoded, require_names, row_batch
+from holdfast.incremental.coded_batch import Coded, made_coding
 from holdfast.incremental.condition import condition_test
 from holdfast.incremental.explain import told_schedule, told_ways
-from holdfast.incremental.net_changes import net_changes
+from holdfast.incremental.keyed_rows import NOBODY, Coming, KeyedRows, NamedRows
 from holdfast.incremental.partners import AccessPath, Partners
-from holdfast.incremental.row_keys import RowKeys
-from holdfast.incremental.row_store import RowStore, Slots
+from holdfast.incremental.row_store import Slots
 from holdfast.incremental.rule_program import rule_programs
 from holdfast.incremental.slot_pairs import NO_PAIRS, SlotPairs
 from holdfast.rules.html_table import code, html_lines, html_table, on_lines, strong
@@ -32,10 +29,9 @@ from holdfast.states.violations_change import RuleChange, Violation, ViolationsC
 Keep = Literal["counts", "pairs"]
 DEFAULT_LIMIT = 1_000_000
 _UNLIMITED = 2**40
-_NOBODY = np.zeros(0, np.int32)
 
 
-class Monitor:
+class Monitor(KeyedRows):
     """The violations of rules on a table that lives in this process. No Spark, no JVM.
 
     `insert`, `delete`, `update` and `apply` take one row or many and return the change of violations; a batch that
@@ -66,8 +62,8 @@ class Monitor:
         comparing: how partners are found is otherwise chosen by what the rows are like.
         """
         self.rules = as_rule_set(rules, nulls=nulls)
-        self.key = named_key(self.rules, key)
-        if not self.key:
+        named = named_key(self.rules, key)
+        if not named:
             raise OptionError("a monitor needs to know the key of its rows.", hint="name it: Monitor(rules, key='id').")
         if keep not in ("counts", "pairs"):
             raise OptionError(f"keep is {keep!r}.", hint="it is 'counts' or 'pairs'.")
@@ -77,26 +73,18 @@ class Monitor:
             raise OptionError(f"access is {access!r}.", hint="it is 'auto', 'runs' or 'bitmaps'.")
         self.limit, self.keep, self.access = limit, keep, access
         where = {rule.name: condition_test(rule) for rule in self.rules if rule.where is not None}
-        self._programs = rule_programs(self.rules, self.key, where)
-        self._coding = made_coding(self._programs.columns, self.rules)
+        self._programs = rule_programs(self.rules, named, where)
         self._columns = {name: at for at, name in enumerate(self._programs.columns)}
-        self._needed = list(dict.fromkeys([*self._columns, *(n for test in where.values() for n in test.columns)]))
-        self._known: frozenset[str] | None = None
+        needed = list(dict.fromkeys([*self._columns, *(n for test in where.values() for n in test.columns)]))
+        coding = made_coding(self._programs.columns, self.rules)
+        super().__init__(named, coding, needed=needed, flags=len(self._programs.tests))
         self._totals = dict.fromkeys((rule.name for rule in self.rules), 0)
         self._pairs: dict[str, set[Violation]] = {rule.name: set() for rule in self.rules} if keep == "pairs" else {}
         if schema is not None:
             self._adopt({name: column_type(kind) for name, kind in schema.items() if name in self._columns}, schema)
-        self._begin()
-
-    def _begin(self) -> None:
-        self._store = RowStore(len(self._columns), len(self._programs.tests))
-        self._keys = RowKeys(self.key, self._store, self._coding)
-        self._partners = Partners(self._store, self._programs, self.rules.nulls, self.access)
+        self._reloaded()
 
     # What is known ------------------------------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        return len(self._store)
 
     @property
     def totals(self) -> dict[str, int]:
@@ -110,7 +98,7 @@ class Monitor:
         if self.keep == "pairs":
             return _sorted(self._pairs[rule])[:most]
         program, slots = self._programs.programs[at], self._store.slots()
-        alone = slots[self._store.rows.flags[slots, program.alone]] if program.alone is not None else _NOBODY
+        alone = slots[self._store.rows.flags[slots, program.alone]] if program.alone is not None else NOBODY
         pairs = NO_PAIRS
         if not isinstance(program, RowProgram):
             pairs = self._partners.current(at, min(most, self._totals[rule]))
@@ -143,33 +131,21 @@ class Monitor:
     @property
     def bytes(self) -> int:
         """Memory of the rows' codes, their keys and all indexes but the sets of rows."""
-        return self._store.bytes + self._keys.bytes + self._partners.bytes
+        return super().bytes + self._partners.bytes
 
     # Changes ------------------------------------------------------------------------------------------------------
 
     def insert(self, rows: Any) -> ViolationsChange:
         """Rows come whose keys are new."""
-        batch = row_batch(rows)
-        if batch.size == 0:
-            return self._nothing()
-        with self._coding.unless_refused():
-            coded = self._encoded(batch)
-            self._keys.require_new(batch, coded.all_codes)
-        return self._change(_NOBODY, coded, None)
+        return self._change(self._inserting(rows))
 
     def delete(self, keys: Any) -> ViolationsChange:
         """Rows go, named by their keys: one key or many; of several columns each key is a tuple."""
-        return self._change(self._keys.slots(self._keys.given(keys)), None, None)
+        return self._change(self._deleting(keys))
 
     def update(self, rows: Any) -> ViolationsChange:
         """Rows take the place of those with their keys."""
-        batch = row_batch(rows)
-        if batch.size == 0:
-            return self._nothing()
-        with self._coding.unless_refused():
-            coded = self._encoded(batch)
-            slots = self._keys.slots(self._keys.of_batch(batch))
-        return self._change(slots, coded, slots)
+        return self._change(self._updating(rows))
 
     def apply(self, changes: Any) -> ViolationsChange:
         """A batch of changes, in order, as one: what counts is its net effect.
@@ -177,37 +153,22 @@ class Monitor:
         Rows have a column `_change_type`: insert, delete, update_preimage, update_postimage; those without come. What
         is applied and what is refused is the same as in `holdfast watch apply`.
         """
-        batch = row_batch(changes)
-        if batch.size == 0:
-            return self._nothing()
-        if CHANGE_TYPE not in batch.columns:
-            return self.insert(changes)
-        kinds, rows = batch.listed(CHANGE_TYPE), batch.without(CHANGE_TYPE)
-        first, last = net_changes(kinds, self._keys.of_batch(rows), self._keys.are_there)
-        old = [key for key, was in first.items() if was]
-        gone = self._keys.slots(old)
-        come = {key: at for key, at in last.items() if at is not None}
-        if not come:  # rows that only go need no other columns than the key
-            return self._change(gone, None, None)
-        with self._coding.unless_refused():
-            coded = self._encoded(rows.take(list(come.values())))
-        slot_of = dict(zip(old, gone.tolist(), strict=True))
-        return self._change(gone, coded, np.array([slot_of.get(key, -1) for key in come], np.int32))
+        return self._change(self._applying(changes))
 
-    def _nothing(self) -> ViolationsChange:
-        return ViolationsChange({}, self.totals)
-
-    def _change(self, gone: Slots, coded: Coded | None, before: Slots | None) -> ViolationsChange:
-        """Rows go, others come; `before` has, per row that comes, the slot of the row it replaces or -1."""
-        come = _NOBODY if coded is None else self._come(coded)
+    def _change(self, named: NamedRows) -> ViolationsChange:
+        """Rows go, others come, and the violations with them."""
+        gone, coming, before = named.gone, named.coming, named.before
+        if coming is None and not len(gone):
+            return ViolationsChange({}, self.totals)
+        come = NOBODY if coming is None else self._come(coming)
         kept = before is not None and len(gone) > 0
         if before is not None and kept:
             self._store.replace(gone, come, before)
         if len(gone):
             self._store.remove(gone)
             self._keys.remove(gone)
-        if coded is not None:
-            self._keys.add(come, lambda: self._keys.of_batch(coded.batch))
+        if coming is not None:
+            self._keys.add(come, lambda: self._keys.of_batch(coming.batch))
         limit = _UNLIMITED if self.limit is None or self.keep == "pairs" else self.limit
         pairs = self._partners.changed(gone, come, kept=kept, limit=limit)
         changes = {}
@@ -230,18 +191,19 @@ class Monitor:
             self._compact()
         return ViolationsChange(changes, self.totals)
 
-    def _come(self, coded: Coded) -> Slots:
+    def _come(self, coming: Coming) -> Slots:
+        coded = Coded(self._columns, coming.codes, coming.valid, self.rules.nulls, self._coding, coming.batch)
         flags = np.zeros((len(coded), len(self._programs.tests)), np.bool_)
         for at, test in enumerate(self._programs.tests):
             flags[:, at] = test(coded)
-        self._known = frozenset(coded.batch.columns)
-        return self._store.add(coded.all_codes, coded.all_valid, flags)
+        self._known = frozenset(coming.batch.columns)
+        return self._store.add(coming.codes, coming.valid, flags)
 
     def _alone(self, at: int, slots: Slots, kept: bool) -> Slots:
         """Those of the rows that break the rule by themselves, and did not, or will not, in their other version."""
         flag = self._programs.programs[at].alone
         if flag is None or not len(slots):
-            return _NOBODY
+            return NOBODY
         rows = self._store.rows
         alone: Slots = slots[rows.flags[slots, flag]]
         if kept:
@@ -276,14 +238,6 @@ class Monitor:
 
     # Rows ---------------------------------------------------------------------------------------------------------
 
-    def _encoded(self, batch: RowBatch) -> Coded:
-        require_names(batch, self._needed, self._known)
-        learned = self._coding.learned(batch)
-        if learned:
-            self._adopt(learned, batch.columns)
-        codes, valid = self._coding.entered(batch, self.key, self._recode)
-        return Coded(self._columns, codes, valid, self.rules.nulls, self._coding, batch)
-
     def _adopt(self, kinds: Mapping[str, ColumnType], columns: Iterable[str]) -> None:
         """Types become known; TypeMismatchError, and nothing is, where a rule compares what cannot be compared."""
         types = {**self._coding.kinds, **kinds}
@@ -293,27 +247,9 @@ class Monitor:
         for name in self.key:
             if types[name].family == "other":
                 raise TypeMismatchError(f"the key column {name!r} holds {types[name]}, which cannot be compared.")
-        self._coding.learn(kinds)
+        super()._adopt(kinds, columns)
 
-    def _compact(self) -> None:
-        """Gives back the room of rows that went, and forgets their values."""
-        slots, rows = self._store.slots(), self._store.rows
-        codes, valid = rows.codes[slots], rows.valid[slots]
-        self._coding.keep(codes, valid)
-        self._reload(slots, codes, valid)
-
-    def _recode(self, moved: Moved) -> None:
-        """Codes of a family have changed: those of the rows follow, and all is indexed again."""
-        slots, rows = self._store.slots(), self._store.rows
-        valid = rows.valid[slots]
-        self._reload(slots, recoded(rows.codes[slots], valid, moved), valid)
-
-    def _reload(self, slots: Slots, codes: NDArray[np.int64], valid: NDArray[np.bool_]) -> None:
-        """The rows in a store of their own, with these codes, and all indexes made anew."""
-        flags, names = self._store.rows.flags[slots], self._keys.names(slots)
-        self._store = RowStore(len(self._columns), len(self._programs.tests))
-        self._keys = RowKeys(self.key, self._store, self._coding)
-        self._keys.add(self._store.add(codes, valid, flags), names)
+    def _reloaded(self) -> None:
         self._partners = Partners(self._store, self._programs, self.rules.nulls, self.access)
 
     def assert_invariants(self) -> None:

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
@@ -46,17 +45,18 @@ from holdfast.rules.rule_file import dump_rules
 from holdfast.spark.changes import FEED_COLUMNS, Changes
 from holdfast.spark.check import run_check, told_plainly
 from holdfast.spark.discover import LINES, OnCard, compared_columns, compared_rows, search, why_nothing
-from holdfast.spark.refused_changes import raise_unfit, refused_plainly, require_fitting
+from holdfast.spark.refused_changes import raise_unfit, refused_plainly
 from holdfast.spark.rows import schema_of
+from holdfast.spark.state_table import TakenIn
 from holdfast.spark.table import Table
-from holdfast.spark.watch import WatchedTable, watch_plan
 from holdfast.spark.watch_init import kept_reading, require_free, require_table
+from holdfast.spark.watch_plan import watch_plan
 from holdfast.spark.watch_stream import follow_frame, state_of
 from holdfast.spark.watch_tables import first_rows, segments_of, splits_for
-from holdfast.states.change_log import discard
+from holdfast.spark.whole_table import WholeTable
 from holdfast.states.compaction import places_for
 from holdfast.states.evolve_outcome import EvolveOutcome, change_from_json
-from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, Manifest, commit, has_state, latest, taken_in
+from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, Manifest, commit, has_state
 from holdfast.states.rules_change import RulesChange
 from holdfast.states.segment import Segment
 from holdfast.states.store import open_store
@@ -71,17 +71,15 @@ _BY_INDEXES = (
 
 
 @dataclass(frozen=True)
-class EvolvedTable(WatchedTable):
-    """A state on disk, opened: a table under watch without rules to check, whose own rules are kept instead.
+class EvolvedTable(WholeTable[EvolveOutcome]):
+    """A state on disk, opened: a table, and the rules it holds. `WatchedTable` keeps violations in the same way.
 
     `strategy` overrides the one that the state was made with.
     """
 
-    strategy: EvolveStrategy | None = None
+    job: ClassVar[str] = "evolve"
 
-    @cached_property
-    def manifest(self) -> Manifest:
-        return latest(self.store, "evolve")
+    strategy: EvolveStrategy | None = None
 
     def by(self, strategy: EvolveStrategy) -> EvolvedTable:
         """The same state, its rules kept by this strategy for now. StateError where it has not what that needs."""
@@ -109,60 +107,38 @@ class EvolvedTable(WatchedTable):
 
     # Batches --------------------------------------------------------------------------------------------------
 
-    def _nothing(self, batch: str) -> EvolveOutcome:  # type: ignore[override]
+    def _nothing(self, batch: str) -> EvolveOutcome:
         now = self.manifest
         return EvolveOutcome(batch, False, now.version, now.rows, RulesChange((), (), now.totals["rules"]))
 
-    def _apply(  # type: ignore[override]
-        self,
-        changes: Changes,
-        batch: str,
-        ids: tuple[str, ...],
-        limit: int | None,
-        *,
-        streams: Mapping[str, int] = MappingProxyType({}),
-    ) -> EvolveOutcome:
-        """The outcome of the batch, which is taken in unless the first of its ids is known."""
-        started = time.monotonic()
-        now, version = self.manifest, self.manifest.version + 1
-        if ids and taken_in(self.store, now, ids[0]):
-            return self._nothing(batch)
-        told = self._told(changes, version)
-        notes = told.get("notes", [])
-        try:
-            require_fitting(notes, changes.table, now.key)
-        except BaseException:
-            discard(self.store, notes)
-            raise
+    def _taken_in(self, batch: str, told: Mapping[str, Any], version: int, limit: int | None) -> TakenIn[EvolveOutcome]:
+        now, notes = self.manifest, told.get("notes", [])
+        row_table = now.row_table + tuple(segments_of(notes, None))
         change = RulesChange((), (), now.totals["rules"])
-        unseen = now.options["unseen"]
-        if "change" in told:
+        listed, unseen = told.get("change", {}), now.options["unseen"]
+        if listed:
             unseen += sum(note.get("changed", 0) for note in notes)
             seen = is_due(unseen, told["rows"], self.options)
             if seen:
-                told["change"]["notes"] += self._space_notes(
-                    now.row_table + tuple(segments_of(notes, None)), told["rows"]
-                )
+                listed = {**listed, "notes": listed["notes"] + self._space_notes(row_table, told["rows"])}
             unseen = 0 if seen else unseen
-            change = change_from_json(told["change"])
+            change = change_from_json(listed)
         log = f"{version:012}.json"
-        self.store.create(f"{PENDING}/{log}", json.dumps(told.get("change", {}), ensure_ascii=False).encode())
+        self.store.create(f"{PENDING}/{log}", json.dumps(listed, ensure_ascii=False).encode())
         made = replace(
             now,
-            version=version,
             rows=told.get("rows", now.rows),
-            row_table=now.row_table + tuple(segments_of(notes, None)),
+            row_table=row_table,
             totals={"rules": change.total},
             kept=told.get("kept", now.kept),
             options={**now.options, "unseen": unseen},
-            batches=ids,
-            streams={**now.streams, **streams},
             log=(log,),
-            applied=now.applied + 1,
         )
-        commit(self.store, made)
-        self._compact(made)
-        return EvolveOutcome(batch, True, version, made.rows, change, time.monotonic() - started)
+        return TakenIn(made, lambda made, seconds: EvolveOutcome(batch, True, version, made.rows, change, seconds))
+
+    def _finished(self, made: Manifest, taken: TakenIn[EvolveOutcome], started: float) -> EvolveOutcome:
+        self._compact(made)  # here the merging of files is timed too
+        return taken.outcome(made, time.monotonic() - started)
 
     def _space_notes(self, segments: tuple[Segment, ...], rows: int) -> list[str]:
         """What a discovery of the rows in these files would compare otherwise."""
@@ -172,8 +148,7 @@ class EvolvedTable(WatchedTable):
             told = compared_rows(compared, self.compared).coalesce(1).mapInArrow(task, "note string").collect()
         return [row["note"] for row in told]
 
-    def _told(self, changes: Changes, version: int) -> dict[str, Any]:
-        """What the tasks tell of the batch; nothing that they have written counts yet."""
+    def _told(self, changes: Changes, version: int, limit: int | None) -> Mapping[str, Any]:
         plan, now, spark = self.plan, self.manifest, self.spark
         position = plan.schema.position
         places = places_for(now.rows)
@@ -226,12 +201,6 @@ class EvolvedTable(WatchedTable):
         )
         return EvolveStatus(outcome, now.version, now.key, now.applied, tuple(self.history(_SHOWN_CHANGES)))
 
-    def take_file(self, data: str, *, batch: str | None, reading: Mapping[str, Any]) -> EvolveOutcome:
-        """The changes of a file, taken in once: a file of the same content was the same batch."""
-        outcome: Any = self.apply_file(data, batch=batch, limit=None, reading=reading)
-        assert isinstance(outcome, EvolveOutcome), "a state of evolve tells of rules"
-        return outcome
-
     def history(self, most: int) -> list[tuple[int, RulesChange]]:
         """The last changes of the rules, at most so many, the latest first, each with its version."""
         found = []
@@ -246,9 +215,7 @@ class EvolvedTable(WatchedTable):
 
 def evolved_table(spark: SparkSession, place: str | os.PathLike[str]) -> EvolvedTable:
     """The state at the place; StateError where there is none."""
-    found = EvolvedTable(spark, open_store(place))
-    found.manifest  # noqa: B018 (refuses at the door)
-    return found
+    return EvolvedTable(spark, open_store(place)).opened()
 
 
 def init_evolve(

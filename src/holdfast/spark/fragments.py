@@ -9,14 +9,11 @@ version that names them makes them count, all at once.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -38,49 +35,40 @@ from holdfast.fragments.plan_file import Fixed, read_fixed
 from holdfast.fragments.site_changes import NOWHERE, TWICE, SiteChanges
 from holdfast.fragments.site_tables import Layout, layout_of, table_keys, violations_number
 from holdfast.fragments.violation_changes import PresentViolations, ViolationChanges
-from holdfast.spark.changes import Changes, changes_of, content_id, read_changes
+from holdfast.spark.changes import Changes, changes_of
 from holdfast.spark.fragment_rows import Packing, with_truths
 from holdfast.spark.fragment_sources import group_sql
-from holdfast.spark.refused_changes import refused_plainly, require_fitting
+from holdfast.spark.refused_changes import refused_plainly
+from holdfast.spark.state_table import StateTable, TakenIn
 from holdfast.spark.table import Table
 from holdfast.spark.watch_compaction import merge_files
 from holdfast.spark.watch_tables import place_sql, splits_for, with_files
-from holdfast.states.batch_outcome import BatchOutcome
-from holdfast.states.change_log import Counts, cut_log, discard
+from holdfast.states.batch_ids import hashed, named_id
+from holdfast.states.change_log import Counts, cut_log, unchanged
 from holdfast.states.compaction import Merge, due, places_for
-from holdfast.states.manifest import (
-    Manifest,
-    commit,
-    latest,
-    taken_in,
-    tidy,
-    with_totals,
-)
-from holdfast.states.store import Store, open_store
+from holdfast.states.manifest import Manifest, with_totals
+from holdfast.states.store import open_store
 
 
 @dataclass(frozen=True)
-class FragmentedTable:
+class FragmentedTable(StateTable[FragmentsOutcome]):
     """A state of fragments, opened. Every method reads the version that is the newest when it is called.
 
     With `record`, a folder, everything that crosses between sites is also written there.
     """
 
-    spark: SparkSession
-    store: Store
+    job: ClassVar[str] = "fragments"
+
     record: str | None = None
 
-    @cached_property
-    def manifest(self) -> Manifest:
-        return latest(self.store, "fragments")
+    def opened(self) -> Self:
+        found = super().opened()
+        found.fixed  # noqa: B018 (refuses at the door)
+        return found
 
     @cached_property
     def fixed(self) -> Fixed:
         return read_fixed(self.store)
-
-    @cached_property
-    def schema(self) -> StructType:
-        return StructType.fromJson(dict(self.manifest.schema))
 
     @cached_property
     def layout(self) -> Layout:
@@ -95,65 +83,39 @@ class FragmentedTable:
     def names(self) -> tuple[str, ...]:
         return tuple(rule.name for rule in self.fixed.plan.sites.rules)
 
-    def newest(self) -> FragmentedTable:
-        return FragmentedTable(self.spark, self.store, self.record)
-
     # Batches --------------------------------------------------------------------------------------------------
-
-    def apply_file(
-        self, data: str, *, batch: str | None = None, limit: int | None, reading: Mapping[str, Any] | None = None
-    ) -> FragmentsOutcome:
-        """The changes of a file, taken in once: a file of the same content was the same batch."""
-        with self._written() as state:
-            given = {name: value for name, value in (reading or {}).items() if value}
-            changes = read_changes(state.spark, data, state.schema, state.manifest.key, given)
-            name = content_id(data) if batch is None else batch
-            kind = "content" if batch is None else "named"
-            return state._apply(changes, name, f"{kind}-{hashlib.sha256(name.encode()).hexdigest()}", limit)
 
     def apply_frame(self, frame: DataFrame, *, batch: str, limit: int | None) -> FragmentsOutcome:
         """The changes of a frame, which is the batch of this name: taken in once."""
         with self._written() as state:
             changes = changes_of(Table(frame, f"batch {batch}"), state.schema, state.manifest.key)
-            return state._apply(changes, batch, f"named-{hashlib.sha256(batch.encode()).hexdigest()}", limit)
+            return state._apply(changes, batch, (named_id(batch),), limit)
 
-    @contextmanager
-    def _written(self) -> Iterator[FragmentedTable]:
-        """The newest version of the state, to which nobody else writes in here; what no version needs is gone."""
-        with self.store.only_writer():
-            tidy(self.store)
-            yield self.newest()
+    def _file_ids(self, data: str, content: str) -> tuple[str, ...]:
+        return (f"content-{hashed(content)}",)
 
-    def _apply(self, changes: Changes, batch: str, known_by: str, limit: int | None) -> FragmentsOutcome:
-        started = time.monotonic()
-        now, version = self.manifest, self.manifest.version + 1
-        if taken_in(self.store, now, known_by):
-            same = BatchOutcome(batch, False, now.version, now.rows, (), (), 0, 0, now.totals)
-            return FragmentsOutcome(same, Shipped())
-        notes = self._notes(changes, version, UNLIMITED if limit is None else limit)
-        try:
-            require_fitting(notes, changes.table, now.key)
-            log = cut_log(self.store, [note["log"] for note in notes if "log" in note], self.names, version, limit)
-        except BaseException:
-            discard(self.store, notes)
-            raise
+    def _nothing(self, batch: str) -> FragmentsOutcome:
+        return FragmentsOutcome(unchanged(batch, self.manifest), Shipped())
+
+    def _taken_in(
+        self, batch: str, told: Mapping[str, Any], version: int, limit: int | None
+    ) -> TakenIn[FragmentsOutcome]:
+        now, notes = self.manifest, told["notes"]
+        log = cut_log(self.store, notes, self.names, version, limit)
         counts = Counts.of(notes, self.names, [False] * len(self.names))
         made = replace(
             with_totals(now, counts.totals),
-            version=version,
             rows=now.rows + sum(note["rows"] for note in notes if "rows" in note and "rule" not in note),
             pair_tables=with_files(now.pair_tables, notes),
-            batches=(known_by,),
             log=log.files,
-            applied=now.applied + 1,
         )
-        commit(self.store, made)
-        told = log.outcome(batch, made, counts, seconds=time.monotonic() - started)
-        self._compact(made)
-        return FragmentsOutcome(told, shipped_of(notes))
 
-    def _notes(self, changes: Changes, version: int, limit: int) -> list[dict[str, Any]]:
-        """What the tasks tell of the batch; nothing that they have written counts yet."""
+        def outcome(made: Manifest, seconds: float) -> FragmentsOutcome:
+            return FragmentsOutcome(log.outcome(batch, made, counts, seconds=seconds), shipped_of(notes))
+
+        return TakenIn(made, outcome)
+
+    def _told(self, changes: Changes, version: int, limit: int | None) -> Mapping[str, Any]:
         now, plan = self.manifest, self.fixed.plan
         splits = splits_for(self.spark, changes.table)
         with refused_plainly(changes.table, self.schema):
@@ -171,8 +133,9 @@ class FragmentedTable:
             )
             rows = placed.mapInArrow(task, placed_schema(frame.schema["k"].dataType))
             index = IndexChanges(self.store, now.pair_tables, plan, self.fixed.meetings, version, record=self.record)
-            last = ViolationChanges(self.store, now.pair_tables[-1], len(plan.sites.sites), self.names, version, limit)
-            return run_steps(rows, index, last, splits)
+            most = UNLIMITED if limit is None else limit
+            last = ViolationChanges(self.store, now.pair_tables[-1], len(plan.sites.sites), self.names, version, most)
+            return {"notes": run_steps(rows, index, last, splits)}
 
     def _packed_changes(self, changes: Changes) -> DataFrame:
         """The changes as (k, h, ct, o0, o1, o2, grp, ids, bits)."""
@@ -229,10 +192,7 @@ class FragmentedTable:
 
 def fragmented(spark: SparkSession, place: str, *, record: str | None = None) -> FragmentedTable:
     """The state of fragments at the place; StateError where there is none."""
-    found = FragmentedTable(spark, open_store(place), record)
-    found.manifest  # noqa: B018 (refuses at the door)
-    found.fixed  # noqa: B018
-    return found
+    return FragmentedTable(spark, open_store(place), record).opened()
 
 
 def placed_schema(key: DataType) -> StructType:

@@ -7,175 +7,69 @@ Tasks write new files; the version that names them makes them count, all at once
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from holdfast.detect.bind import Schema, require_columns, require_types
 from holdfast.detect.evaluate import UNLIMITED
 from holdfast.detect.pair_changes import GroupTable, PairChanges
-from holdfast.detect.pair_groups import PairGroups, pair_groups
-from holdfast.detect.plan import Plan, make_plan
-from holdfast.detect.row_changes import RowChanges
-from holdfast.encode.column_type import column_type
+from holdfast.detect.pair_groups import pair_groups
 from holdfast.errors import StateError
 from holdfast.report.watch_page import watch_page
 from holdfast.report.words import rule_text
 from holdfast.rules.rule import RuleSet
-from holdfast.rules.rule_file import dump_rules, parse_rules
-from holdfast.spark.changes import Changes, changes_of, content_id, read_changes
+from holdfast.rules.rule_file import dump_rules
+from holdfast.spark.changes import Changes
 from holdfast.spark.check import CheckResult, register_functions, run_check, told_plainly
-from holdfast.spark.refused_changes import refused_plainly, require_fitting
+from holdfast.spark.refused_changes import refused_plainly
 from holdfast.spark.rows import keyed, select_rows, with_condition, with_lookups
+from holdfast.spark.state_table import TakenIn
 from holdfast.spark.table import Table
-from holdfast.spark.watch_compaction import compact
-from holdfast.spark.watch_tables import first_tables, place_sql, routed_rows, segments_of, splits_for, with_files
-from holdfast.spark.watch_tasks import PresentRows
+from holdfast.spark.watch_plan import watch_plan
+from holdfast.spark.watch_tables import first_tables, routed_rows, segments_of, splits_for, with_files
+from holdfast.spark.whole_table import WholeTable
 from holdfast.states.batch_outcome import BatchOutcome
-from holdfast.states.change_log import Counts, cut_log, discard
-from holdfast.states.compaction import places_for
+from holdfast.states.change_log import Counts, cut_log, unchanged
 from holdfast.states.history import history
-from holdfast.states.manifest import Manifest, PairTable, commit, latest, taken_in, tidy, with_totals
-from holdfast.states.segment import Segment
-from holdfast.states.store import Store, open_store
+from holdfast.states.manifest import PairTable, commit, with_totals
+from holdfast.states.store import open_store
 from holdfast.states.watch_status import WatchStatus
 
 
 @dataclass(frozen=True)
-class WatchedTable:
-    """A state on disk, opened. Every method reads the version that is the newest when it is called."""
+class WatchedTable(WholeTable[BatchOutcome]):
+    """A state on disk, opened: a table under watch, and the violations of its rules.
 
-    spark: SparkSession
-    store: Store
+    `EvolvedTable` keeps the rules of a table in the same way.
+    """
 
-    @cached_property
-    def manifest(self) -> Manifest:
-        return latest(self.store)
-
-    def newest(self) -> Self:
-        return replace(self)
-
-    @cached_property
-    def schema(self) -> StructType:
-        return StructType.fromJson(dict(self.manifest.schema))
-
-    @cached_property
-    def rules(self) -> RuleSet:
-        return parse_rules(self.manifest.rules, origin="the state's rules")
-
-    @cached_property
-    def plan(self) -> Plan:
-        types = {field.name: column_type(field.dataType.simpleString()) for field in self.schema.fields}
-        return watch_plan(self.rules, Schema(self.manifest.table, types), self.manifest.key)
-
-    @cached_property
-    def groups(self) -> PairGroups:
-        return pair_groups(self.plan.programs)
+    job: ClassVar[str] = "watch"
 
     # Batches --------------------------------------------------------------------------------------------------
 
-    def apply_file(
-        self, data: str, *, batch: str | None = None, limit: int | None, reading: Mapping[str, Any] | None = None
-    ) -> BatchOutcome:
-        """The changes of a file, taken in once: a file of the same content was the same batch."""
-        with self._written() as state:
-            given = {**state.manifest.reading, **{k: v for k, v in (reading or {}).items() if v}}
-            changes = read_changes(state.spark, data, state.schema, state.manifest.key, given)
-            if batch is not None:
-                return state._apply(changes, batch, (f"named-{_hashed(batch)}",), limit)
-            content = content_id(data)
-            return state._apply(changes, content, (f"content-{content}", _file_id(data, content)), limit)
-
-    def follow_file(self, data: str, *, limit: int | None) -> BatchOutcome:
-        """The changes of a file in a folder that is followed: same name and same content are the same batch."""
-        with self._written() as state:
-            content = content_id(data)
-            changes = read_changes(state.spark, data, state.schema, state.manifest.key, state.manifest.reading)
-            return state._apply(changes, content, (_file_id(data, content), f"content-{content}"), limit)
-
-    def has_file(self, data: str) -> bool:
-        """Whether follow_file() has taken the file in."""
-        return taken_in(self.store, self.manifest, _file_id(data, content_id(data)))
-
-    def apply_frame(self, frame: DataFrame, *, stream: str, number: int, limit: int | None) -> BatchOutcome:
-        """The changes of a frame, which is the batch with this number of a stream; numbers of a stream only grow."""
-        return self.apply_table(Table(frame, f"batch {stream}/{number}"), stream=stream, number=number, limit=limit)
-
-    def apply_table(self, table: Table, *, stream: str, number: int, limit: int | None) -> BatchOutcome:
-        """The same, of a table whose name the user knows."""
-        batch = f"{stream}/{number}"
-        with self._written() as state:
-            if number <= state.manifest.streams.get(stream, -1):
-                return state._nothing(batch)
-            changes = changes_of(table, state.schema, state.manifest.key)
-            return state._apply(changes, batch, (), limit, streams={stream: number})
-
-    @contextmanager
-    def _written(self) -> Iterator[Self]:
-        """The newest version of the state, to which nobody else writes in here; what no version needs is gone."""
-        with self.store.only_writer():
-            tidy(self.store)
-            yield self.newest()
-
     def _nothing(self, batch: str) -> BatchOutcome:
-        now = self.manifest
-        return BatchOutcome(batch, False, now.version, now.rows, (), (), 0, 0, now.totals)
+        return unchanged(batch, self.manifest)
 
-    def _apply(
-        self,
-        changes: Changes,
-        batch: str,
-        ids: tuple[str, ...],
-        limit: int | None,
-        *,
-        streams: Mapping[str, int] = MappingProxyType({}),
-    ) -> BatchOutcome:
-        """The outcome of the batch, which is taken in unless the first of its ids is known."""
-        started = time.monotonic()
-        now, version = self.manifest, self.manifest.version + 1
-        if ids and taken_in(self.store, now, ids[0]):
-            return self._nothing(batch)
+    def _taken_in(self, batch: str, told: Mapping[str, Any], version: int, limit: int | None) -> TakenIn[BatchOutcome]:
+        now, notes = self.manifest, told["notes"]
         names = [rule.name for rule in self.plan.rules]
-        notes = self._notes(changes, version, UNLIMITED if limit is None else limit)
-        try:
-            require_fitting(notes, changes.table, now.key)
-            log = cut_log(self.store, [note["log"] for note in notes if "log" in note], names, version, limit)
-        except BaseException:
-            discard(self.store, notes)
-            raise
+        log = cut_log(self.store, notes, names, version, limit)
         counts = Counts.of(notes, names, [self.groups.speaks_of_pairs(i) for i in range(len(names))])
         made = replace(
             with_totals(now, counts.totals),
-            version=version,
             rows=now.rows + sum(note.get("rows", 0) for note in notes if "segment" in note),
             row_table=now.row_table + tuple(segments_of(notes, None)),
             pair_tables=with_files(now.pair_tables, notes),
-            batches=ids,
-            streams={**now.streams, **streams},
             log=log.files,
-            applied=now.applied + 1,
         )
-        commit(self.store, made)
-        outcome = log.outcome(batch, made, counts, seconds=time.monotonic() - started)
-        self._compact(made)
-        return outcome
+        return TakenIn(made, lambda made, seconds: log.outcome(batch, made, counts, seconds=seconds))
 
-    def _compact(self, made: Manifest) -> None:
-        compact(self.spark, self.store, made, self.plan, self.groups)
-
-    def _notes(self, changes: Changes, version: int, limit: int) -> list[dict[str, Any]]:
-        """What the tasks tell of the batch; nothing that they have written counts yet."""
+    def _told(self, changes: Changes, version: int, limit: int | None) -> Mapping[str, Any]:
         plan, now = self.plan, self.manifest
         kept: Sequence[int] = range(len(self.schema.fields))
         if not plan.conditions:
@@ -191,35 +85,10 @@ class WatchedTable:
                 groups=self.groups,
                 tables=dict(enumerate(GroupTable(t.folder, t.segments) for t in now.pair_tables)),
                 names=tuple(rule.name for rule in plan.rules),
-                limit=limit,
+                limit=UNLIMITED if limit is None else limit,
             )
             told = routed.mapInArrow(pairs, "note string").collect()
-        return [json.loads(row["note"]) for row in told]
-
-    def _net_rows(self, changes: Changes, version: int, kept: Sequence[int], splits: int) -> DataFrame:
-        """The rows that go and come, by these columns, and notes, as RowChanges tells them."""
-        plan = self.plan
-        rows = RowChanges(
-            store=self.store,
-            segments=self.manifest.row_table,
-            version=version,
-            key=tuple(plan.schema.position(name) for name in plan.key),
-            key_names=plan.key,
-            width=len(self.schema.fields),
-            kept=tuple(kept),
-            known=changes.known,
-        )
-        placed = keyed(changes.frame, plan).withColumn("h", F.expr("xxhash64(k)"))
-        placed = placed.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
-        return placed.mapInArrow(rows, self._net_schema(placed, kept))
-
-    def _net_schema(self, placed: DataFrame, kept: Iterable[int]) -> StructType:
-        fields = [
-            StructField("sign", IntegerType()),
-            StructField("note", StringType()),
-            StructField("k", placed.schema["k"].dataType),
-        ]
-        return StructType([*fields, *(StructField(f"c{i}", self.schema.fields[i].dataType) for i in kept)])
+        return {"notes": [json.loads(row["note"]) for row in told]}
 
     def _with_truths(self, net: DataFrame, kept: Iterable[int]) -> DataFrame:
         """The rows with the truth values of the plan's conditions and look-ups."""
@@ -234,21 +103,6 @@ class WatchedTable:
         return with_lookups(net, self.plan)
 
     # Reading --------------------------------------------------------------------------------------------------
-
-    @property
-    def frame(self) -> DataFrame:
-        """The table as it is now, under its own column names."""
-        return self.rows_of(self.manifest.row_table, self.manifest.rows)
-
-    def rows_of(self, segments: tuple[Segment, ...], rows: int) -> DataFrame:
-        """The rows that these files tell of, about so many, under the table's own column names."""
-        fields = self.schema.fields
-        places = places_for(rows)
-        safe = StructType([StructField(f"c{i}", field.dataType) for i, field in enumerate(fields)])
-        key = tuple(f"c{self.plan.schema.position(name)}" for name in self.manifest.key)
-        task = PresentRows(self.store, segments, places, len(fields), key, self.manifest.key)
-        numbers = self.spark.range(0, places, 1, places)
-        return numbers.mapInArrow(task, safe).toDF(*(field.name for field in fields))
 
     def status(self, *, seconds: float = 0.0) -> WatchStatus:
         """What the state's version says of itself; nothing is computed."""
@@ -337,17 +191,7 @@ class WatchedTable:
 
 def watched(spark: SparkSession, place: str | os.PathLike[str]) -> WatchedTable:
     """The state at the place; StateError where there is none."""
-    found = WatchedTable(spark, open_store(place))
-    found.manifest  # noqa: B018 (refuses at the door)
-    return found
-
-
-def watch_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:
-    """The plan of watching these rules on such a table; refuses unknown columns and senseless comparisons."""
-    require_columns(rules, key, schema)
-    # A column without values may get some later, so that here its type counts, unlike in a check.
-    require_types(rules, schema)
-    return make_plan(rules, schema, key)
+    return WatchedTable(spark, open_store(place)).opened()
 
 
 def _meaning(rule: Any) -> Any:
@@ -362,13 +206,5 @@ def totals_of(result: CheckResult) -> dict[str, int]:
     }
 
 
-def _file_id(data: str, content: str) -> str:
-    return f"file-{_hashed(os.path.basename(data) + content)}"
-
-
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def _hashed(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -8,8 +8,8 @@ from pyspark.sql import functions as F
 from holdfast.errors import OptionError, StateError
 from holdfast.spark.changes import COMMIT_VERSION
 from holdfast.spark.delta_table import DeltaTable, open_delta, require_feed
+from holdfast.spark.state_table import Outcome
 from holdfast.spark.table import Origin, Table
-from holdfast.spark.watch import watched
 from holdfast.spark.watch_stream import Follower, OnBatch, Opened, follow
 
 
@@ -20,9 +20,9 @@ def follow_delta(
     *,
     once: bool,
     limit: int | None,
-    on_batch: OnBatch,
+    on_batch: OnBatch[Outcome],
     from_version: int | None = None,
-    opened: Opened = watched,
+    opened: Opened[Outcome],
 ) -> None:
     """Every commit of the Delta table that the state has not got, and with `once` none that comes later.
 

@@ -18,7 +18,8 @@ from holdfast.spark.check import run_check, told_plainly
 from holdfast.spark.refused_changes import raise_unfit
 from holdfast.spark.rows import schema_of
 from holdfast.spark.table import Table
-from holdfast.spark.watch import WatchedTable, totals_of, watch_plan
+from holdfast.spark.watch import WatchedTable, totals_of
+from holdfast.spark.watch_plan import watch_plan
 from holdfast.spark.watch_tables import first_rows, first_tables
 from holdfast.states.change_log import empty_log
 from holdfast.states.manifest import FOLDERS, KEPT, Manifest, PairTable, commit, has_state

@@ -19,16 +19,18 @@ from holdfast.errors import HoldfastError, OptionError, RunError, SourceNotFound
 from holdfast.rules.rule import RuleSet
 from holdfast.spark.changes import FEED_COLUMNS
 from holdfast.spark.session import is_connect
+from holdfast.spark.state_table import Outcome
 from holdfast.spark.table import Table
 from holdfast.spark.watch import WatchedTable, watched
 from holdfast.spark.watch_init import init_watch
+from holdfast.spark.whole_table import WholeTable
 from holdfast.states.batch_outcome import BatchOutcome
 from holdfast.states.manifest import has_state
 from holdfast.states.store import Store, open_store
 
 # What a batch came to, and its name.
-OnBatch = Callable[[Any, str], None]
-Opened = Callable[[SparkSession, str], WatchedTable]
+OnBatch = Callable[[Outcome, str], None]
+Opened = Callable[[SparkSession, str], WholeTable[Outcome]]
 _ENDINGS = ("csv", "tsv", "parquet", "pq", "json", "jsonl", "ndjson", "orc", "gz", "bz2")
 _STREAM = "stream"
 _LOOK_EVERY = 0.2
@@ -42,8 +44,8 @@ def follow_folder(
     *,
     once: bool,
     limit: int | None,
-    on_batch: OnBatch,
-    opened: Opened = watched,
+    on_batch: OnBatch[Outcome],
+    opened: Opened[Outcome],
 ) -> None:
     """Every file of the folder, and with `once` no file that comes later, taken in as a batch in order of its age.
 
@@ -147,7 +149,7 @@ def watch_frame(
     The state lies in the checkpoint, empty at first, and watches these rules from now on.
     """
     state = _state(frame.sparkSession, frame, rules, key, state_of(checkpoint))
-    return follow_frame(frame, state, batch=batch, limit=limit, trigger=trigger, on_batch=on_batch)
+    return follow_frame(frame, state, batch=batch, limit=limit, trigger=trigger, on_batch=on_batch, opened=watched)
 
 
 def state_of(checkpoint: str) -> str:
@@ -157,14 +159,14 @@ def state_of(checkpoint: str) -> str:
 
 def follow_frame(
     frame: DataFrame,
-    state: WatchedTable,
+    state: WholeTable[Outcome],
     *,
     batch: int | None,
     limit: int | None,
     trigger: Mapping[str, Any] | None,
-    on_batch: Callable[[Any], None] | None,
-    opened: Opened = watched,
-) -> StreamingQuery | Any:
+    on_batch: Callable[[Outcome], None] | None,
+    opened: Opened[Outcome],
+) -> StreamingQuery | Outcome:
     """A query that takes the changes of a streaming frame into the state; of any other frame, the outcome."""
     # Whole paths: Java, and this process by the time a batch comes, may be in another folder than the caller is now.
     spark, place = frame.sparkSession, state.store.root

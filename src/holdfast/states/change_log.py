@@ -74,8 +74,16 @@ class CutLog:
         )
 
 
-def cut_log(store: Store, files: Sequence[str], names: Sequence[str], version: int, limit: int | None) -> CutLog:
+def unchanged(batch: str, now: Manifest) -> BatchOutcome:
+    """What a batch comes to that had been taken in before."""
+    return BatchOutcome(batch, False, now.version, now.rows, (), (), 0, 0, now.totals)
+
+
+def cut_log(
+    store: Store, notes: Iterable[Mapping[str, Any]], names: Sequence[str], version: int, limit: int | None
+) -> CutLog:
     """The log that tasks have written, each up to the limit, cut to it: so many of a rule that came, and that went."""
+    files = [note["log"] for note in notes if "log" in note]
     if not files:
         return CutLog((), (), ())
     table = pa.concat_tables([pq.read_table(store.path(f"{PENDING}/{name}")) for name in files])
@@ -90,7 +98,7 @@ def cut_log(store: Store, files: Sequence[str], names: Sequence[str], version: i
         kept = order[place < limit]
         if len(kept) < table.num_rows:
             table = table.take(pa.array(np.sort(kept)))
-            files = (f"{version:012}-{secrets.token_hex(12)}.parquet",)
+            files = [f"{version:012}-{secrets.token_hex(12)}.parquet"]
             with told_as_output(store.root):
                 pq.write_table(table, store.path(f"{PENDING}/{files[0]}"))
     return CutLog(tuple(files), _violations(table, 1, names), _violations(table, -1, names))

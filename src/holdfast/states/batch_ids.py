@@ -1,0 +1,20 @@
+"""By what a state knows a batch that it has taken in: names of files, the same for the same batch."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+
+def named_id(batch: str) -> str:
+    """That of a batch by the name that somebody gave it."""
+    return f"named-{hashed(batch)}"
+
+
+def file_id(data: str, content: str) -> str:
+    """That of a file by its name and content, wherever it lies."""
+    return f"file-{hashed(os.path.basename(data) + content)}"
+
+
+def hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
