@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.detect.outcome import Witness, WorstRow
+from holdfast.rules.html_table import code, dim, html_lines, html_table, strong
+from holdfast.rules.plain_words import number, value_text
 from holdfast.rules.rule import Rule
 
 
@@ -75,6 +77,22 @@ class RowExplanation:
     @property
     def violations(self) -> int:
         return sum(one.violations for one in self.broken)
+
+    def _repr_html_(self) -> str:
+        named = self.key if isinstance(self.key, str) else ", ".join(self.key)
+        head = strong(f"{self.table}  {named} {value_text(self.row)}")
+        told = f"breaks {len(self.broken)} of {number(self.rules, 'rule')}, {number(self.violations, 'time')} in all"
+        broken = [
+            (one.rule.name, code(one.rule), f"{one.violations:,}", ", ".join(value_text(o.key) for o in one.others))
+            for one in self.broken
+        ]
+        mends = [
+            (one.column, value_text(one.value), value_text(one.suggested), f"{one.resolves:,}", f"{one.confidence:.0%}")
+            for one in self.suggestions
+        ]
+        tables = html_table(["broken", "rule", "times", "with"], broken)
+        tables += html_table(["column", "is", "could be", "resolves", "confidence"], mends)
+        return str(html_lines(head, told, dim("nothing is changed" if mends else "")) + tables)
 
     def to_dict(self) -> dict[str, Any]:
         return {

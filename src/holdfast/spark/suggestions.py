@@ -46,7 +46,7 @@ def suggested_changes(result: CheckResult) -> DataFrame:
     those that come, times how much speaks for the value. Of very many suspect rows some are tried.
     """
     keys = result.suspects.select("key").distinct()
-    return _Trial(result, keys.orderBy("key").limit(_most_rows(result))).suggestions
+    return Trial(result, keys.orderBy("key").limit(_most_rows(result))).suggestions
 
 
 def _most_rows(result: CheckResult) -> int:
@@ -62,7 +62,7 @@ def explained_row(result: CheckResult, row: Any) -> RowExplanation:
     """What is to be said of the row with this key. OptionError where there is none."""
     started = time.monotonic()
     wanted = result.scanned.where(_named(result, row))
-    trial = _Trial(result, wanted.select(F.col("k").alias("key")))
+    trial = Trial(result, wanted.select(F.col("k").alias("key")))
     found = trial.given.limit(2).collect()
     if not found:
         label = ", ".join(result.outcome.key) or "_row"
@@ -121,7 +121,7 @@ def _typed(value: Any, kind: str) -> Column:
     return F.lit(value).try_cast(kind) if isinstance(value, str) else F.lit(value)
 
 
-def _broken(result: CheckResult, trial: _Trial, row: Any) -> list[BrokenRule]:
+def _broken(result: CheckResult, trial: Trial, row: Any) -> list[BrokenRule]:
     counted = {one["i"]: one["n"] for one in trial.before.collect()}
     if not counted:
         return []
@@ -159,7 +159,7 @@ def _conflicts(result: CheckResult, partners: dict[int, dict[str, Any]]) -> dict
 
 
 @dataclass(frozen=True)
-class _Trial:
+class Trial:
     """Rows to be mended, by key, among all rows that the check scanned; frames run when they are used.
 
     What is built on is cut off from how it came about: Spark would take longer to read queries over queries over
@@ -248,6 +248,11 @@ class _Trial:
             .coalesce(1)
             .localCheckpoint()
         )
+
+    @property
+    def tried(self) -> int:
+        """How many changes are tried."""
+        return 0 if self._candidates is None else self._candidates.count()
 
     def _variants(self, candidates: DataFrame) -> DataFrame:
         """The rows with one cell changed, encoded: (k, place, value, c.., f.., b..)."""

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from holdfast import Monitor, RuleKeeper
-from holdfast.detect.outcome import CheckOutcome, RuleOutcome, Witness
+from holdfast.detect.explanation import BrokenRule, RowExplanation, Suggestion
+from holdfast.detect.outcome import CheckOutcome, RuleOutcome, Witness, WorstRow
 from holdfast.discover.options import DiscoverOptions
 from holdfast.discover.outcome import DiscoverOutcome, FoundRule
 from holdfast.fragments.door import Shipped
@@ -202,3 +203,15 @@ def test_a_rule_tells_its_terms_and_its_denials() -> None:
 def test_what_needs_no_table_has_none() -> None:
     assert "<table" not in RuleSet(())._repr_html_()
     assert "nothing" in FragmentsOutcome(batch("b", 0), Shipped())._repr_html_()
+
+
+def test_an_explained_row_shows_rules_partners_and_what_would_mend_it() -> None:
+    rule = parse_rule("zip -> city", name=EVIL)
+    broken = BrokenRule(rule, 31, None, (WorstRow(EVIL, 1),))
+    mend = Suggestion("city", EVIL, "Cambridge", 31, 0, (EVIL,), 0.94)
+    shown = read(RowExplanation("orders.csv", "id", EVIL, {}, 2, (broken,), (mend,), 1.0)._repr_html_())
+    assert "script" not in shown.seen
+    for words in ("breaks 1 of 2 rules, 31 times in all", "Cambridge", "94%", "nothing is changed"):
+        assert words in shown.text
+    whole = read(RowExplanation("orders.csv", ["a", "b"], (1, 2), {}, 1, (), (), 1.0)._repr_html_())
+    assert "breaks 0 of 1 rule, 0 times in all" in whole.text
