@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.command import command, one_list, paragraphs
-from holdfast.cli.files import emit, emit_json, require_writable_files
+from holdfast.cli.files import emit, emit_told, require_writable_files
 from holdfast.cli.options import (
     Batch,
     Changes,
@@ -170,21 +169,14 @@ def evolve_show(
 
 
 def _emit_rules(status: EvolveStatus, printing: Printing) -> None:
-    if printing.format is Format.json:
-        emit_json(status.to_dict(), printing.output)
-    else:
-        from holdfast.report.evolve_text import rules_status_text
+    from holdfast.report.evolve_text import rules_status_text
 
-        emit(rules_status_text(status), printing.output)
+    emit_told(status, lambda: rules_status_text(status), printing.format, printing.output)
 
 
 def _emit_evolved(
     outcome: EvolveOutcome, name: str, format: Format, output: Path | None, *, one_line: bool = False
 ) -> None:
-    if format is Format.json:
-        emit_json(outcome.to_dict(), output, one_line=one_line)
-    else:
-        from holdfast.report.evolve_text import evolved_text
+    from holdfast.report.evolve_text import evolved_text
 
-        emit(evolved_text(outcome, name), output)
-    sys.stdout.flush()
+    emit_told(outcome, lambda: evolved_text(outcome, name), format, output, one_line=one_line)

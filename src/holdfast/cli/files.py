@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from holdfast.cli.options import Format
 from holdfast.errors import OutputError
 
 
@@ -50,3 +51,25 @@ def emit(text: str, output: Path | None) -> None:
 def emit_json(told: Any, output: Path | None, *, one_line: bool = False) -> None:
     """The value as JSON, to standard output or to the file."""
     emit(json.dumps(told, ensure_ascii=False, indent=None if one_line else 2) + "\n", output)
+
+
+class Told(Protocol):
+    """A result that a program can read."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+def emit_told(
+    told: Told, text: Callable[[], str], format: Format, output: Path | None, *, one_line: bool = False
+) -> None:
+    """The result as JSON, on one line where asked, or as text; at once, for whoever reads a stream of them."""
+    if format is Format.json:
+        emit_json(told.to_dict(), output, one_line=one_line)
+    else:
+        emit(text(), output)
+    sys.stdout.flush()
+
+
+def note_cut(listed: int, what: str) -> None:
+    """Says that lists were cut."""
+    print(f"note: --limit cuts the lists to {listed:,} {what}; the counts are exact", file=sys.stderr)

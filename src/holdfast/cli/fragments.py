@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast.cli.command import command, one_list, paragraphs
-from holdfast.cli.files import emit, emit_json, require_writable_files
+from holdfast.cli.files import emit, emit_told, note_cut, require_writable_files
 from holdfast.cli.options import (
     Batch,
     Changes,
@@ -92,10 +91,7 @@ def fragments_plan(
         plan = job(sites)
     if picture is not None:
         emit(shipment_picture(plan, picture.suffix), picture)
-    if printing.format is Format.json:
-        emit_json(plan.to_dict(), printing.output)
-    else:
-        emit(shipment_text(plan), printing.output)
+    emit_told(plan, lambda: shipment_text(plan), printing.format, printing.output)
 
 
 def fragments_init(state: State, sites: SitesFile, *, printing: Printing, spark: OnSpark) -> None:
@@ -128,13 +124,10 @@ def fragments_apply(
         from holdfast.report.fragments_text import fragments_batch_text
 
         outcome = job(state, changes, **asked)
-    if printing.format is Format.json:
-        emit_json(outcome.to_dict(), printing.output)
-        if outcome.changes.cut:
-            listed = len(outcome.added) + len(outcome.removed)
-            print(f"note: --limit cuts the lists to {listed:,} rows; the counts are exact", file=sys.stderr)
-    else:
-        emit(fragments_batch_text(outcome, os.path.basename(changes.rstrip("/"))), printing.output)
+    name = os.path.basename(changes.rstrip("/"))
+    emit_told(outcome, lambda: fragments_batch_text(outcome, name), printing.format, printing.output)
+    if printing.format is Format.json and outcome.changes.cut:
+        note_cut(len(outcome.added) + len(outcome.removed), "rows")
 
 
 def fragments_show(
@@ -161,9 +154,6 @@ def fragments_show(
 
 
 def _emit_fragments(status: FragmentsStatus, printing: Printing) -> None:
-    if printing.format is Format.json:
-        emit_json(status.to_dict(), printing.output)
-    else:
-        from holdfast.report.fragments_text import fragments_status_text
+    from holdfast.report.fragments_text import fragments_status_text
 
-        emit(fragments_status_text(status), printing.output)
+    emit_told(status, lambda: fragments_status_text(status), printing.format, printing.output)

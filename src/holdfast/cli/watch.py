@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 
 from holdfast.cli.check import VIOLATION_FOLDERS
 from holdfast.cli.command import command, one_list, paragraphs
-from holdfast.cli.files import emit, emit_json, require_writable_files
+from holdfast.cli.files import emit, emit_json, emit_told, note_cut, require_writable_files
 from holdfast.cli.options import (
     Batch,
     Changes,
@@ -198,24 +197,16 @@ def watch_rules(
 
 
 def _emit_watched(status: WatchStatus, printing: Printing) -> None:
-    if printing.format is Format.json:
-        emit_json(status.to_dict(), printing.output)
-    else:
-        from holdfast.report.watch_text import status_text
+    from holdfast.report.watch_text import status_text
 
-        emit(status_text(status), printing.output)
+    emit_told(status, lambda: status_text(status), printing.format, printing.output)
 
 
 def _emit_batch(
     outcome: BatchOutcome, name: str, format: Format, output: Path | None, *, one_line: bool = False
 ) -> None:
-    if format is Format.json:
-        emit_json(outcome.to_dict(), output, one_line=one_line)
-        if outcome.cut:
-            listed = len(outcome.added) + len(outcome.removed)
-            print(f"note: --limit cuts the lists to {listed:,} violations; the counts are exact", file=sys.stderr)
-    else:
-        from holdfast.report.watch_text import batch_text
+    from holdfast.report.watch_text import batch_text
 
-        emit(batch_text(outcome, name), output)
-    sys.stdout.flush()
+    emit_told(outcome, lambda: batch_text(outcome, name), format, output, one_line=one_line)
+    if format is Format.json and outcome.cut:
+        note_cut(len(outcome.added) + len(outcome.removed), "violations")

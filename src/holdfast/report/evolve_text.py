@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from holdfast.incremental.evolve_status import EvolveStatus
 from holdfast.report.found_text import found_text
-from holdfast.report.text import TEXT_WIDTH
+from holdfast.report.view import TEXT_WIDTH
 from holdfast.report.words import number, value_text
 from holdfast.states.evolve_outcome import EvolveOutcome
 from holdfast.states.rules_change import AddedRule, RemovedRule, RulesChange, Witness

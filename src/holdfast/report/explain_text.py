@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import io
-import os
-
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from holdfast.detect.explanation import BrokenRule, RowExplanation, Suggestion
-from holdfast.report.text import TEXT_WIDTH, witness_table
+from holdfast.report.text import witness_table
+from holdfast.report.view import print_view, view_text
 from holdfast.report.words import number, rule_text, value_text
 
 
 def print_explanation(told: RowExplanation, console: Console) -> None:
-    """Prints the explanation: in colour and to the width of a terminal, as plain lines anywhere else."""
-    if console.is_terminal:
-        console.print(_view(told))
-    else:
-        width = console.width if "COLUMNS" in os.environ else TEXT_WIDTH
-        console.file.write(explanation_text(told, width=width) + "\n")
+    """Prints the explanation as `holdfast explain` does."""
+    print_view(lambda _: _view(told), console)
 
 
-def explanation_text(told: RowExplanation, *, width: int = TEXT_WIDTH) -> str:
+def explanation_text(told: RowExplanation) -> str:
     """The explanation as `holdfast explain` prints it, as one string without colours and trailing blanks."""
-    target = io.StringIO()
-    Console(file=target, width=width, color_system=None, force_jupyter=False).print(_view(told))
-    return "\n".join(line.rstrip() for line in target.getvalue().rstrip().splitlines())
+    return view_text(lambda _: _view(told))
 
 
 def _view(told: RowExplanation) -> RenderableType:

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import io
-import os
-
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from holdfast.discover.outcome import DiscoverOutcome
 from holdfast.report.found_lines import closing, found_lines, size, tally
-from holdfast.report.text import TEXT_WIDTH
+from holdfast.report.view import TEXT_WIDTH, print_view, view_text
 
 
 def print_found(outcome: DiscoverOutcome, console: Console) -> None:
-    """Prints the outcome: in colour and to the width of a terminal, as plain lines anywhere else."""
-    if console.is_terminal:
-        console.print(found_view(outcome))
-    else:
-        width = console.width if "COLUMNS" in os.environ else TEXT_WIDTH
-        console.file.write(found_text(outcome, width=width) + "\n")
+    """Prints the outcome as `holdfast discover` does."""
+    print_view(lambda _: found_view(outcome), console)
 
 
 def found_text(outcome: DiscoverOutcome, *, width: int = TEXT_WIDTH) -> str:
     """The outcome as `holdfast discover` prints it, as one string without colours and trailing blanks."""
-    target = io.StringIO()
-    Console(file=target, width=width, color_system=None, force_jupyter=False).print(found_view(outcome))
-    return "\n".join(line.rstrip() for line in target.getvalue().rstrip().splitlines())
+    return view_text(lambda _: found_view(outcome), width=width)
 
 
 def found_view(outcome: DiscoverOutcome) -> RenderableType:

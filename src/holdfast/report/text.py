@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import os
-
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -12,32 +9,25 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.detect.outcome import CheckOutcome, RuleOutcome, Witness
+from holdfast.report.view import TEXT_WIDTH, print_view, view_text
 from holdfast.report.words import closing, counts, expectation, number, rule_text, tolerated, value_text, verdict
 from holdfast.rules.rule import Rule
 
 _STYLES = {"holds": "green", "allowed": "green", "warning": "yellow", "violated": "bold red"}
 _MARKS = {"holds": "✓", "allowed": "✓", "warning": "!", "violated": "✗"}
 
-
-TEXT_WIDTH = 120
 NAME_WIDTH = 32
 RULE_WIDTH = 28
 
 
 def print_summary(outcome: CheckOutcome, console: Console) -> None:
-    """Prints the outcome: in colour and to the width of a terminal, as plain lines anywhere else."""
-    if console.is_terminal:
-        console.print(summary_view(outcome, width=console.width))
-    else:
-        width = console.width if "COLUMNS" in os.environ else TEXT_WIDTH
-        console.file.write(summary_text(outcome, width=width) + "\n")
+    """Prints the outcome as `holdfast check` does."""
+    print_view(lambda width: summary_view(outcome, width=width), console)
 
 
 def summary_text(outcome: CheckOutcome, *, width: int = TEXT_WIDTH) -> str:
     """The outcome as `holdfast check` prints it, as one string without colours and trailing blanks."""
-    target = io.StringIO()
-    Console(file=target, width=width, color_system=None, force_jupyter=False).print(summary_view(outcome, width=width))
-    return "\n".join(line.rstrip() for line in target.getvalue().rstrip().splitlines())
+    return view_text(lambda columns: summary_view(outcome, width=columns), width=width)
 
 
 def summary_view(outcome: CheckOutcome, *, width: int) -> RenderableType:
