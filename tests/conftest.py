@@ -26,6 +26,15 @@ settings.register_profile("holdfast", deadline=None, print_blob=True)
 settings.load_profile("holdfast")
 
 
+# What takes long alone comes first, so that of two processes that run the tests none waits for it at the end.
+_FIRST = ("test_cluster.py", "test_connect.py", "test_engines_agree.py", "test_on_spark.py", "test_in_pipelines.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(_FIRST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(_FIRST)))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     from holdfast.spark.session import get_session
