@@ -40,7 +40,7 @@ from holdfast.spark.session import get_session
 from holdfast.spark.table import Table
 archive, rules = sys.argv[1], json.loads(sys.argv[2])
 spark = get_session(master="local-cluster[2,1,1024]", conf={
-    "spark.submit.pyFiles": archive, "spark.sql.shuffle.partitions": "2",
+    "spark.submit.pyFiles": archive, "spark.sql.shuffle.partitions": "2", "spark.sql.codegen.wholeStage": "false",
     "spark.executorEnv.NUMBA_CACHE_DIR": sys.argv[3],
 })
 spread_engine.LEAST_ROWS = 500

@@ -31,6 +31,7 @@ import json, sys
 from pyspark.sql import SparkSession
 from holdfast import check
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
+spark.conf.set("spark.sql.codegen.wholeStage", "false")  # a few rows: compiling takes longer than running
 path, rules, engines = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
 from holdfast.spark.check import plan_check, run_check
 from holdfast.spark.sources import read_table
@@ -53,6 +54,7 @@ import json, sys
 from pyspark.sql import SparkSession
 from holdfast import check
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
+spark.conf.set("spark.sql.codegen.wholeStage", "false")  # a few rows: compiling takes longer than running
 with check(sys.argv[1], json.loads(sys.argv[2]), key="id") as result:
     print(json.dumps([result.to_dict()["rules"], list(result.outcome.notes)]))
 """
@@ -63,6 +65,7 @@ import json, sys
 from pyspark.sql import SparkSession
 from holdfast import check, discover
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
+spark.conf.set("spark.sql.codegen.wholeStage", "false")  # a few rows: compiling takes longer than running
 found = discover(sys.argv[1], top=20)
 frame = spark.read.csv(sys.argv[1], header=True, inferSchema=True)
 told = [found.to_dict()["rules"], len(discover(frame, top=3).rules)]

@@ -28,6 +28,7 @@ import holdfast as hf
 from holdfast.errors import ChangeError, OptionError
 from holdfast.jobs import watch_apply, watch_init, watch_run, watch_show
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
+spark.conf.set("spark.sql.codegen.wholeStage", "false")
 state, data, changes, rules = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
 watch_init(state, data, rules, key="id")
 outcome = watch_apply(state, changes)
