@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import holdfast as hf
 from holdfast.cli import app
 from holdfast.demo.run import CLEAN, DATA, KEY, RULES, copy_demo
+from holdfast.spark import suggestions as suggestions_of_spark
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -98,6 +99,7 @@ def test_rows_are_named_by_number_or_by_several_columns(folder: Path) -> None:
         (["zip -> city", "--key", KEY, "SO-1"], "has no row with order_id = 'SO-1'"),
         (["zip -> city", "here"], "has no row with _row = 'here'"),
         (["zip -> city", "--key", "order_id,sku", "SO-2486"], "the key has 2 columns (order_id, sku)"),
+        (["zip -> city", "--key", "order_id,sku", "[broken"], "but '[broken' names 1"),
         (["zip -> town", "--key", KEY, "SO-2486"], "has no such column"),
     ],
 )
@@ -120,3 +122,20 @@ def test_the_library_explains_a_result(folder: Path) -> None:
         told = result.explain("SO-2577")
     assert [one.rule.name for one in told.broken] == ["currency"]
     assert [(one.column, one.suggested) for one in told.suggestions] == [("currency", "CHF")]
+
+
+def test_suspect_rows_that_are_not_tried_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suggestions_of_spark, "MOST_ROWS", 1)
+    asked = ["check", str(folder / DATA), "zip -> city, state", "--key", KEY, "--suggest", str(folder / "one"), "-q"]
+    done = CliRunner().invoke(app, asked)
+    assert "note: suggestions are for the first 1 suspect rows" in done.stderr
+    assert {one["key"] for one in pq.read_table(folder / "one" / "suggestions").to_pylist()} == {"SO-2486"}
+
+
+def test_many_rows_are_counted_as_few_are(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True) as result:
+        few = sorted(map(str, result.suggestions.collect()))
+    monkeypatch.setattr(suggestions_of_spark, "FEW", 0)
+    with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True) as result:
+        assert sorted(map(str, result.suggestions.collect())) == few
+    assert len(few) > 10

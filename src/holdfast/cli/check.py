@@ -226,6 +226,10 @@ def _write_folders(
     if suggest is not None:
         with progress.step(f"writing suggestions to {suggest}"):
             write_folders({"suggestions": result.suggestions}, suggest)
+        from holdfast.spark.suggestions import may_be_cut, most_rows
+
+        if may_be_cut(result):
+            print(f"note: suggestions are for the first {most_rows(result):,} suspect rows", file=sys.stderr)
 
 
 def _print_found_violations(result: CheckResult, format: CheckFormat, output: Path | None) -> None:

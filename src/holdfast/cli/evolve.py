@@ -12,6 +12,7 @@ import typer
 from holdfast.cli.command import command, one_list, paragraphs
 from holdfast.cli.files import emit, emit_told, require_writable_files
 from holdfast.cli.options import (
+    CHANGES_NOTE,
     Batch,
     Changes,
     Comparing,
@@ -50,10 +51,7 @@ SHOW = """
 Examples:
 holdfast evolve show kept-rules --top 20 --report kept-rules.html
 """
-NOTES = """
-A file of changes has the table's columns and a column _change_type: insert, delete, update_preimage or \
-update_postimage; without it all rows are inserts. The same file is applied once, however often it is given.
-
+NOTES = f"""{CHANGES_NOTE}
 Exit code: 0 done, 2 bad input (nothing was changed), 3 a failure.
 """
 

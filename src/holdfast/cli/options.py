@@ -79,6 +79,13 @@ OutputFormat = Annotated[Format, typer.Option(help="What to print.")]
 Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result there instead of printing it.")]
 
 
+# For the help of commands that take changes.
+CHANGES_NOTE = """
+A file of changes has the table's columns and a column _change_type: insert, delete, update_preimage or \
+update_postimage; without it all rows are inserts. The same file is applied once, however often it is given.
+"""
+
+
 @dataclass(frozen=True)
 class ReadingChanges:
     """How files of changes are read; their columns and types are the state's."""

@@ -12,6 +12,7 @@ from holdfast.cli.check import VIOLATION_FOLDERS
 from holdfast.cli.command import command, one_list, paragraphs
 from holdfast.cli.files import emit, emit_json, emit_told, note_cut, require_writable_files
 from holdfast.cli.options import (
+    CHANGES_NOTE,
     Batch,
     Changes,
     Format,
@@ -60,10 +61,7 @@ RULES = """
 Examples:
 holdfast watch rules state "zip -> city, state"
 """
-NOTES = """
-A file of changes has the table's columns and a column _change_type: insert, delete, update_preimage or \
-update_postimage; without it all rows are inserts. The same file is applied once, however often it is given.
-
+NOTES = f"""{CHANGES_NOTE}
 Exit code: 0 done, whether or not rules are violated, 2 bad input (nothing was changed), 3 a failure.
 """
 

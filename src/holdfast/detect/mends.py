@@ -116,7 +116,7 @@ class _Mends:
             ]
             value = f"p.v{len(given)}"
             source = f"{{given}} r JOIN (VALUES {table}) AS p({named}) ON {' AND '.join(conditions) or 'true'}"
-            yield self._told("r.k", name, value, _CERTAIN, source)
+            yield self._told(name, value, _CERTAIN, source)
 
     # Other rules on two rows ----------------------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ class _Mends:
                 if allowed in (LE, GE):
                     value = _beyond(value, kind, "+" if allowed == LE else "-")
                 told = f"CAST({value} AS STRING)"
-                yield self._told("r.k", mine.name, told, _CERTAIN if allowed == NE else _BOUND, source)
+                yield self._told(mine.name, told, _CERTAIN if allowed == NE else _BOUND, source)
 
     def _nearest(self, member: Membership, encoder: Encoder, source: str) -> Iterator[str]:
         """Of the values that it may have, the one that is written most like it."""
@@ -246,9 +246,9 @@ class _Mends:
 
     # --------------------------------------------------------------------------------------------------------------
 
-    def _told(self, key: str, name: str, value: str, backing: float, source: str) -> str:
+    def _told(self, name: str, value: str, backing: float, source: str) -> str:
         return (
-            f"SELECT {key} AS k, {self._place(name)} AS place, {value} AS value, {backing}D AS backing,\n"
+            f"SELECT r.k, {self._place(name)} AS place, {value} AS value, {backing}D AS backing,\n"
             f"  CAST(NULL AS STRING) AS low, CAST(NULL AS STRING) AS high FROM {source}"
         )
 

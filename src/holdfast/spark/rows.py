@@ -49,10 +49,8 @@ def entirely_null(frame: DataFrame, columns: Sequence[str]) -> frozenset[str]:
 
 def select_rows(frame: DataFrame, plan: Plan, *, all_columns: bool) -> DataFrame:
     """The rows under safe names, with conditions as truth values, not yet named: one scan when it runs."""
-    with_conditions = frame
-    for i, condition in enumerate(plan.conditions):
-        with_conditions = with_condition(with_conditions, frame, condition, f"_hf_w{i}")
-    located = _located(with_conditions) if not plan.key else with_conditions
+    conditioned = with_conditions(frame, frame, plan)
+    located = conditioned if plan.key else _located(conditioned)
     width = len(frame.columns)
     extra = [f"w{i}" for i in range(len(plan.conditions))]
     extra += [_SPLIT, _PLACE] if not plan.key else []
@@ -64,12 +62,9 @@ def select_rows(frame: DataFrame, plan: Plan, *, all_columns: bool) -> DataFrame
 
 def reread_rows(frame: DataFrame, plan: Plan, extra: Sequence[str]) -> DataFrame:
     """Whole rows of the table under its own column names, then `extra` columns, as the scan would yield them."""
-    with_conditions = frame
-    for i, condition in enumerate(plan.conditions):
-        with_conditions = with_condition(with_conditions, frame, condition, f"_hf_w{i}")
     width = len(frame.columns) - len(extra)
     named = (*(f"c{i}" for i in range(width)), *extra, *(f"w{i}" for i in range(len(plan.conditions))))
-    return with_lookups(with_conditions.toDF(*named), plan)
+    return with_lookups(with_conditions(frame, frame, plan).toDF(*named), plan)
 
 
 def with_lookups(rows: DataFrame, plan: Plan) -> DataFrame:
@@ -83,6 +78,13 @@ def with_lookups(rows: DataFrame, plan: Plan) -> DataFrame:
         found = rows.join(F.broadcast(table), on, "left")
         rows = found.select(*rows.columns, F.coalesce(table[f"m{i}"], F.lit(False)).alias(f"m{i}"))
     return rows
+
+
+def with_conditions(frame: DataFrame, original: DataFrame, plan: Plan) -> DataFrame:
+    """The frame with whether each row satisfies each of the plan's conditions, as its last columns."""
+    for i, condition in enumerate(plan.conditions):
+        frame = with_condition(frame, original, condition, f"_hf_w{i}")
+    return frame
 
 
 def with_condition(frame: DataFrame, original: DataFrame, condition: str, name: str) -> DataFrame:

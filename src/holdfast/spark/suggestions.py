@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
@@ -46,10 +47,17 @@ def suggested_changes(result: CheckResult) -> DataFrame:
     those that come, times how much speaks for the value. Of very many suspect rows some are tried.
     """
     keys = result.suspects.select("key").distinct()
-    return Trial(result, keys.orderBy("key").limit(_most_rows(result))).suggestions
+    return Trial(result, keys.orderBy("key").limit(most_rows(result))).suggestions
 
 
-def _most_rows(result: CheckResult) -> int:
+def may_be_cut(result: CheckResult) -> bool:
+    """Whether there may be more suspect rows than are tried; a row that several rules suspect counts for each."""
+    counts = (found.violating_rows if (n := found.suspect_rows) is None else n for found in result.outcome.rules)
+    return sum(counts) > most_rows(result)
+
+
+def most_rows(result: CheckResult) -> int:
+    """How many suspect rows are tried: the first, by key."""
     most = MOST_ROWS
     for program in result.plan.programs.programs:
         if isinstance(program, PairProgram):
@@ -104,7 +112,7 @@ def _named(result: CheckResult, row: Any) -> Column:
     kind, names = result.scanned.schema["k"].dataType, result.outcome.key
     if len(names) <= 1:
         return F.col("k") == _typed(row, kind.simpleString())
-    parts = row if not isinstance(row, str) else json.loads(row) if row.startswith("[") else next(csv.reader([row]))
+    parts = _parts(row) if isinstance(row, str) else row
     if len(parts) != len(names):
         raise OptionError(
             f"the key has {len(names)} columns ({', '.join(map(quoted_name, names))}), but {row!r} names {len(parts)}.",
@@ -115,6 +123,14 @@ def _named(result: CheckResult, row: Any) -> Column:
         Column.__and__,
         [F.col("k")[name] == _typed(part, field.dataType.simpleString()) for name, part, field in fields],
     )
+
+
+def _parts(text: str) -> list[Any]:
+    """The values in a JSON list, or in a text with commas."""
+    if text.startswith("["):
+        with suppress(ValueError):
+            return list(json.loads(text))
+    return next(csv.reader([text]), [])
 
 
 def _typed(value: Any, kind: str) -> Column:
@@ -191,16 +207,31 @@ class Trial:
     def before(self) -> DataFrame:
         """(i, k, n): the violations of each rule that each row is in."""
         as_they_are = self.given.selectExpr("*", "0 AS place", "'' AS value")
-        return self._counted(as_they_are).select("i", "k", "n").coalesce(1).localCheckpoint()
+        every = range(len(self.result.plan.steps))
+        return self._counted(dict.fromkeys(every, as_they_are), as_they_are).select("i", "k", "n").localCheckpoint()
 
-    def _counted(self, variants: DataFrame) -> DataFrame:
-        """(i, k, place, value, n): the violations of each rule that each of these would be in, where any are."""
+    def _counted(self, of_rule: Mapping[int, DataFrame], variants: DataFrame) -> DataFrame:
+        """(i, k, place, value, n): the violations of each rule that some variants would be in, where any are.
+
+        A few are all held against all rules; of many, each rule against those that matter to it.
+        """
         if variants.count() <= FEW:
-            return self._sql(counted_in_one_pass(self.result.plan), variants=F.broadcast(variants))
-        parts = [
-            f"SELECT {i} AS i, * FROM ({self._conflicts(i).counted()})" for i in range(len(self.result.plan.steps))
-        ]
-        return self._sql(_union(parts), variants=variants)
+            found = self._sql(counted_in_one_pass(self.result.plan), variants=F.broadcast(variants))
+        else:
+            frames = [self._sql(self._conflicts(i).counted(), variants=some) for i, some in of_rule.items()]
+            told = [frame.select(F.lit(i).alias("i"), "*") for i, frame in zip(of_rule, frames, strict=True)]
+            found = reduce(DataFrame.union, told)
+        return found.coalesce(1)
+
+    def _after(self, candidates: DataFrame) -> DataFrame:
+        """(i, k, place, value, n): the violations of each rule that each changed row would be in, where any are.
+
+        A rule that does not speak of the changed column counts as it did before.
+        """
+        variants = self._variants(candidates)
+        every = range(len(self.result.plan.steps))
+        touched = {i: variants.where(F.col("place").isin(self._touching(i))) for i in every}
+        return self._counted(touched, variants).localCheckpoint()
 
     @cached_property
     def broken(self) -> list[int]:
@@ -304,7 +335,7 @@ class Trial:
             candidates=candidates,
             touching=spark.createDataFrame(touching, "i int, place int, rule string"),
             before=self.before,
-            after=self._counted(self._variants(candidates)).coalesce(1).localCheckpoint(),
+            after=self._after(candidates),
             names=spark.createDataFrame(names, "place int, name string"),
         )
 

@@ -27,7 +27,7 @@ from holdfast.rules.rule_file import dump_rules
 from holdfast.spark.changes import Changes
 from holdfast.spark.check import CheckResult, register_functions, run_check, told_plainly
 from holdfast.spark.refused_changes import refused_plainly
-from holdfast.spark.rows import keyed, select_rows, with_condition, with_lookups
+from holdfast.spark.rows import keyed, select_rows, with_conditions, with_lookups
 from holdfast.spark.state_table import TakenIn
 from holdfast.spark.table import Table
 from holdfast.spark.watch_plan import watch_plan
@@ -96,10 +96,10 @@ class WatchedTable(WholeTable[BatchOutcome]):
             own = ["_hf_sign", "_hf_note", "_hf_k"]
             named = net.toDF(*own, *(self.schema.fields[i].name for i in kept))
             original = named.select(*(F.col(_quoted(self.schema.fields[i].name)) for i in kept))
-            for i, condition in enumerate(self.plan.conditions):
-                named = with_condition(named, original, condition, f"_hf_w{i}")
             truths = [f"w{i}" for i in range(len(self.plan.conditions))]
-            net = named.toDF("sign", "note", "k", *(f"c{i}" for i in kept), *truths)
+            net = with_conditions(named, original, self.plan).toDF(
+                "sign", "note", "k", *(f"c{i}" for i in kept), *truths
+            )
         return with_lookups(net, self.plan)
 
     # Reading --------------------------------------------------------------------------------------------------
