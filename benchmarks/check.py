@@ -24,10 +24,10 @@ from typing import Any
 
 from tables import MAKERS, write_tables
 
+from holdfast.engines.spark.checking.check import plan_check, run_check
+from holdfast.engines.spark.session import get_session
+from holdfast.engines.spark.sources.sources import read_table
 from holdfast.rules.rule import rule_set
-from holdfast.spark.check import plan_check, run_check
-from holdfast.spark.session import get_session
-from holdfast.spark.sources import read_table
 
 RULES: dict[str, tuple[str, str]] = {
     "phi7": ("tax", "unique(AreaCode, Phone)"),

@@ -35,15 +35,15 @@ import pyarrow.parquet as pq
 from tables import tax
 
 import holdfast as hf
-from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.space import OperandPair, PredicateSpace, as_words, permuted
+from holdfast.engines.spark.discovery.discover import DiscoverResult, compared_columns
+from holdfast.engines.spark.session import get_session
+from holdfast.engines.spark.sources.sources import read_table
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.parse import parse_constraint
 from holdfast.rules.predicate import Column, Comparison
 from holdfast.rules.relation import ANY, EQ, GT, LT
-from holdfast.spark.discover import DiscoverResult, compared_columns
-from holdfast.spark.session import get_session
-from holdfast.spark.sources import read_table
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.space import OperandPair, PredicateSpace, as_words, permuted
 
 HERE = Path(__file__).parent
 PEER = "desbordante==2.5.0"

@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from discover import HERE, PHASES, TABLES, Run, discovered, peer_found, single_columns, written
 
-from holdfast.discover.space import as_words, permuted
+from holdfast.engines.spark.session import get_session
 from holdfast.rules.constraint import DenialConstraint
-from holdfast.spark.session import get_session
+from holdfast.search.space import as_words, permuted
 
 NAMES = ("airport 10k", "airport", "stock", "flights 10k", "flights 50k", "tax 1k", "adult ten columns", "adult")
 

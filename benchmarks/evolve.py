@@ -28,10 +28,10 @@ import pyarrow.csv as pc
 from discover import ADULT, TABLES, Source, written
 
 import holdfast as hf
-from holdfast.discover.find import Found, find
-from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.space import as_masks
 from holdfast.encode.arrow_column_type import arrow_column_type
+from holdfast.search.find import Found, find
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.space import as_masks
 
 KEY = "_k"
 MEASURED = {
@@ -90,7 +90,7 @@ def measure(name: str, table: pa.Table, share: float, strategy: str, small: int)
 
 
 def measure_on_spark(name: str, table: pa.Table, share: float, folder: Path) -> None:
-    from holdfast.jobs import evolve_apply, evolve_init
+    from holdfast.api import evolve_apply, evolve_init
 
     rows = table.num_rows
     cut = int(rows * (1 - share))

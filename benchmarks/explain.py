@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from tables import write_tables
 
 import holdfast as hf
-from holdfast.spark.suggestions import TRIED_PER_ROW, Trial
+from holdfast.engines.spark.explaining.suggestions import TRIED_PER_ROW, Trial
 
 RULES = [
     "ZipCode -> City",

@@ -35,14 +35,14 @@ import yaml
 from overlapping import overlapping
 from sales import horizontal, rules, sales, vertical
 
+from holdfast.engines.spark.checking.check import plan_check, run_check
+from holdfast.engines.spark.fragments.fragments import fragmented
+from holdfast.engines.spark.fragments.fragments_init import init_fragments
+from holdfast.engines.spark.session import get_session
+from holdfast.engines.spark.sources.sources import read_table
+from holdfast.engines.spark.sources.table import Table
 from holdfast.fragments.shipment_plan import plan_shipments
 from holdfast.fragments.sites import Sites, parse_sites
-from holdfast.spark.check import plan_check, run_check
-from holdfast.spark.fragments import fragmented
-from holdfast.spark.fragments_init import init_fragments
-from holdfast.spark.session import get_session
-from holdfast.spark.sources import read_table
-from holdfast.spark.table import Table
 
 
 @dataclass

@@ -143,9 +143,9 @@ def discover(rows: int, seed: int) -> None:
     """Codes, evidence, hitting sets: all that a discovery does but reading and ranking."""
     from tables import tax
 
-    from holdfast.discover.find import find
-    from holdfast.discover.options import DiscoverOptions
     from holdfast.encode.arrow_column_type import arrow_column_type
+    from holdfast.search.find import find
+    from holdfast.search.options import DiscoverOptions
 
     made = tax(rows, np.random.default_rng(seed), 0.0).drop(["id"])
     types = {name: arrow_column_type(kind) for name, kind in zip(made.schema.names, made.schema.types, strict=True)}

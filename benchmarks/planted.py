@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 from planted_table import RULES, Planted, planted
 
 import holdfast as hf
-from holdfast.spark.discover import DiscoverResult
-from holdfast.spark.session import get_session
+from holdfast.engines.spark.discovery.discover import DiscoverResult
+from holdfast.engines.spark.session import get_session
 
 SHOWN = 20
 

@@ -170,7 +170,7 @@ def tipping(rows: int, seed: int) -> None:
     import pyarrow.parquet as pq
     from check import check
 
-    from holdfast.spark.session import get_session
+    from holdfast.engines.spark.session import get_session
 
     rules = [RULES[name][1] for name in TOGETHER]
     data = needed(table("tax", rows + EXTRA, seed), rules)

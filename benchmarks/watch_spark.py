@@ -27,12 +27,12 @@ import pyarrow.parquet as pq
 from check import RULES, timed
 from tables import MAKERS, change_batch
 
+from holdfast.engines.spark.checking.check import plan_check, run_check
+from holdfast.engines.spark.session import get_session
+from holdfast.engines.spark.sources.sources import read_table
+from holdfast.engines.spark.watching.watch import watched
+from holdfast.engines.spark.watching.watch_init import init_watch
 from holdfast.rules.rule import rule_set
-from holdfast.spark.check import plan_check, run_check
-from holdfast.spark.session import get_session
-from holdfast.spark.sources import read_table
-from holdfast.spark.watch import watched
-from holdfast.spark.watch_init import init_watch
 
 
 @dataclass

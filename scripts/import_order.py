@@ -15,25 +15,37 @@ PACKAGE = "holdfast"
 
 ROOMS = (
     "errors",
+    "presented",
     "rules",
     "reference",
     "kernels",
     "encode",
+    "programs",
+    "tables",
     "states",
-    "detect",
-    "discover",
-    "incremental",
+    "violations",
+    "live_rows",
+    "search",
+    "checking",
+    "discovery",
+    "explaining",
+    "watching",
+    "evolving",
     "fragments",
+    "monitor",
+    "engines",
     "report",
-    "spark",
-    "jobs",
+    "api",
     "demo",
     "cli",
     "__main__",
     "__init__",
 )
 
-ONLY_IN_SPARK = frozenset({"pyspark", "py4j"})
+# A job has a room of its own, and no job imports the room of another.
+JOBS = frozenset({"checking", "discovery", "explaining", "watching", "evolving", "fragments", "monitor"})
+SPARK_LIBRARIES = frozenset({"pyspark", "py4j"})
+SPARK_FOLDER = ("engines", "spark")
 KERNEL_LIBRARIES = frozenset({"cupy", "numba", "numpy"})
 
 
@@ -47,7 +59,8 @@ def broken_imports(package: Path) -> list[str]:
             found.append(f"{file}:1: '{room}' is not a room. Rooms: {', '.join(ROOMS)}.")
             continue
         for line, module in sorted(set(_imports(tree, _module_path(file.relative_to(package))))):
-            reason = _reason_against(room, module)
+            in_spark = file.relative_to(package).parts[:2] == SPARK_FOLDER
+            reason = _reason_against(room, module, in_spark=in_spark)
             if reason is not None:
                 found.append(f"{file}:{line}: {room} imports {module}: {reason}.")
     return found
@@ -83,12 +96,12 @@ def _imports(tree: ast.Module, package: tuple[str, ...]) -> Iterator[tuple[int, 
                 yield node.lineno, value
 
 
-def _reason_against(room: str, module: str) -> str | None:
+def _reason_against(room: str, module: str, *, in_spark: bool = False) -> str | None:
     """Why `room` must not import `module`; None when it may."""
     top, _, rest = module.partition(".")
     if top != PACKAGE:
-        if top in ONLY_IN_SPARK and room != "spark":
-            return "only spark imports Spark"
+        if top in SPARK_LIBRARIES and not in_spark:
+            return "only engines/spark imports Spark"
         if room == "kernels" and top not in KERNEL_LIBRARIES and top not in sys.stdlib_module_names:
             return "kernels know numpy and its compiler only"
         return None
@@ -103,8 +116,10 @@ def _reason_against(room: str, module: str) -> str | None:
         return "kernels import nothing of ours"
     if room == "reference" and target not in ("rules", "errors"):
         return "reference imports rules only"
-    if {room, target} == {"detect", "discover"}:
-        return "detect and discover do not see each other"
+    if room in JOBS and target in JOBS:
+        return "no job imports the room of another: what they share has a room of its own"
+    if room == "report" and module.startswith(f"{PACKAGE}.engines.spark"):
+        return "report knows no engine"
     if ROOMS.index(target) > ROOMS.index(room):
         return f"{target} is below {room}"
     return None

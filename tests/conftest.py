@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from holdfast.spark.session import get_session
+    from holdfast.engines.spark.session import get_session
 
     settings = {
         "spark.ui.enabled": "false",

@@ -8,14 +8,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from holdfast.errors import HoldfastError
-    from holdfast.incremental.monitor import Monitor
-    from holdfast.incremental.rule_keeper import RuleKeeper
-    from holdfast.jobs import (
+    from holdfast.api import (
         check,
         discover,
         evolve,
@@ -26,26 +22,30 @@ if TYPE_CHECKING:
         fragments_show,
         watch,
     )
+    from holdfast.errors import HoldfastError
+    from holdfast.evolving.rule_keeper import RuleKeeper
+    from holdfast.monitor.monitor import Monitor
     from holdfast.rules.rule import Rule, RuleSet, parse_rule
     from holdfast.rules.rule_file import read_rules
 
 # Names load when they are first used: importing holdfast pulls in neither pyspark nor the compiler.
 _HOMES = {
     "HoldfastError": "holdfast.errors",
-    "Monitor": "holdfast.incremental.monitor",
+    "Monitor": "holdfast.monitor.monitor",
     "Rule": "holdfast.rules.rule",
-    "RuleKeeper": "holdfast.incremental.rule_keeper",
+    "RuleKeeper": "holdfast.evolving.rule_keeper",
     "RuleSet": "holdfast.rules.rule",
-    "check": "holdfast.jobs",
-    "evolve": "holdfast.jobs",
-    "explain": "holdfast.jobs",
-    "fragments_apply": "holdfast.jobs",
-    "fragments_init": "holdfast.jobs",
-    "fragments_plan": "holdfast.jobs",
-    "fragments_show": "holdfast.jobs",
+    "check": "holdfast.api",
+    "discover": "holdfast.api",
+    "evolve": "holdfast.api",
+    "explain": "holdfast.api",
+    "fragments_apply": "holdfast.api",
+    "fragments_init": "holdfast.api",
+    "fragments_plan": "holdfast.api",
+    "fragments_show": "holdfast.api",
     "parse_rule": "holdfast.rules.rule",
     "read_rules": "holdfast.rules.rule_file",
-    "watch": "holdfast.jobs",
+    "watch": "holdfast.api",
 }
 
 __all__ = [
@@ -68,13 +68,6 @@ __all__ = [
 ]
 
 
-class _Job(ModuleType):
-    """A room that is also the job of its name: `holdfast.discover` is both, and Python puts the room there."""
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return getattr(import_module("holdfast.jobs"), self.__name__.rpartition(".")[2])(*args, **options)
-
-
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("holdfast")
@@ -85,6 +78,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
-
-
-import_module("holdfast.discover").__class__ = _Job

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.detect.tableau import LISTED
+from holdfast.engines.spark.checking import spread_engine
+from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
+from holdfast.engines.spark.sources.table import Table
+from holdfast.programs.tableau import LISTED
 from holdfast.rules.dependency import CFD, Pattern
 from holdfast.rules.predicate import Constant
 from holdfast.rules.rule import Nulls, Rule, parse_rule, rule_set
-from holdfast.spark import spread_engine
-from holdfast.spark.check import EngineName, plan_check, run_check
-from holdfast.spark.table import Table
 
 ROWS = 500
 RULES = [

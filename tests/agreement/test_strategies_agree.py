@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from holdfast.discover import hybrid
-from holdfast.discover.find import Found, find
-from holdfast.discover.options import DiscoverOptions
 from holdfast.encode.column_type import ColumnType, column_type
 from holdfast.rules.rule import Nulls
+from holdfast.search import hybrid
+from holdfast.search.find import Found, find
+from holdfast.search.options import DiscoverOptions
 
 TYPES: dict[str, ColumnType] = {
     "zip": column_type("bigint"),

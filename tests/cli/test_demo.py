@@ -16,10 +16,10 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from holdfast.api import check, discover
 from holdfast.cli import app
 from holdfast.demo.run import BUNDLED, CLEAN, DATA, FOUND, KEY, REPORT, RULES, STATE, bundled, copy_demo, run_demo
 from holdfast.errors import OutputError
-from holdfast.jobs import check, discover
 from holdfast.rules.rule_file import parse_rules, read_rules
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import holdfast as hf
 from holdfast.cli import app
 from holdfast.demo.run import CLEAN, DATA, KEY, RULES, copy_demo
-from holdfast.spark import suggestions as suggestions_of_spark
+from holdfast.engines.spark.explaining import suggestions as suggestions_of_spark
 
 pytestmark = pytest.mark.usefixtures("spark")
 

@@ -91,9 +91,9 @@ def test_a_report_says_what_was_found(reports: Path) -> None:
 
 
 def test_a_report_is_whole_on_every_engine(spark: SparkSession, tmp_path: Path) -> None:
+    from holdfast.engines.spark.checking.check import plan_check, run_check
+    from holdfast.engines.spark.sources.sources import read_table
     from holdfast.rules.rule_file import parse_rules
-    from holdfast.spark.check import plan_check, run_check
-    from holdfast.spark.sources import read_table
 
     (tmp_path / "t.csv").write_text(TABLE, encoding="utf-8")
     table = read_table(spark, tmp_path / "t.csv")
@@ -117,9 +117,9 @@ def test_a_report_is_whole_on_every_engine(spark: SparkSession, tmp_path: Path) 
 
 
 def test_a_timeline_outlives_its_versions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from holdfast.jobs import watch_apply, watch_init
-    from holdfast.states.history import history
+    from holdfast.api import watch_apply, watch_init
     from holdfast.states.store import open_store
+    from holdfast.watching.history import history
 
     monkeypatch.setattr(manifest, "KEPT_VERSIONS", 2)
     (tmp_path / "t.csv").write_text("id,a\n0,0\n")

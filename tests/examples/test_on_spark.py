@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import holdfast as hf
-from holdfast.spark.java import find_java, newest_java, spark_java_home
+from holdfast.engines.spark.java import find_java, newest_java, spark_java_home
 from postgres_server import driver_jar, postgres_server
 
 HEAD = "order_id,zip,city,total,_change_type\n"

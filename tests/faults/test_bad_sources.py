@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.engines.spark.sources.sources import ReadOptions, Table, explain_failure, read_table
 from holdfast.errors import HoldfastError, OptionError, SourceError, SourceNotFoundError, UnknownColumnError
-from holdfast.spark import csv_sample
-from holdfast.spark.sources import ReadOptions, Table, explain_failure, read_table
+from holdfast.tables import csv_sample
 
 LINES = ["n,x,t,d\n", *(f"{i},{i}.5,t{i},2024-01-05\n" for i in range(200))]
 

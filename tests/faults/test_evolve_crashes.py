@@ -18,13 +18,13 @@ from faults.test_watch_crashes import lines_until, written
 # Applies what it is given, and says which rules there are then, and which a discovery finds.
 PROGRAM = """
 import json, sys
-from holdfast.incremental.evolve_options import evolve_options
-from holdfast.discover.space import as_masks
-from holdfast.spark.discover import run_discover
-from holdfast.spark.evolve import evolved_table, init_evolve
-from holdfast.spark.session import get_session
-from holdfast.spark.sources import read_table
-from holdfast.spark.table import Table
+from holdfast.evolving.options import evolve_options
+from holdfast.search.space import as_masks
+from holdfast.engines.spark.discovery.discover import run_discover
+from holdfast.engines.spark.evolving.evolve import evolved_table, init_evolve
+from holdfast.engines.spark.session import get_session
+from holdfast.engines.spark.sources.sources import read_table
+from holdfast.engines.spark.sources.table import Table
 from holdfast.states.manifest import has_state
 from holdfast.states.store import open_store
 place, data, files = sys.argv[1], sys.argv[2], sys.argv[3:]

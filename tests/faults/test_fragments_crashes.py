@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.engines.spark.fragments import fragments as on_spark
+from holdfast.engines.spark.fragments import fragments_init
+from holdfast.engines.spark.states import state_table
 from holdfast.fragments.sites import parse_sites
-from holdfast.spark import fragments as on_spark
-from holdfast.spark import fragments_init, state_table
 from holdfast.states import manifest
 from holdfast.states.store import Store
 

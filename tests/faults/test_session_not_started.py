@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.spark.java import newest_java
+from holdfast.engines.spark.java import newest_java
 
 HIDE_JAVA = """
 import os
 os.environ.pop("JAVA_HOME", None)
 os.environ["PATH"] = os.environ["BARE_PATH"]
-import holdfast.spark.java as java
+import holdfast.engines.spark.java as java
 java.USUAL_FOLDERS = ()
 """
 
 SMALL_QUERY = """
 from holdfast.errors import HoldfastError
-from holdfast.spark.session import get_session
+from holdfast.engines.spark.session import get_session
 try:
     session = get_session(**OPTIONS)
     frame = session.range(100).mapInArrow(lambda batches: batches, "id long")

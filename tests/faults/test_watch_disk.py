@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.api import watch_apply, watch_init, watch_show
 from holdfast.errors import OutputError, StateError
-from holdfast.jobs import watch_apply, watch_init, watch_show
 from holdfast.states.manifest import latest
 from holdfast.states.store import open_store
 

@@ -10,9 +10,9 @@ import yaml
 from pyspark.sql import SparkSession
 
 import holdfast as hf
+from holdfast.engines.spark.discovery.discover import DiscoverResult
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.parse import parse_constraint
-from holdfast.spark.discover import DiscoverResult
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = yaml.safe_load((DATA / "expected.yaml").read_text(encoding="utf-8"))

@@ -12,18 +12,18 @@ import pyarrow.csv as csv
 import pytest
 import yaml
 
-from holdfast.discover.changed_evidence import KeptRows, related, related_within
-from holdfast.discover.coded_rows import family_codes
-from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.repair import strengthened
-from holdfast.discover.space import OperandPair, PredicateSpace, as_masks, as_words
-from holdfast.incremental.chain_index import ChainIndex
-from holdfast.incremental.evolve import no_evidence
-from holdfast.incremental.rule_keeper import RuleKeeper
+from holdfast.evolving.chain_index import ChainIndex
+from holdfast.evolving.changed_evidence import KeptRows, related, related_within
+from holdfast.evolving.evolve import no_evidence
+from holdfast.evolving.repair import strengthened
+from holdfast.evolving.rule_keeper import RuleKeeper
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.parse import parse_constraint
 from holdfast.rules.predicate import Column
 from holdfast.rules.relation import mask_of
+from holdfast.search.coded_rows import family_codes
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.space import OperandPair, PredicateSpace, as_masks, as_words
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = yaml.safe_load((DATA / "expected.yaml").read_text(encoding="utf-8"))

@@ -14,8 +14,8 @@ import yaml
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
+from holdfast.api import fragments_plan
 from holdfast.cli import app
-from holdfast.jobs import fragments_plan
 
 DATA = Path(__file__).with_name("data")
 EXPECTED = yaml.safe_load((DATA / "expected.yaml").read_text("utf-8"))
@@ -50,7 +50,7 @@ def test_a_plan_with_fewer_ids_than_the_papers_is_found(tmp_path: Path) -> None:
 
 def test_a_plan_starts_no_spark(tmp_path: Path) -> None:
     program = (
-        "import sys; from holdfast.jobs import fragments_plan; fragments_plan(sys.argv[1]); "
+        "import sys; from holdfast.api import fragments_plan; fragments_plan(sys.argv[1]); "
         "assert not any(name.startswith(('pyspark', 'py4j', 'numba')) for name in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program, str(plan_file(tmp_path, replica=True))], check=True)

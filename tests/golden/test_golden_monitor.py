@@ -10,8 +10,8 @@ import numpy as np
 import yaml
 
 import holdfast as hf
-from holdfast.incremental.lt_tree import LessThanTree
-from holdfast.incremental.schedule import schedule
+from holdfast.monitor.lt_tree import LessThanTree
+from holdfast.monitor.schedule import schedule
 
 DATA = Path(__file__).parent / "data"
 ALL = yaml.safe_load((DATA / "expected.yaml").read_text())

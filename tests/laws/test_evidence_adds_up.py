@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.states.evidence import Evidence, evidence
+from holdfast.search.evidence import Evidence, evidence
 
 # Masks in the lowest and in the highest bits of each word, few, so that evidences have some in common.
 MASK = st.sampled_from([0, 1, 2, 5, 2**63, 2**64 - 1])

@@ -13,13 +13,13 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 import holdfast as hf
 from holdfast import reference
-from holdfast.discover.find import Found, find
-from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.rank import ranked
-from holdfast.discover.space import as_masks
 from holdfast.encode.column_type import column_type
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import RuleSet
+from holdfast.search.find import Found, find
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.rank import ranked
+from holdfast.search.space import as_masks
 from strategies import ARROW, Discovery, RandomTable, discoveries
 
 # Shares that some number of pairs of a few rows is exactly, and shares between.

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
 from holdfast import reference
-from holdfast.spark.check import EngineName, plan_check, run_check
-from holdfast.spark.table import Table
+from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
+from holdfast.engines.spark.sources.table import Table
 from strategies import RandomRules, RandomTable, rule_sets, tables
 
 slowly = settings(

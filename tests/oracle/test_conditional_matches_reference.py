@@ -12,11 +12,11 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 import holdfast as hf
 from holdfast import reference
-from holdfast.discover.conditional_rules import conditional_rules
-from holdfast.discover.options import DiscoverOptions
+from holdfast.discovery.conditional_rules import conditional_rules
 from holdfast.encode.column_type import column_type
 from holdfast.rules.dependency import CFD
 from holdfast.rules.rule import RuleSet
+from holdfast.search.options import DiscoverOptions
 from strategies import ARROW, RandomTable, tables
 
 supports = st.sampled_from([Decimal(text) for text in ("0.01", "0.3", "0.5", "2", "3", "4")])

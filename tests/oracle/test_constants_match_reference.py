@@ -14,11 +14,11 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 import holdfast as hf
 from holdfast import reference
-from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.with_constants import find_with_constants, ranked_with_constants
+from holdfast.discovery.with_constants import find_with_constants, ranked_with_constants
 from holdfast.encode.column_type import column_type
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import RuleSet
+from holdfast.search.options import DiscoverOptions
 from strategies import ARROW, Discovery, RandomTable, discoveries
 
 supports = st.sampled_from([Decimal(text) for text in ("0.1", "0.3", "0.5", "2", "3")])

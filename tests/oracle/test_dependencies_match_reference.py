@@ -12,12 +12,12 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 import holdfast as hf
 from holdfast import reference
-from holdfast.discover.find import Found, find
-from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.rank import ranked
 from holdfast.encode.column_type import column_type
 from holdfast.rules.dependency import FD, Key
 from holdfast.rules.rule import RuleSet
+from holdfast.search.find import Found, find
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.rank import ranked
 from strategies import ARROW, RandomTable, tables
 
 errors = st.sampled_from([Decimal(text) for text in ("0", "0.1", "0.12", "0.2", "0.25", "0.34", "0.5", "0.8", "0.99")])

@@ -13,12 +13,12 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 import holdfast as hf
 from holdfast import reference
-from holdfast.discover import hybrid
-from holdfast.discover.find import find
-from holdfast.discover.options import DiscoverOptions, Strategy
-from holdfast.discover.space import as_masks
 from holdfast.encode.column_type import column_type
 from holdfast.rules.constraint import DenialConstraint
+from holdfast.search import hybrid
+from holdfast.search.find import find
+from holdfast.search.options import DiscoverOptions, Strategy
+from holdfast.search.space import as_masks
 from strategies import ARROW, Discovery, RandomTable, discoveries
 
 STRATEGIES: tuple[Strategy, ...] = ("all-pairs", "hybrid")

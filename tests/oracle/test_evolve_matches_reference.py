@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from holdfast import reference
-from holdfast.discover.space import as_masks
-from holdfast.incremental import evolve as way
-from holdfast.incremental.evolve_options import EvolveStrategy, evolve_options
+from holdfast.engines.spark.evolving import evolve
+from holdfast.engines.spark.evolving.evolve import EvolvedTable, init_evolve
+from holdfast.engines.spark.sources.table import Table
+from holdfast.evolving import evolve as way
+from holdfast.evolving.options import EvolveStrategy, evolve_options
 from holdfast.rules.parse import parse_constraint
-from holdfast.spark import evolve
-from holdfast.spark.evolve import EvolvedTable, init_evolve
-from holdfast.spark.table import Table
+from holdfast.search.space import as_masks
 from oracle.test_check_matches_reference import frame_of, slowly
 from oracle.test_keeper_matches_reference import as_set, one_way
 from oracle.test_watch_matches_reference import Event, changes_frame, rows_after

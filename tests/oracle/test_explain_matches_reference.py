@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
 from holdfast import reference
-from holdfast.spark.check import plan_check, run_check
-from holdfast.spark.table import Table
+from holdfast.engines.spark.checking.check import plan_check, run_check
+from holdfast.engines.spark.sources.table import Table
 from strategies import RandomRules, RandomTable, rule_sets, tables
 
 

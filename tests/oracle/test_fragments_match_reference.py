@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from holdfast import reference
+from holdfast.engines.spark.fragments.fragments_init import init_fragments
+from holdfast.engines.spark.sources.table import Table
 from holdfast.fragments.sites import Site, Sites
 from holdfast.rules.dependency import CFD, FD
 from holdfast.rules.rule import Rule, RuleSet
-from holdfast.spark.fragments_init import init_fragments
-from holdfast.spark.table import Table
 from oracle.test_check_matches_reference import frame_of, slowly
 from oracle.test_watch_matches_reference import Event, changes_frame, rows_after
 from strategies import DOMAINS, RandomTable, dependencies, tables

@@ -20,13 +20,13 @@ from hypothesis.stateful import (
 )
 
 from holdfast import reference
-from holdfast.detect.row_changes import CHANGE_TYPE
 from holdfast.errors import ChangeError
-from holdfast.incremental import evolve
-from holdfast.incremental.rule_keeper import RuleKeeper
+from holdfast.evolving import evolve
+from holdfast.evolving.rule_keeper import RuleKeeper
+from holdfast.evolving.rules_change import RulesChange
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.parse import parse_constraint
-from holdfast.states.rules_change import RulesChange
+from holdfast.states.row_changes import CHANGE_TYPE
 from strategies import ARROW, DISCOVERED, Discovery, discoveries
 
 KEY = "the key"

@@ -11,14 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast import reference
-from holdfast.detect.evaluate import UNLIMITED, Part, evaluate, pairs_of
-from holdfast.detect.program import Compare, GroupProgram, PairDenial, PairProgram, Program, RowProgram
 from holdfast.encode.codes import Coded
+from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairProgram, Program, RowProgram
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import CFD, Key, as_dependency, is_symmetric
 from holdfast.rules.predicate import Column, Comparison, equals
 from holdfast.rules.relation import GT, LT
 from holdfast.rules.rule import Rule
+from holdfast.violations.evaluate import UNLIMITED, evaluate, pairs_of
+from holdfast.violations.part import Part
 from strategies import NUMBERS, TIMES, RandomRules, RandomTable, rule_sets, tables
 
 

@@ -19,10 +19,10 @@ from hypothesis.stateful import (
 )
 
 from holdfast import reference
-from holdfast.detect.row_changes import CHANGE_TYPE
 from holdfast.errors import ChangeError
-from holdfast.incremental import group_index
-from holdfast.incremental.monitor import Monitor
+from holdfast.monitor import group_index
+from holdfast.monitor.monitor import Monitor
+from holdfast.states.row_changes import CHANGE_TYPE
 from holdfast.states.violations_change import ViolationsChange
 from strategies import DOMAINS, RandomRules, RandomTable, rule_sets, tables
 

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from holdfast import reference
 from holdfast.errors import OptionError
+from holdfast.programs.export_sql import DIALECTS, dialect_named, rule_sql, rules_sql
 from holdfast.rules.rule import Nulls, Rule, parse_rule, rule_set
 from holdfast.rules.rule_file import parse_rules
-from holdfast.rules.rule_sql import DIALECTS, dialect_named, rule_sql, rules_sql
 
 COLUMNS = ("id", "a", "b", "select", 'x "y')
 RULES = [

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from holdfast import reference
-from holdfast.spark.table import Table
-from holdfast.spark.watch_init import init_watch
+from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.spark.watching.watch_init import init_watch
 from oracle.test_check_matches_reference import frame_of, slowly
 from strategies import DOMAINS, RandomRules, RandomTable, rule_sets, tables
 

@@ -19,21 +19,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast import reference
-from holdfast.detect.bind import Schema
-from holdfast.detect.pair_changes import GroupTable, PairChanges
-from holdfast.detect.pair_groups import PairGroups, pair_groups
-from holdfast.detect.plan import make_plan
-from holdfast.detect.row_changes import CHANGE_TYPE, CHANGE_TYPES, RowChanges
-from holdfast.detect.task import BOTH, LEFT, RIGHT
 from holdfast.encode.column_type import column_type
 from holdfast.errors import ChangeError
-from holdfast.incremental.monitor import Monitor
+from holdfast.monitor.monitor import Monitor
+from holdfast.programs.bind import Schema
+from holdfast.programs.plan import make_plan
 from holdfast.rules.rule import RuleSet, rule_set
 from holdfast.states import segment as segments
 from holdfast.states.compaction import Merge, MergeTask
 from holdfast.states.manifest import PENDING, ROWS
+from holdfast.states.row_changes import CHANGE_TYPE, CHANGE_TYPES, RowChanges
 from holdfast.states.segment import Segment
 from holdfast.states.store import Store
+from holdfast.violations.part import BOTH, LEFT, RIGHT
+from holdfast.watching.pair_changes import GroupTable, PairChanges
+from holdfast.watching.pair_groups import PairGroups, pair_groups
 
 COLUMNS = ("a", "b", "c", "d")
 RULES = (

@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import holdfast
-from holdfast.jobs import watch_apply, watch_init
+from holdfast.api import watch_apply, watch_init
 from holdfast.rules.rule import rule_set
 
 RULES = [
@@ -34,10 +34,10 @@ SCRIPT = """
 import json, sys
 import holdfast as hf
 from holdfast.rules.rule import rule_set
-from holdfast.spark import spread_engine
-from holdfast.spark.check import plan_check, run_check
-from holdfast.spark.session import get_session
-from holdfast.spark.table import Table
+from holdfast.engines.spark.checking import spread_engine
+from holdfast.engines.spark.checking.check import plan_check, run_check
+from holdfast.engines.spark.session import get_session
+from holdfast.engines.spark.sources.table import Table
 archive, rules = sys.argv[1], json.loads(sys.argv[2])
 spark = get_session(master="local-cluster[2,1,1024]", conf={
     "spark.submit.pyFiles": archive, "spark.sql.shuffle.partitions": "2", "spark.sql.codegen.wholeStage": "false",
@@ -50,7 +50,7 @@ for engine in ("sql", "kernel", "spread"):
     table = Table(frame, "numbers")
     with run_check(spark, table, plan_check(table, rule_set(rules), ("id",)), limit=None, engine=engine) as result:
         said.append([result.to_dict()["rules"], result.pairs.count(), result.rows.count(), result.suspects.count()])
-from holdfast.spark import discover
+from holdfast.engines.spark.discovery import discover
 found = []
 for least in (10 ** 9, 2):
     discover.SHARED_ROWS = least
@@ -60,7 +60,7 @@ for least in (10 ** 9, 2):
     found[-1].append([one["coverage"] for one in outcome.to_dict()["rules"]])
 import os, signal, threading, time
 from pathlib import Path
-from holdfast.jobs import watch_apply, watch_init, watch_show
+from holdfast.api import watch_apply, watch_init, watch_show
 folder = Path(sys.argv[3])
 init = watch_init(folder / "state", frame, rules, key="id")
 kinds = "IF(id % 3 = 0, 'delete', 'update_postimage') AS _change_type"

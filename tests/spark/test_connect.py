@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast import check, discover
-from holdfast.spark.java import find_java, newest_java, spark_java_home
+from holdfast.engines.spark.java import find_java, newest_java, spark_java_home
 
 ROWS = "id,zip,city,salary,rate,tax\n" + "\n".join(
     f"{i},{8000 + i % 5},{'Zürich' if i % 7 else 'Zurich'},{(i * 37) % 50},{(i * 11) % 13},{i / 4}" for i in range(40)
@@ -33,8 +33,8 @@ from holdfast import check
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 spark.conf.set("spark.sql.codegen.wholeStage", "false")  # a few rows: compiling takes longer than running
 path, rules, engines = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
-from holdfast.spark.check import plan_check, run_check
-from holdfast.spark.sources import read_table
+from holdfast.engines.spark.checking.check import plan_check, run_check
+from holdfast.engines.spark.sources.sources import read_table
 from holdfast.rules.rule import rule_set
 said = []
 for engine in engines:

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from holdfast import check
 from holdfast.cli import app
-from holdfast.spark.watch import watched
+from holdfast.engines.spark.watching.watch import watched
 
 deltalake = pytest.importorskip("deltalake", reason="the extra delta is not installed")
 

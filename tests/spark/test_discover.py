@@ -11,12 +11,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import holdfast as hf
+from holdfast.engines.spark.discovery.discover import DiscoverResult
 from holdfast.errors import TypeMismatchError, UnknownColumnError
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.parse import parse_constraint
 from holdfast.rules.predicate import Comparison
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE
-from holdfast.spark.discover import DiscoverResult
 
 
 def texts(found: DiscoverResult) -> set[str]:

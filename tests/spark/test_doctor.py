@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from holdfast.cli import app
+from holdfast.engines.spark import doctor
 from holdfast.errors import SessionError
 from holdfast.report.findings_text import findings_text
-from holdfast.spark import doctor
 
 
 def test_a_machine_that_runs_this_test_is_well(spark: SparkSession) -> None:

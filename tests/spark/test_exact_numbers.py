@@ -6,9 +6,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast import reference
+from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
+from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import Nulls, rule_set
-from holdfast.spark.check import EngineName, plan_check, run_check
-from holdfast.spark.table import Table
 
 RULES = ["not(t.b < s.a)", "not(t.b = s.a)", "not(t.a < t.b)", "not(t.b >= s.a)", "not(t.i = s.b)", "not(t.i < s.a)"]
 

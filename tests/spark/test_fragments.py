@@ -15,12 +15,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 import holdfast
+from holdfast.engines.spark.fragments.fragment_meetings import meetings_of
+from holdfast.engines.spark.fragments.fragments import FragmentedTable, fragmented
+from holdfast.engines.spark.fragments.fragments_init import init_fragments
 from holdfast.errors import HoldfastError
 from holdfast.fragments.shipment_plan import plan_shipments
 from holdfast.fragments.sites import parse_sites
-from holdfast.spark.fragment_meetings import meetings_of
-from holdfast.spark.fragments import FragmentedTable, fragmented
-from holdfast.spark.fragments_init import init_fragments
 from postgres_server import driver_jar, postgres_server
 
 PEOPLE = [
@@ -232,7 +232,7 @@ def test_changes_that_do_not_fit_change_nothing(spark: SparkSession, tmp_path: P
 
 
 def test_states_of_watch_and_of_fragments_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:
-    from holdfast.spark.watch import watched
+    from holdfast.engines.spark.watching.watch import watched
 
     made(spark, tmp_path, VERTICAL)
     with pytest.raises(HoldfastError, match="made by holdfast fragments"):
@@ -255,7 +255,7 @@ def postgres(tmp_path: Path) -> Iterator[str]:
 
 DATABASE = """
 import sys
-from holdfast.jobs import fragments_apply, fragments_init
+from holdfast.api import fragments_apply, fragments_init
 folder, jar = sys.argv[1:]
 conf = {"spark.jars": jar, "spark.driver.extraClassPath": jar, "spark.sql.shuffle.partitions": "1"}
 print(dict(fragments_init(folder + "/state", folder + "/sites.yaml", master="local[2]", conf=conf).totals))

@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
+from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import rule_set
-from holdfast.spark.check import EngineName, plan_check, run_check
-from holdfast.spark.table import Table
 
 PARTITIONS, ROWS = 3, 40
 RULES = [

@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import holdfast as hf
+from holdfast.engines.spark.discovery.discover import DiscoverResult
 from holdfast.rules.rule import Rule
-from holdfast.spark.discover import DiscoverResult
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SHOWN = 20

@@ -13,8 +13,8 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.engines.spark.session import get_session, is_connect
 from holdfast.errors import OptionError
-from holdfast.spark.session import get_session, is_connect
 
 
 def python(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -74,7 +74,7 @@ OWN_SETTINGS = """
 import json, os
 ours = ["JAVA_HOME", "PYSPARK_PYTHON", "SPARK_HOME", "SPARK_LOCAL_IP", "SPARK_SUBMIT_OPTS"]
 before = [os.environ.get(name) for name in ours]
-from holdfast.spark.session import get_session
+from holdfast.engines.spark.session import get_session
 session = get_session(conf={"spark.app.name": "by conf"})
 keys = ["spark.master", "spark.app.name", "spark.sql.shuffle.partitions", "spark.ui.enabled", "spark.driver.host"]
 found = {key: session.conf.get(key, None) for key in keys}
@@ -113,7 +113,7 @@ def test_the_users_own_settings_win(tmp_path: Path) -> None:
 
 
 FAILING_QUERY = """
-from holdfast.spark.session import get_session
+from holdfast.engines.spark.session import get_session
 session = get_session(master="local[1]")
 for query in ["select raise_error('boo')", "select nothing from nowhere"]:
     try:
@@ -130,7 +130,7 @@ def test_a_failing_query_prints_no_java_trace(tmp_path: Path) -> None:
 
 
 CONNECT = """
-from holdfast.spark.session import get_session, is_connect
+from holdfast.engines.spark.session import get_session, is_connect
 session = get_session(conf={"spark.sql.shuffle.partitions": "3"})
 print(is_connect(session), session.range(3).count(), session.conf.get("spark.sql.shuffle.partitions"))
 print(get_session() is session)

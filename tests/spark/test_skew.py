@@ -6,10 +6,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from holdfast.engines.spark.checking.check import plan_check, run_check
+from holdfast.engines.spark.checking.spread_engine import SpreadEngine
+from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import rule_set
-from holdfast.spark.check import plan_check, run_check
-from holdfast.spark.spread_engine import SpreadEngine
-from holdfast.spark.table import Table
 
 ROWS = 200_000
 RULES = ["not(t.g = s.g and t.a > s.a and t.b < s.b)", "not(t.a > s.a and t.b < s.b)"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.spark.sources import ReadOptions, Table, explain_failure, read_table
+from holdfast.engines.spark.sources.sources import ReadOptions, Table, explain_failure, read_table
 
 
 def write(path: Path, content: str | bytes) -> Path:

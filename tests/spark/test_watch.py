@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.api import watch_apply, watch_init
+from holdfast.engines.spark.java import find_java, newest_java, spark_java_home
+from holdfast.engines.spark.watching.watch import WatchedTable, watched
 from holdfast.errors import ChangeError
-from holdfast.jobs import watch_apply, watch_init
-from holdfast.spark.java import find_java, newest_java, spark_java_home
-from holdfast.spark.watch import WatchedTable, watched
 from holdfast.states import compaction, manifest
 
 RULES = ["g -> a", "not(t.g = s.g and t.a > s.a and t.b < s.b)", "not(t.a > s.a and t.b < s.b)", "not(t.a > 8)"]
@@ -26,7 +26,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 import holdfast as hf
 from holdfast.errors import ChangeError, OptionError
-from holdfast.jobs import watch_apply, watch_init, watch_run, watch_show
+from holdfast.api import watch_apply, watch_init, watch_run, watch_show
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 spark.conf.set("spark.sql.codegen.wholeStage", "false")
 state, data, changes, rules = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])

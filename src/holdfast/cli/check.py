@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from holdfast.api import DEFAULT_LIMIT
 from holdfast.cli.command import VIOLATED, command
 from holdfast.cli.files import emit, emit_json, require_writable_files
 from holdfast.cli.options import (
@@ -27,13 +28,12 @@ from holdfast.cli.options import (
     names_in,
 )
 from holdfast.errors import OptionError
-from holdfast.jobs import DEFAULT_LIMIT
 from holdfast.report.progress import Progress
 from holdfast.rules.rule import Severity
 
 if TYPE_CHECKING:
-    from holdfast.spark.check import CheckResult
-    from holdfast.states.baseline import Baseline
+    from holdfast.checking.baseline import Baseline
+    from holdfast.engines.spark.checking.check import CheckResult
 
 EXAMPLES = """
 Examples:
@@ -127,7 +127,7 @@ def check(
     asked: dict[str, Any] = {"key": key, "nulls": nulls.value if nulls else None, **spark.asked, **reading.asked}
     progress = spark.progress
     if explain:
-        from holdfast.jobs import plan_check
+        from holdfast.api import plan_check
 
         with progress.step("starting Spark"):
             _, plan = plan_check(data, rules, **asked)
@@ -152,7 +152,7 @@ def check(
                 result = _beside(result, baseline, known)
         _write_folders(progress, result, violations, quarantine, suggest)
         if metrics is not None:
-            from holdfast.spark.outputs import append_metrics
+            from holdfast.engines.spark.checking.outputs import append_metrics
 
             append_metrics(result.scanned.sparkSession, result.outcome, metrics)
         if report is not None:
@@ -181,9 +181,9 @@ def _checked(
 
     rule_set = as_rule_set(rules)
     with progress.step("starting Spark"):
-        from holdfast.jobs import plan_check
-        from holdfast.spark.check import run_check
-        from holdfast.spark.outputs import require_writable_folder
+        from holdfast.api import plan_check
+        from holdfast.engines.spark.checking.check import run_check
+        from holdfast.engines.spark.checking.outputs import require_writable_folder
 
         for folder, parts in folders:
             if folder is not None:
@@ -195,13 +195,13 @@ def _checked(
 
 def _known_suspects(baseline: Path | None, *, update: bool) -> Baseline | None:
     """What the file says is known; None where there is no file yet, or it is to be written anew."""
-    from holdfast.states.baseline import read_baseline
+    from holdfast.checking.baseline import read_baseline
 
     return None if baseline is None or update or not baseline.exists() else read_baseline(baseline)
 
 
 def _beside(result: CheckResult, file: Path, known: Baseline | None) -> CheckResult:
-    from holdfast.spark.known_suspects import beside_baseline, found_suspects
+    from holdfast.engines.spark.checking.known_suspects import beside_baseline, found_suspects
 
     if known is None:
         known = found_suspects(result)
@@ -213,7 +213,7 @@ def _beside(result: CheckResult, file: Path, known: Baseline | None) -> CheckRes
 def _write_folders(
     progress: Progress, result: CheckResult, violations: str | None, quarantine: str | None, suggest: str | None
 ) -> None:
-    from holdfast.spark.outputs import write_folders
+    from holdfast.engines.spark.checking.outputs import write_folders
 
     if violations is not None:
         with progress.step(f"writing violations to {violations}"):
@@ -226,7 +226,7 @@ def _write_folders(
     if suggest is not None:
         with progress.step(f"writing suggestions to {suggest}"):
             write_folders({"suggestions": result.suggestions}, suggest)
-        from holdfast.spark.suggestions import may_be_cut, most_rows
+        from holdfast.engines.spark.explaining.suggestions import may_be_cut, most_rows
 
         if may_be_cut(result):
             print(f"note: suggestions are for the first {most_rows(result):,} suspect rows", file=sys.stderr)

@@ -12,10 +12,10 @@ from rich.console import Console
 from holdfast.cli.command import command
 from holdfast.cli.files import emit, emit_json, require_writable_files
 from holdfast.cli.options import Comparing, Data, Format, OnSpark, Printing, Reading, Report, Top
-from holdfast.discover.options import DEFAULT_TOP, discover_options, how_many
+from holdfast.search.options import DEFAULT_TOP, discover_options, how_many
 
 if TYPE_CHECKING:
-    from holdfast.spark.discover import DiscoverResult
+    from holdfast.engines.spark.discovery.discover import DiscoverResult
 
 EXAMPLES = """
 Examples:
@@ -97,8 +97,8 @@ def discover(
     asked = {**spark.asked, **reading.asked}
     progress = spark.progress
     with progress.step("starting Spark"):
-        from holdfast.jobs import open_table
-        from holdfast.spark.discover import explain_discover, run_discover
+        from holdfast.api import open_table
+        from holdfast.engines.spark.discovery.discover import explain_discover, run_discover
 
         table = open_table(data, **asked)
     if explain:

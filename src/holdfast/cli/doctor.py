@@ -32,7 +32,7 @@ def doctor(
     """Look at Python, Java, memory, folders and Spark, and say what to do where something is missing."""
     require_writable_files({"--output": printing.output})
     with telling.progress.step("looking at this machine"):
-        from holdfast.jobs import doctor as job
+        from holdfast.api import doctor as job
 
         findings = job(start=start)
     if printing.format is Format.json:

@@ -29,11 +29,11 @@ from holdfast.cli.options import (
     State,
     Top,
 )
-from holdfast.discover.options import DEFAULT_TOP
+from holdfast.search.options import DEFAULT_TOP
 
 if TYPE_CHECKING:
-    from holdfast.incremental.evolve_status import EvolveStatus
-    from holdfast.states.evolve_outcome import EvolveOutcome
+    from holdfast.evolving.outcome import EvolveOutcome
+    from holdfast.evolving.status import EvolveStatus
 
 INIT = """
 Examples:
@@ -99,7 +99,7 @@ def evolve_init(
     require_writable_files({"--output": printing.output}, data)
     asked = {"key": key, "strategy": strategy.value, "top": top, **spark.asked, **reading.asked}
     with spark.progress.step(f"loading {data} into {state}, and finding its rules"):
-        from holdfast.jobs import evolve_init as job
+        from holdfast.api import evolve_init as job
 
         status = job(state, data, options=comparing.asked, **asked)
     _emit_rules(status, printing)
@@ -122,7 +122,7 @@ def evolve_apply(
     require_writable_files({"--output": printing.output}, changes)
     asked = {"batch": batch, "strategy": strategy.value if strategy else None, **spark.asked, **reading.asked}
     with spark.progress.step(f"applying {changes} to {state}"):
-        from holdfast.jobs import evolve_apply as job
+        from holdfast.api import evolve_apply as job
 
         outcome = job(state, changes, **asked)
     _emit_evolved(outcome, os.path.basename(changes.rstrip("/")), printing.format, printing.output)
@@ -144,7 +144,7 @@ def evolve_run(
         _emit_evolved(outcome, name, format, None, one_line=True)
 
     spark.progress.say(f"following {source}")
-    from holdfast.jobs import evolve_run as job
+    from holdfast.api import evolve_run as job
 
     job(state, source, once=once, from_version=from_version, on_batch=tell, **asked)
 
@@ -156,7 +156,7 @@ def evolve_show(
     require_writable_files({"--output": printing.output, "--report": report})
     asked = spark.asked
     with spark.progress.step(f"looking at {state}"):
-        from holdfast.jobs import evolve_show as job
+        from holdfast.api import evolve_show as job
 
         status = job(state, top=top, **asked)
     if report is not None:

@@ -47,7 +47,7 @@ def explain(
     require_writable_files({"--output": printing.output}, data, rules)
     asked: dict[str, Any] = {"key": key, "nulls": nulls.value if nulls else None, **spark.asked, **reading.asked}
     with spark.progress.step(f"looking at row {row} of {data}"):
-        from holdfast.jobs import explain as job
+        from holdfast.api import explain as job
         from holdfast.report.explain_text import explanation_text, print_explanation
 
         found = job(data, rules, row, redact=names_in(redact), **asked)

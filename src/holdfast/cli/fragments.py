@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.api import DEFAULT_LIMIT
 from holdfast.cli.command import command, one_list, paragraphs
 from holdfast.cli.files import emit, emit_told, note_cut, require_writable_files
 from holdfast.cli.options import (
@@ -22,7 +23,6 @@ from holdfast.cli.options import (
     Telling,
     limit_of,
 )
-from holdfast.jobs import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
     from holdfast.fragments.outcome import FragmentsStatus
@@ -85,7 +85,7 @@ def fragments_plan(
     """Say which site ships which ids to whom for one changed row, shared between rules. Needs no data and no Spark."""
     require_writable_files({"--output": printing.output, "--picture": picture}, sites)
     with telling.progress.step("planning shipments"):
-        from holdfast.jobs import fragments_plan as job
+        from holdfast.api import fragments_plan as job
         from holdfast.report.shipment_text import shipment_picture, shipment_text
 
         plan = job(sites)
@@ -99,7 +99,7 @@ def fragments_init(state: State, sites: SitesFile, *, printing: Printing, spark:
     require_writable_files({"--output": printing.output}, sites)
     asked = spark.asked
     with spark.progress.step(f"loading the sites of {sites} into {state}"):
-        from holdfast.jobs import fragments_init as job
+        from holdfast.api import fragments_init as job
 
         status = job(state, sites, **asked)
     _emit_fragments(status, printing)
@@ -120,7 +120,7 @@ def fragments_apply(
     require_writable_files({"--output": printing.output}, changes)
     asked = {"batch": batch, "limit": limit_of(limit), **spark.asked, **reading.asked}
     with spark.progress.step(f"applying {changes} to {state}"):
-        from holdfast.jobs import fragments_apply as job
+        from holdfast.api import fragments_apply as job
         from holdfast.report.fragments_text import fragments_batch_text
 
         outcome = job(state, changes, **asked)
@@ -143,10 +143,10 @@ def fragments_show(
     require_writable_files({"--output": printing.output})
     asked = spark.asked
     with spark.progress.step(f"looking at {state}"):
-        from holdfast.jobs import fragments_show as job
+        from holdfast.api import fragments_show as job
 
         if violations is not None:
-            from holdfast.spark.outputs import require_writable_folder
+            from holdfast.engines.spark.checking.outputs import require_writable_folder
 
             require_writable_folder(violations, ("rows",))
         status = job(state, violations=violations, **asked)

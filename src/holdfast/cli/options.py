@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.discover.options import DEFAULT_OVERLAP, DEFAULT_TIME_LIMIT
 from holdfast.errors import OptionError
 from holdfast.report.progress import Progress
+from holdfast.search.options import DEFAULT_OVERLAP, DEFAULT_TIME_LIMIT
 
 
 class Format(StrEnum):
@@ -209,7 +209,7 @@ class Comparing:
 def _task_counts() -> tuple[int, int] | None:
     if "pyspark" not in sys.modules:
         return None
-    from holdfast.spark.task_counts import task_counts
+    from holdfast.engines.spark.task_counts import task_counts
 
     return task_counts()
 

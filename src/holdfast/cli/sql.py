@@ -42,8 +42,8 @@ def sql(
 ) -> None:
     """Print rules as SQL queries, to check them in any database. No Spark is started."""
     del telling  # there is nothing to say besides the result
+    from holdfast.programs.export_sql import dialect_named, rules_sql
     from holdfast.rules.rule_file import as_rule_set, named_key
-    from holdfast.rules.rule_sql import dialect_named, rules_sql
 
     require_writable_files({"--output": output}, rules)
     wanted = as_rule_set(rules, nulls=nulls.value if nulls else None)

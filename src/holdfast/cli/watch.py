@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.api import DEFAULT_LIMIT
 from holdfast.cli.check import VIOLATION_FOLDERS
 from holdfast.cli.command import command, one_list, paragraphs
 from holdfast.cli.files import emit, emit_json, emit_told, note_cut, require_writable_files
@@ -33,11 +34,10 @@ from holdfast.cli.options import (
     State,
     limit_of,
 )
-from holdfast.jobs import DEFAULT_LIMIT
 
 if TYPE_CHECKING:
     from holdfast.states.batch_outcome import BatchOutcome
-    from holdfast.states.watch_status import WatchStatus
+    from holdfast.watching.status import WatchStatus
 
 INIT = """
 Examples:
@@ -101,7 +101,7 @@ def watch_init(
     require_writable_files({"--output": printing.output}, data, rules)
     asked = {"key": key, "nulls": nulls.value if nulls else None, **spark.asked, **reading.asked}
     with spark.progress.step(f"loading {data} into {state}"):
-        from holdfast.jobs import watch_init as job
+        from holdfast.api import watch_init as job
 
         status = job(state, data, rules, **asked)
     _emit_watched(status, printing)
@@ -122,7 +122,7 @@ def watch_apply(
     require_writable_files({"--output": printing.output}, changes)
     asked = {"batch": batch, "limit": limit_of(limit), **spark.asked, **reading.asked}
     with spark.progress.step(f"applying {changes} to {state}"):
-        from holdfast.jobs import watch_apply as job
+        from holdfast.api import watch_apply as job
 
         outcome = job(state, changes, **asked)
     _emit_batch(outcome, os.path.basename(changes.rstrip("/")), printing.format, printing.output)
@@ -145,7 +145,7 @@ def watch_run(
         _emit_batch(outcome, name, format, None, one_line=True)
 
     spark.progress.say(f"following {source}")
-    from holdfast.jobs import watch_run as job
+    from holdfast.api import watch_run as job
 
     job(state, source, once=once, from_version=from_version, limit=most, on_batch=tell, **asked)
 
@@ -165,10 +165,10 @@ def watch_show(
     require_writable_files({"--output": printing.output, "--report": report})
     most, asked = limit_of(limit), spark.asked
     with spark.progress.step(f"looking at {state}"):
-        from holdfast.jobs import watch_show as job
+        from holdfast.api import watch_show as job
 
         if violations is not None:
-            from holdfast.spark.outputs import require_writable_folder
+            from holdfast.engines.spark.checking.outputs import require_writable_folder
 
             require_writable_folder(violations, VIOLATION_FOLDERS)
         status = job(state, violations=violations, report=report, limit=most, **asked)
@@ -182,7 +182,7 @@ def watch_rules(
     require_writable_files({"--output": printing.output}, rules)
     asked = {"nulls": nulls.value if nulls else None, **spark.asked}
     with spark.progress.step(f"changing the rules of {state}"):
-        from holdfast.jobs import watch_rules as job
+        from holdfast.api import watch_rules as job
 
         status, added, removed = job(state, rules, **asked)
     if printing.format is Format.json:

@@ -17,7 +17,7 @@ from holdfast.report.progress import Progress
 from holdfast.rules.rule_file import dump_rules
 
 if TYPE_CHECKING:
-    from holdfast.spark.check import CheckResult
+    from holdfast.engines.spark.checking.check import CheckResult
 
 CLEAN, DATA, RULES, SITES, FOUND, REPORT, KEY = (
     *("clean.csv", "orders.csv", "rules.yaml", "sites.yaml", "found.yaml", "report.html", "order_id"),
@@ -72,7 +72,7 @@ class _Story:
         command = f"holdfast discover {CLEAN} --one-row --max-predicates {MOST_PREDICATES} --top {TOP} -o {FOUND}"
         self._step("Which rules do the clean orders hold?", command)
         with self._progress.step("starting Spark and discovering rules"):
-            from holdfast.jobs import discover
+            from holdfast.api import discover
             from holdfast.report.found_text import print_found
 
             found = discover(self._place / CLEAN, one_row=True, max_predicates=MOST_PREDICATES, top=TOP)
@@ -85,7 +85,7 @@ class _Story:
             f"holdfast check {DATA} {FOUND} --key {KEY}",
         )
         with self._progress.step("checking"):
-            from holdfast.jobs import check
+            from holdfast.api import check
             from holdfast.report.text import print_summary
 
             result = check(self._place / DATA, self._place / FOUND, key=KEY)
@@ -100,7 +100,7 @@ class _Story:
             f"holdfast explain {DATA} {RULES} --key {KEY} {WRONG_ROW}",
         )
         with self._progress.step(f"looking at row {WRONG_ROW}"):
-            from holdfast.jobs import explain
+            from holdfast.api import explain
             from holdfast.report.explain_text import print_explanation
 
             told = explain(self._place / DATA, self._place / RULES, WRONG_ROW, key=KEY)
@@ -112,7 +112,7 @@ class _Story:
             "Orders keep coming. A state keeps their violations up to date without checking everything again.",
             f"holdfast watch init {state.name} --data {DATA} --rules {RULES} --key {KEY}",
         )
-        from holdfast.jobs import watch_apply, watch_init
+        from holdfast.api import watch_apply, watch_init
         from holdfast.report.watch_text import batch_text, status_text
 
         with self._progress.step(f"loading {DATA}"):
@@ -133,7 +133,7 @@ class _Story:
             "Rules change, too. Here is what the clean orders say of prices.",
             f"holdfast evolve init {state.name} --data {CLEAN} --key {KEY} --columns {PRICES}",
         )
-        from holdfast.jobs import evolve_apply, evolve_init
+        from holdfast.api import evolve_apply, evolve_init
         from holdfast.report.evolve_text import evolved_text, rules_status_text
 
         with self._progress.step("finding the rules of prices"):
@@ -150,7 +150,7 @@ class _Story:
         )
         page = self._place / REPORT
         with self._progress.step("writing the report"):
-            from holdfast.jobs import watch_show
+            from holdfast.api import watch_show
 
             watch_show(self._place / STATE, report=page)
         self._say(f"Open {page.absolute().as_uri()} in a browser.")

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from holdfast.detect.row_changes import is_null_key, told_key
-from holdfast.detect.task import pieces_of
 from holdfast.encode.codes import shared_codes
 from holdfast.fragments.door import Door
 from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.fragments.site_changes import SiteRows, note_row, placed_rows, unpacked_rows
 from holdfast.fragments.site_tables import ROWS, Layout, table_number
 from holdfast.states.manifest import PairTable
+from holdfast.states.row_changes import is_null_key, told_key
 from holdfast.states.segment import nullable, write_segment
 from holdfast.states.store import Store
+from holdfast.tables.pieces import pieces_of
 
 
 @dataclass(frozen=True)

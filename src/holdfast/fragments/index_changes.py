@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.detect.task import pieces_of
 from holdfast.encode.codes import dense_ids, shared_codes
 from holdfast.fragments.door import Door
 from holdfast.fragments.horizontal import Local, settle, settle_first
@@ -26,6 +25,7 @@ from holdfast.fragments.site_tables import COUNTS, MEMBERS, table_number
 from holdfast.states.manifest import PairTable
 from holdfast.states.segment import nullable
 from holdfast.states.store import Store
+from holdfast.tables.pieces import pieces_of
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]

@@ -15,8 +15,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.detect.row_changes import is_null_key, net_effect, told_key
-from holdfast.detect.task import pieces_of
 from holdfast.encode.codes import shared_codes
 from holdfast.fragments.door import Door
 from holdfast.fragments.ids import Ids, hashes_of, no_ids, packed, to_arrow, words
@@ -24,8 +22,10 @@ from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.fragments.site_tables import ROWS, Layout, table_number
 from holdfast.fragments.vertical import Known, Placed, carried_out
 from holdfast.states.manifest import PairTable
+from holdfast.states.row_changes import is_null_key, net_effect, told_key
 from holdfast.states.segment import as_typed, entries_with, nullable, present, write_segment
 from holdfast.states.store import Store
+from holdfast.tables.pieces import pieces_of
 
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from holdfast.detect.task import pieces_of
 from holdfast.encode.codes import dense_ids, shared_codes
 from holdfast.fragments.site_tables import violations_number
 from holdfast.states.change_log import write_log
 from holdfast.states.manifest import PairTable
 from holdfast.states.segment import as_typed, entries_between, entries_with, nullable, present, write_segment
 from holdfast.states.store import Store
+from holdfast.tables.pieces import pieces_of
 
 
 @dataclass(frozen=True)

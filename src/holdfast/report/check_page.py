@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from holdfast.checking.shown_check import RULES_IN_DETAIL, ShownCheck, ShownRule
 from holdfast.report.page import page
 from holdfast.report.rule_words import rule_words
 from holdfast.report.scatter import scatter
-from holdfast.report.shown_check import RULES_IN_DETAIL, ShownCheck, ShownRule
 from holdfast.report.words import closing, counts, expectation, rule_text, tolerated, verdict
 
 _ORDER = ("violated", "warning", "allowed", "holds")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.incremental.evolve_status import EvolveStatus
+from holdfast.evolving.rules_change import AddedRule, RemovedRule, RulesChange, Witness
+from holdfast.evolving.status import EvolveStatus
 from holdfast.report.found_page import found_values
 from holdfast.report.page import page
 from holdfast.report.words import number
-from holdfast.states.rules_change import AddedRule, RemovedRule, RulesChange, Witness
 
 # Of each change a page shows so many rules that went, and so many that came.
 SHOWN = 20

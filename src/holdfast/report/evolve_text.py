@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from holdfast.incremental.evolve_status import EvolveStatus
+from holdfast.evolving.outcome import EvolveOutcome
+from holdfast.evolving.rules_change import AddedRule, RemovedRule, RulesChange, Witness
+from holdfast.evolving.status import EvolveStatus
 from holdfast.report.found_text import found_text
 from holdfast.report.view import TEXT_WIDTH
 from holdfast.report.words import number, value_text
-from holdfast.states.evolve_outcome import EvolveOutcome
-from holdfast.states.rules_change import AddedRule, RemovedRule, RulesChange, Witness
 
 SHOWN = 20
 _SHOWN_OF_HISTORY = 3

@@ -6,7 +6,7 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from holdfast.detect.explanation import BrokenRule, RowExplanation, Suggestion
+from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggestion
 from holdfast.report.text import witness_table
 from holdfast.report.view import print_view, view_text
 from holdfast.report.words import number, rule_text, value_text

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
-Grade = Literal["ok", "note", "problem"]
+from holdfast.engines.findings import Grade, MachineFinding
+
 _MARKS: dict[Grade, str] = {"ok": "ok", "note": "note", "problem": "PROBLEM"}
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Something that was looked at, how it is, and where it is a problem, what to do."""
-
-    what: str
-    grade: Grade
-    said: str
-    fix: str | None = None
-
-    def to_dict(self) -> dict[str, str | None]:
-        return {"what": self.what, "grade": self.grade, "said": self.said, "fix": self.fix}
-
-
-def findings_text(findings: Sequence[Finding]) -> str:
+def findings_text(findings: Sequence[MachineFinding]) -> str:
     """A line for each, with what to do below it, and a verdict."""
     wide = max(len(one.what) for one in findings)
     lines = []

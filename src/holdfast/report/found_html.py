@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.discover.outcome import DiscoverOutcome
 from holdfast.report.found_lines import FoundLine, closing, found_lines, size, tally
-from holdfast.rules.html_table import code, dim, html_lines, html_table, on_lines, strong
+from holdfast.report.html_table import code, dim, html_lines, html_table, on_lines, strong
+from holdfast.search.outcome import DiscoverOutcome
 
 
 def found_html(outcome: DiscoverOutcome) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.discover.outcome import DiscoverOutcome, FoundRule
 from holdfast.report.words import number
 from holdfast.rules.dependency import FD
 from holdfast.rules.rule import Allowance
 from holdfast.rules.sentence import dependency_sentence
+from holdfast.search.outcome import DiscoverOutcome, FoundRule
 
 _KIND_NAMES = {
     "key": ("key", "keys"),

@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.discover.outcome import DiscoverOutcome, FoundRule
 from holdfast.report.found_lines import WEAK_SCORE, broken_by, closing, size, tally, tested_by
 from holdfast.report.page import page
 from holdfast.rules.dependency import FD, Key, as_dependency
+from holdfast.search.outcome import DiscoverOutcome, FoundRule
 
 # A page has at most so many rules and columns of the map: what is beyond is told, not shown.
 RULES, COLUMNS = 500, 40

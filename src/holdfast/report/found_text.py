@@ -6,9 +6,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.discover.outcome import DiscoverOutcome
 from holdfast.report.found_lines import closing, found_lines, size, tally
 from holdfast.report.view import TEXT_WIDTH, print_view, view_text
+from holdfast.search.outcome import DiscoverOutcome
 
 
 def print_found(outcome: DiscoverOutcome, console: Console) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from holdfast.detect.outcome import CheckOutcome, RuleOutcome
+from holdfast.checking.outcome import CheckOutcome, RuleOutcome
+from holdfast.report.html_table import Tone, badge, code, dim, html_lines, html_table, on_lines, strong
 from holdfast.report.words import closing, counts, expectation, number, rule_text, tolerated, value_text, verdict
-from holdfast.rules.html_table import Tone, badge, code, dim, html_lines, html_table, on_lines, strong
 
 _TONES: dict[str, Tone] = {"holds": "good", "allowed": "good", "warning": "warn", "violated": "bad"}
 

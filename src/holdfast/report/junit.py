@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
-from holdfast.detect.outcome import CheckOutcome, RuleOutcome
+from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.report.plain_text import plain_text
 from holdfast.report.words import counts, tolerated, verdict
 

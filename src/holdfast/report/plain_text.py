@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.detect.outcome import CheckOutcome, RuleOutcome
+from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.report.rule_words import rule_words
 from holdfast.report.words import counts, expectation, number, rule_text, tolerated, value_text
 

@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import Any
 from urllib.parse import quote
 
-from holdfast.detect.outcome import CheckOutcome, RuleOutcome
+from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.report.plain_text import plain_text
 from holdfast.report.rule_words import rule_words
 from holdfast.report.words import rule_text

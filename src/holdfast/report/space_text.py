@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.discover.explain import ExplainedSpace, Overlap
-from holdfast.discover.space import OperandPair
+from holdfast.discovery.explain import ExplainedSpace, Overlap
 from holdfast.report.words import number
 from holdfast.rules.predicate import quoted_name
+from holdfast.search.space import OperandPair
 
 MOST_OVERLAPS = 20
 

@@ -8,10 +8,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.detect.outcome import CheckOutcome, RuleOutcome, Witness
+from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.report.view import TEXT_WIDTH, print_view, view_text
 from holdfast.report.words import closing, counts, expectation, number, rule_text, tolerated, value_text, verdict
 from holdfast.rules.rule import Rule
+from holdfast.violations.witness import Witness
 
 _STYLES = {"holds": "green", "allowed": "green", "warning": "yellow", "violated": "bold red"}
 _MARKS = {"holds": "✓", "allowed": "✓", "warning": "!", "violated": "✗"}

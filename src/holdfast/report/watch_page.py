@@ -6,12 +6,12 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from holdfast.checking.shown_check import ShownCheck
 from holdfast.report.check_page import check_values
 from holdfast.report.page import page
-from holdfast.report.shown_check import ShownCheck
 from holdfast.report.words import number
-from holdfast.states.history import Point
-from holdfast.states.watch_status import WatchStatus
+from holdfast.watching.history import Point
+from holdfast.watching.status import WatchStatus
 
 WIDTH, HEIGHT, TOP, BOTTOM = 320, 84, 8, 6
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from holdfast.report.words import number, value_text
 from holdfast.states.batch_outcome import BatchOutcome, Violation
-from holdfast.states.watch_status import WatchStatus
+from holdfast.watching.status import WatchStatus
 
 SHOWN = 5
 

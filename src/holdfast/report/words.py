@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.detect.outcome import CheckOutcome, RuleOutcome
+from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.rules.dependency import CFD
 from holdfast.rules.plain_words import number as number
 from holdfast.rules.plain_words import value_text as value_text

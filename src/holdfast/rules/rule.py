@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Literal
 
 from holdfast.errors import OptionError, RuleFileError, closest_hint
+from holdfast.presented import Presented
 from holdfast.rules.dependency import CFD, FD, Body, Key
 from holdfast.rules.parse import parse_body
 from holdfast.rules.plain_words import number
@@ -55,7 +56,7 @@ def allowance(text: str | int) -> Allowance:
 
 
 @dataclass(frozen=True)
-class Rule:
+class Rule(Presented):
     """What must hold, under a name, and on what terms."""
 
     name: str
@@ -78,14 +79,9 @@ class Rule:
         """The denial constraints the rule stands for, as text."""
         return [str(constraint) for constraint in self.body.denials]
 
-    def _repr_html_(self) -> str:
-        from holdfast.rules.rule_html import rule_html  # which knows this class
-
-        return rule_html(self)
-
 
 @dataclass(frozen=True)
-class RuleSet:
+class RuleSet(Presented):
     """Rules with unique names, in order, and how they name rows and read nulls."""
 
     rules: tuple[Rule, ...]
@@ -111,11 +107,6 @@ class RuleSet:
             if rule.name == name:
                 return rule
         raise OptionError(f"there is no rule {name!r}.", hint=closest_hint(name, [r.name for r in self], what="Rules"))
-
-    def _repr_html_(self) -> str:
-        from holdfast.rules.rule_html import rules_html  # which knows this class
-
-        return rules_html(self)
 
 
 def parse_rule(text: str, *, name: str | None = None) -> Rule:

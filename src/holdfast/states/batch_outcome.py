@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from markupsafe import Markup
-
-from holdfast.rules.html_table import dim, strong
-from holdfast.rules.plain_words import number
-from holdfast.states.violations_html import Listed, counted, violations_html
+from holdfast.presented import Presented
 
 
 @dataclass(frozen=True)
@@ -30,7 +26,7 @@ class Violation:
 
 
 @dataclass(frozen=True)
-class BatchOutcome:
+class BatchOutcome(Presented):
     """What was added and removed, listed up to a limit per rule and counted exactly, and the totals after it.
 
     `applied` is False where the batch had been taken in before: then nothing was added or removed.
@@ -63,23 +59,6 @@ class BatchOutcome:
             "removed_count": self.removed_count,
             "totals": dict(self.totals),
         }
-
-    def _repr_html_(self) -> str:
-        return str(violations_html(self._head_html(), self.totals, _by_rule(self.added), _by_rule(self.removed)))
-
-    def _head_html(self) -> Markup:
-        if not self.applied:
-            return strong(self.batch) + f" has been applied before: version {self.version} stays as it is"
-        size = dim(f"version {self.version}, {number(self.rows, 'row')}, {self.seconds:.1f} s")
-        cut = dim("; the limit cuts the lists" if self.cut else "")
-        return Markup("{} {} {}{}").format(strong(self.batch), size, counted(self.added_count, self.removed_count), cut)
-
-
-def _by_rule(some: Iterable[Violation]) -> Listed:
-    found: dict[str, list[tuple[Any, Any]]] = {}
-    for one in some:
-        found.setdefault(one.rule, []).append((one.left, one.right))
-    return {rule: (listed, len(listed)) for rule, listed in found.items()}
 
 
 def plain_json(value: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from holdfast.presented import Presented
 from holdfast.states.batch_outcome import plain_json
-from holdfast.states.violations_html import counted, violations_html
 
 Violation: TypeAlias = tuple[Any, Any]
 """(left key, right key), or (key, None) of a row that breaks a rule by itself."""
@@ -50,7 +50,7 @@ class RuleChange:
 
 
 @dataclass(frozen=True)
-class ViolationsChange:
+class ViolationsChange(Presented):
     """The change of violations of every rule that has one, by rule name, and the totals after it.
 
     A total counts the pairs of a rule that speaks of two rows, and the rows of one that speaks of one.
@@ -97,11 +97,6 @@ class ViolationsChange:
             "removed_count": self.removed_count,
             "totals": dict(self.totals),
         }
-
-    def _repr_html_(self) -> str:
-        came = {name: (rule.added, rule.added_count) for name, rule in self.rules.items()}
-        went = {name: (rule.removed, rule.removed_count) for name, rule in self.rules.items()}
-        return str(violations_html(counted(self.added_count, self.removed_count), self.totals, came, went))
 
     def to_arrow(self) -> pa.Table:
         """(rule, left, right, change): a line for each violation that is listed, +1 or -1."""

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from holdfast.detect.outcome import CheckOutcome, RuleOutcome, Witness, WorstRow
+from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.report.junit import junit_text
 from holdfast.report.sarif import sarif_text
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import Rule, allowance, parse_rule
+from holdfast.violations.witness import Witness, WorstRow
 from valid_formats import wrong_in_junit, wrong_in_sarif
 
 # Names of files and columns may hold nearly anything, also halves of characters.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.outcome import DiscoverOutcome, FoundRule
 from holdfast.report.found_html import found_html
 from holdfast.report.found_lines import found_lines, tally
 from holdfast.report.found_text import found_text
 from holdfast.rules.rule import parse_rule
 from holdfast.rules.sentence import sentence
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.outcome import DiscoverOutcome, FoundRule
 
 
 def found_rule(text: str, score: float, support: int) -> FoundRule:

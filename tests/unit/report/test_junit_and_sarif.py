@@ -6,10 +6,11 @@ import json
 from dataclasses import replace
 from xml.etree import ElementTree as ET
 
-from holdfast.detect.outcome import CheckOutcome, RuleOutcome, Witness, WorstRow
+from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.report.junit import junit_text
 from holdfast.report.sarif import sarif_text
 from holdfast.rules.rule import Rule, allowance, parse_rule
+from holdfast.violations.witness import Witness, WorstRow
 
 BAD = 'a\x00<b> & "c"\ufffe'
 WITNESS = Witness(1, {"zip": "10", "city": BAD}, 2, {"zip": "10", "city": None}, ("zip", "city"), ("city",))

@@ -11,25 +11,26 @@ from typing import Any
 import pytest
 
 from holdfast import Monitor, RuleKeeper
-from holdfast.detect.explanation import BrokenRule, RowExplanation, Suggestion
-from holdfast.detect.outcome import CheckOutcome, RuleOutcome, Witness, WorstRow
-from holdfast.discover.options import DiscoverOptions
-from holdfast.discover.outcome import DiscoverOutcome, FoundRule
+from holdfast.checking.outcome import CheckOutcome, RuleOutcome
+from holdfast.evolving.outcome import EvolveOutcome
+from holdfast.evolving.rules_change import AddedRule, RemovedRule, RulesChange
+from holdfast.evolving.rules_change import Witness as BrokenBy
+from holdfast.evolving.status import EvolveStatus
+from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggestion
 from holdfast.fragments.door import Shipped
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.fragments.sites import parse_sites
-from holdfast.incremental.evolve_status import EvolveStatus
 from holdfast.report.found_html import found_html
 from holdfast.report.html import summary_html
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import Rule, RuleSet, allowance, parse_rule
 from holdfast.rules.rule_file import parse_rules
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.outcome import DiscoverOutcome, FoundRule
 from holdfast.states.batch_outcome import BatchOutcome, Violation
-from holdfast.states.evolve_outcome import EvolveOutcome
-from holdfast.states.rules_change import AddedRule, RemovedRule, RulesChange
-from holdfast.states.rules_change import Witness as BrokenBy
 from holdfast.states.violations_change import RuleChange, ViolationsChange
-from holdfast.states.watch_status import WatchStatus
+from holdfast.violations.witness import Witness, WorstRow
+from holdfast.watching.status import WatchStatus
 
 EVIL = "<script>alert(1)</script>\"'&amp;"
 MANY = 3000

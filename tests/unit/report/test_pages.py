@@ -11,14 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.detect.outcome import CheckOutcome, RuleOutcome, Witness, WorstRow
-from holdfast.discover.options import discover_options
-from holdfast.discover.outcome import DiscoverOutcome, FoundRule
-from holdfast.report.check_page import check_page
-from holdfast.report.found_page import column_map, found_page
-from holdfast.report.rule_words import rule_words
-from holdfast.report.scatter import HEIGHT, WIDTH, number_of, scatter
-from holdfast.report.shown_check import (
+from holdfast.checking.outcome import CheckOutcome, RuleOutcome
+from holdfast.checking.shown_check import (
     DOTS,
     GROUPS,
     LINES,
@@ -34,10 +28,17 @@ from holdfast.report.shown_check import (
     Side,
     plotted_columns,
 )
+from holdfast.report.check_page import check_page
+from holdfast.report.found_page import column_map, found_page
+from holdfast.report.rule_words import rule_words
+from holdfast.report.scatter import HEIGHT, WIDTH, number_of, scatter
 from holdfast.report.watch_page import timeline, watch_page
 from holdfast.rules.rule import Rule, parse_rule
-from holdfast.states.history import Point
-from holdfast.states.watch_status import WatchStatus
+from holdfast.search.options import discover_options
+from holdfast.search.outcome import DiscoverOutcome, FoundRule
+from holdfast.violations.witness import Witness, WorstRow
+from holdfast.watching.history import Point
+from holdfast.watching.status import WatchStatus
 
 EVIL = "<script>window.pwned = 1</script>\"'&"
 

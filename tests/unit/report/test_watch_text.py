@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.report.watch_text import batch_text, status_text
 from holdfast.states.batch_outcome import BatchOutcome, Violation
-from holdfast.states.watch_status import WatchStatus
+from holdfast.watching.status import WatchStatus
 
 TOTALS = {"zip-city": 1200, "email": 0}
 

@@ -1,0 +1,1 @@
+"""Checking a table: the plan, the tasks, the outcome."""

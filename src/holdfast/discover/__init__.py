@@ -1,1 +1,0 @@
-"""Evidence to the most general constraints a table holds: the predicate space, the search, the ranking."""

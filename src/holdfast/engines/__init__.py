@@ -1,0 +1,1 @@
+"""Running tasks over partitions."""

@@ -1,0 +1,164 @@
+"""The rows a check reads: the columns it needs under safe names, its conditions, and a name for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType, NullType
+
+from holdfast.encode.column_type import column_type
+from holdfast.engines.spark.query_log import told_otherwise
+from holdfast.errors import ConditionError, SourceError, TypeMismatchError
+from holdfast.programs.bind import Schema
+from holdfast.programs.plan import Plan
+from holdfast.programs.sql_expression import text_literal
+from holdfast.rules.predicate import quoted_name
+
+# Rows of one split of a file, or of one partition, are numbered from the split's first number.
+_PLACE, _SPLIT = "_hf_place", "_hf_split"
+
+
+def schema_of(frame: DataFrame, table: str) -> Schema:
+    """The frame's columns with the types that rules see."""
+    names = frame.columns
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SourceError(
+            f"the table {table} has two columns called {', '.join(map(quoted_name, twice))}.",
+            hint="rename one of them before the check.",
+        )
+    fields = frame.schema.fields
+    return Schema(table, {field.name: column_type(field.dataType.simpleString()) for field in fields})
+
+
+def entirely_null(frame: DataFrame, columns: Sequence[str]) -> frozenset[str]:
+    """Which of the columns have no value at all. One scan of those columns; asked only when types do not fit."""
+    if not columns:
+        return frozenset()
+    places = {name: i for i, name in enumerate(frame.columns)}
+    named = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
+    counts = named.agg(*(F.count(f"c{places[name]}").alias(f"n{i}") for i, name in enumerate(columns))).first()
+    assert counts is not None, "an aggregate has one row"
+    return frozenset(name for i, name in enumerate(columns) if counts[i] == 0)
+
+
+def select_rows(frame: DataFrame, plan: Plan, *, all_columns: bool) -> DataFrame:
+    """The rows under safe names, with conditions as truth values, not yet named: one scan when it runs."""
+    conditioned = with_conditions(frame, frame, plan)
+    located = conditioned if plan.key else _located(conditioned)
+    width = len(frame.columns)
+    extra = [f"w{i}" for i in range(len(plan.conditions))]
+    extra += [_SPLIT, _PLACE] if not plan.key else []
+    safe = located.toDF(*(f"c{i}" for i in range(width)), *extra)
+    needed = {plan.schema.position(name) for name in (*plan.columns, *plan.key)}
+    kept = [f"c{i}" for i in range(width) if all_columns or i in needed]
+    return with_lookups(safe.select(*kept, *extra), plan)
+
+
+def reread_rows(frame: DataFrame, plan: Plan, extra: Sequence[str]) -> DataFrame:
+    """Whole rows of the table under its own column names, then `extra` columns, as the scan would yield them."""
+    width = len(frame.columns) - len(extra)
+    named = (*(f"c{i}" for i in range(width)), *extra, *(f"w{i}" for i in range(len(plan.conditions))))
+    return with_lookups(with_conditions(frame, frame, plan).toDF(*named), plan)
+
+
+def with_lookups(rows: DataFrame, plan: Plan) -> DataFrame:
+    """The rows with a truth value `m0`, `m1`, ... for each look-up of the plan: whether its table has their values."""
+    for i, lookup in enumerate(plan.lookups):
+        places = range(len(lookup.types))
+        texts = pa.table({f"v{j}": pa.array([line[j] for line in lookup.lines], pa.string()) for j in places})
+        typed = [f"CAST(v{j} AS {kind}) AS v{j}" for j, kind in enumerate(lookup.types)]
+        table = rows.sparkSession.createDataFrame(texts).selectExpr(*typed, f"true AS m{i}").distinct()
+        on = [F.expr(value) == table[f"v{j}"] for j, value in enumerate(lookup.values)]
+        found = rows.join(F.broadcast(table), on, "left")
+        rows = found.select(*rows.columns, F.coalesce(table[f"m{i}"], F.lit(False)).alias(f"m{i}"))
+    return rows
+
+
+def with_conditions(frame: DataFrame, original: DataFrame, plan: Plan) -> DataFrame:
+    """The frame with whether each row satisfies each of the plan's conditions, as its last columns."""
+    for i, condition in enumerate(plan.conditions):
+        frame = with_condition(frame, original, condition, f"_hf_w{i}")
+    return frame
+
+
+def with_condition(frame: DataFrame, original: DataFrame, condition: str, name: str) -> DataFrame:
+    """The frame with whether each row satisfies the condition on the original's columns; null is no."""
+    try:
+        with told_otherwise():
+            checked = original.select(F.expr(condition).alias("c")).schema[0].dataType
+        if not isinstance(checked, BooleanType | NullType):
+            raise ConditionError(
+                f"the condition {condition!r} is {checked.simpleString()}, not true or false.",
+                hint="compare something, as in country = 'US'.",
+            )
+        return frame.withColumn(name, F.coalesce(F.expr(condition), F.lit(False)))
+    except AnalysisException as problem:
+        reason = (problem.getMessage() or str(problem)).splitlines()[0]
+        raise ConditionError(
+            f"the condition {condition!r} cannot be read: {reason}",
+            hint="`where` is a SQL condition on the table's columns; quote odd names with backticks.",
+        ) from None
+
+
+def _located(frame: DataFrame) -> DataFrame:
+    """The frame with, per row, its split and its place within it; splits sort in file order."""
+    place = F.monotonically_increasing_id()
+    try:
+        split = F.struct("_metadata.file_path", "_metadata.file_block_start")
+        with told_otherwise():
+            located = frame.select("*", split.alias(_SPLIT), place.alias(_PLACE))
+            located.schema  # noqa: B018 (Connect finds out only now whether the rows come from files)
+        return located
+    except AnalysisException:
+        split = F.struct(F.lit("").alias("file_path"), F.spark_partition_id().cast("bigint").alias("file_block_start"))
+        return frame.select("*", split.alias(_SPLIT), place.alias(_PLACE))
+
+
+@contextmanager
+def kept_plainly(spark: SparkSession) -> Iterator[None]:
+    """Frames that are persisted and first used in here are kept as they are: compressing takes longer than the scan."""
+    setting = "spark.sql.inMemoryColumnarStorage.compressed"
+    before = spark.conf.get(setting, "true")
+    spark.conf.set(setting, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(setting, str(before))
+
+
+def numbered(spark: SparkSession, rows: DataFrame) -> DataFrame:
+    """The located rows with `k`, their number in file order from 0."""
+    splits = rows.groupBy(_SPLIT).agg(F.min(_PLACE).alias("first"), F.count("*").alias("n")).collect()
+    ordered = sorted(splits, key=lambda row: (row[_SPLIT][0], row[_SPLIT][1]))
+    offsets, total = [], 0
+    for row in ordered:
+        offsets.append((row[_SPLIT][0], row[_SPLIT][1], total - row["first"]))
+        total += row["n"]
+    if all(offset == offsets[0][2] for *_, offset in offsets):
+        shift = offsets[0][2] if offsets else 0
+        return rows.withColumn("k", F.col(_PLACE) + F.lit(shift)).drop(_SPLIT, _PLACE)
+    table = spark.createDataFrame(offsets, "_hf_path string, _hf_start bigint, _hf_shift bigint")
+    on = (rows[_SPLIT]["file_path"] == table["_hf_path"]) & (rows[_SPLIT]["file_block_start"] == table["_hf_start"])
+    joined = rows.join(F.broadcast(table), on)
+    return joined.withColumn("k", F.col(_PLACE) + F.col("_hf_shift")).drop(*table.columns, _SPLIT, _PLACE)
+
+
+def keyed(rows: DataFrame, plan: Plan) -> DataFrame:
+    """The rows with `k`, the value of their key column, or a struct of several under their own names."""
+    types = plan.schema.types
+    for name in plan.key:
+        if types[name].sql.startswith(("map", "variant", "interval year", "interval month")):
+            raise TypeMismatchError(
+                f"the key {quoted_name(name)} is a {types[name].sql}, which cannot tell rows apart."
+            )
+    parts = [f"c{plan.schema.position(name)}" for name in plan.key]
+    if len(parts) == 1:
+        return rows.withColumn("k", F.col(parts[0]))
+    fields = ", ".join(f"{text_literal(name)}, {part}" for name, part in zip(plan.key, parts, strict=True))
+    return rows.withColumn("k", F.expr(f"named_struct({fields})"))

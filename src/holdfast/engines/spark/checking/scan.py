@@ -1,0 +1,115 @@
+"""The rows of a check, scanned once: persisted, named by their key, and counted."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from holdfast.engines.spark.checking.rows import kept_plainly, keyed, numbered, select_rows
+from holdfast.engines.spark.sources.table import Table
+from holdfast.programs.plan import Plan
+from holdfast.rules.plain_words import number, value_text
+from holdfast.violations.witness import HIDDEN
+
+# Up to here one task is quicker than the shuffles that several would need.
+ONE_TASK_ROWS = 1_000_000
+_BITS_PER_KEY = 64
+
+
+class Scan:
+    """The rows of one scan, named, and what is known of them."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        table: Table,
+        plan: Plan,
+        rows: DataFrame,
+        kept: DataFrame,
+        whole: bool,
+        hidden: frozenset[str],
+    ) -> None:
+        self.spark, self.table, self.plan, self.rows, self.whole = spark, table, plan, rows, whole
+        self.hidden = hidden
+        self._kept = kept
+
+    @classmethod
+    def of(
+        cls, spark: SparkSession, table: Table, plan: Plan, whole: bool, hidden: frozenset[str] = frozenset()
+    ) -> Scan:
+        """A scan that keeps the columns the plan needs, or with `whole` all of them; persisted, so it happens once."""
+        # Keys are added to what is persisted, not persisted with it: Spark 4.3 does not find a persisted frame again
+        # in SQL over that very frame, only in SQL over something made from it.
+        kept = select_rows(table.frame, plan, all_columns=whole).persist()
+        with kept_plainly(spark):
+            rows = keyed(kept, plan) if plan.key else numbered(spark, kept)
+        return cls(spark, table, plan, rows, kept, whole, hidden)
+
+    @cached_property
+    def _facts(self) -> Row:
+        parts = [f"c{self.plan.schema.position(name)} IS NULL" for name in self.plan.key]
+        missing = f", count_if({' OR '.join(parts)}) AS missing" if parts else ""
+        scopes = "".join(f", count_if(w{i}) AS w{i}" for i in range(len(self.plan.conditions)))
+        with kept_plainly(self.spark):
+            return self._one(f"SELECT count(*) AS n{missing}{scopes} FROM {{rows}}")
+
+    def _one(self, sql: str) -> Row:
+        row = self.spark.sql(sql, rows=self.rows).first()
+        assert row is not None, "an aggregate has one row"
+        return row
+
+    @property
+    def count(self) -> int:
+        return int(self._facts["n"])
+
+    def in_scope(self, scope: str | None) -> int:
+        """How many rows a rule with this condition speaks of."""
+        return int(self._facts[scope]) if scope else self.count
+
+    @property
+    def key_missing(self) -> str | None:
+        """That the key is null somewhere, in words."""
+        missing = self._facts["missing"] if self.plan.key else 0
+        return f"the key {', '.join(self.plan.key)} is null in {number(missing, 'row')}" if missing else None
+
+    @cached_property
+    def key_twice(self) -> str | None:
+        """That a key occurs twice, in words; asked of Spark, once."""
+        if not self.plan.key or self._numbers_once_each:
+            return None
+        same = "SELECT k, count(*) AS c FROM {rows} GROUP BY k HAVING count(*) > 1"
+        found = self._one(f"SELECT min(named_struct('k', k, 'c', c)) AS d FROM ({same})")["d"]
+        return self.told_twice(None if found is None else (found["k"], found["c"]))
+
+    @property
+    def _numbers_once_each(self) -> bool:
+        """Whether the keys are whole numbers that are all different; false also where that is not cheaply seen."""
+        if len(self.plan.key) > 1 or self.plan.schema.types[self.plan.key[0]].family != "integer" or not self.count:
+            return False
+        low, high = self._one("SELECT CAST(min(k) AS BIGINT), CAST(max(k) AS BIGINT) FROM {rows}")
+        if low is None or high - low > _BITS_PER_KEY * self.count:
+            return False
+        # A bit per number: a few bytes per row, where grouping would move every key.
+        place = f"CAST(k AS BIGINT) - ({low}L)" if low > -(2**63) else "CAST(k AS BIGINT)"
+        bits = (
+            f"SELECT bitmap_construct_agg(bitmap_bit_position({place})) AS b FROM {{rows}} "
+            f"GROUP BY bitmap_bucket_number({place})"
+        )
+        return bool(self._one(f"SELECT sum(bitmap_count(b)) AS n FROM ({bits})")["n"] == self.count)
+
+    def told_twice(self, twice: tuple[object, int] | None) -> str | None:
+        if twice is None or not self.plan.key:
+            return None
+        value = HIDDEN if self.hidden & set(self.plan.key) else value_text(plain(twice[0]))
+        times = twice[1]
+        return f"the key {', '.join(self.plan.key)} is not unique: {value!r} occurs {times:,} times"
+
+    def close(self) -> None:
+        self._kept.unpersist()
+
+
+def plain(key: Any) -> Any:
+    """The key as Python values: of several columns, a tuple."""
+    return tuple(key) if isinstance(key, Row) else key

@@ -1,0 +1,252 @@
+"""Rules checked by Spark SQL alone: groups, joins and filters over the scanned rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from holdfast.checking.outcome import Summary
+from holdfast.checking.task import WORST_ROWS
+from holdfast.engines.spark.checking.rows import kept_plainly
+from holdfast.kernels.cover import greedy_cover
+from holdfast.programs.plan import Plan
+from holdfast.programs.sql_expression import text_literal
+from holdfast.violations.witness import WorstRow
+
+
+class SqlEngine:
+    """The plan's SQL steps, run on `rows`. `which` are the positions of the rules it is responsible for."""
+
+    def __init__(
+        self, spark: SparkSession, rows: DataFrame, plan: Plan, which: Sequence[int], limit: int | None
+    ) -> None:
+        self._spark, self._rows, self._plan, self._limit = spark, rows, plan, limit
+        self.which = tuple(which)
+        self._to_cover: list[int] = []
+        self._kept: dict[str, DataFrame] = {}
+
+    @cached_property
+    def summaries(self) -> dict[int, Summary]:
+        """The summary of every rule: one job for rules over pairs, one for rules over single rows, and one more where
+        suspects are a cover of pairs."""
+        parts = [(i, step.summary) for i in self.which if (step := self._plan.steps[i]).summary is not None]
+        found = {}
+        if parts:
+            listed = self._sql(" UNION ALL ".join(f"SELECT {i} AS i, * FROM ({summary})" for i, summary in parts))
+            with kept_plainly(self._spark):
+                found = {row["i"]: row for row in listed.collect()}
+        listable = [i for i, row in found.items() if row["pairs"] and self._may_list(row["pairs"])]
+        self._to_cover = [i for i in listable if found[i]["suspects"] is None]
+        covered = {}
+        if self._to_cover:
+            counted = self._covers.groupBy("i").agg(F.count("*").alias("n")).collect()
+            covered = {row["i"]: row["n"] for row in counted}
+        result = self._filtered()
+        for i, row in found.items():
+            suspects = row["suspects"]
+            if suspects is None:
+                suspects = covered.get(i) if row["pairs"] else row["rows"]
+            result[i] = Summary(row["pairs"], row["rows"], suspects, row["groups"], row["left"], row["right"])
+        return result
+
+    def _filtered(self) -> dict[int, Summary]:
+        """The summaries of rules over single rows: one pass over the rows for all of them."""
+        alone = {i: step.alone for i in self.which if (step := self._plan.steps[i]).summary is None}
+        if not alone:
+            return {}
+        parts = [f"count_if({c}) AS n{i}, min(IF({c}, k, NULL)) AS k{i}" for i, c in alone.items()]
+        row = self._sql(f"SELECT {', '.join(parts)} FROM {{rows}} t").first()
+        assert row is not None, "an aggregate has one row"
+        return {i: Summary(None, row[f"n{i}"], row[f"n{i}"], None, row[f"k{i}"]) for i in alone}
+
+    def witnesses(self, which: Sequence[int]) -> dict[int, tuple[Any, Any]]:
+        """The keys of a pair in conflict, or of a row that breaks the rule alone, where the summary has none."""
+        parts = []
+        for i in self._mine(which):
+            step = self._plan.steps[i]
+            if self.summaries[i].left is None and step.witness is not None:
+                parts.append(f"SELECT {i} AS i, * FROM ({step.witness})")
+            if step.summary is not None and step.one_row is not None:
+                parts.append(
+                    f"SELECT {i} AS i, min(k) AS `left`, min(IF(false, k, NULL)) AS `right` FROM ({step.one_row})"
+                )
+        found: dict[int, tuple[Any, Any]] = {}
+        for row in self._sql(" UNION ALL ".join(parts)).collect() if parts else ():
+            if row["left"] is not None and (row["right"] is not None or row["i"] not in found):
+                found[row["i"]] = (row["left"], row["right"])
+        return found
+
+    def worst(self, which: Sequence[int]) -> dict[int, tuple[WorstRow, ...]]:
+        """The rows in most violating pairs of each rule."""
+        parts = [
+            f"SELECT * FROM (SELECT {i} AS i, * FROM ({self._plan.steps[i].conflicts}) "
+            f"ORDER BY conflicts DESC, key LIMIT {WORST_ROWS})"
+            for i in self._mine(which)
+        ]
+        found: dict[int, list[WorstRow]] = {}
+        for row in self._sql("\nUNION ALL\n".join(parts)).collect() if parts else ():
+            found.setdefault(row["i"], []).append(WorstRow(row["key"], row["conflicts"]))
+        return {i: tuple(sorted(rows, key=lambda r: -r.conflicts)) for i, rows in found.items()}
+
+    def groups(self, which: Sequence[int]) -> DataFrame | None:
+        """(rule, group, column, value, rows, keys) of the rules that have groups."""
+        steps = self._plan.steps
+        return self._union(
+            [
+                f"SELECT {self._name(i)} AS rule, * FROM ({steps[i].groups})"
+                for i in which
+                if steps[i].groups is not None
+            ]
+        )
+
+    def _may_list(self, pairs: int) -> bool:
+        return self._limit is None or pairs <= self._limit
+
+    def limited(self, limit: int) -> SqlEngine:
+        """The same engine, which lists at most so many pairs of each rule."""
+        return SqlEngine(self._spark, self._rows, self._plan, self.which, limit)
+
+    def pairs(self, which: Sequence[int]) -> DataFrame | None:
+        """(rule, left, right), at most `limit` of each rule."""
+        limit = "" if self._limit is None else f" LIMIT {self._limit}"
+        return self._union(
+            [
+                f"SELECT {self._name(i)} AS rule, * FROM ({self._plan.steps[i].pairs}{limit})"
+                for i in self._mine(which)
+                if self._plan.steps[i].pairs is not None
+            ]
+        )
+
+    def rows(self, which: Sequence[int]) -> DataFrame | None:
+        """(rule, key, conflicts) of every violating row."""
+        return self._union(
+            [f"SELECT {self._name(i)} AS rule, * FROM ({self._plan.steps[i].conflicts})" for i in self._mine(which)]
+        )
+
+    def suspects(self, which: Sequence[int]) -> DataFrame | None:
+        """(rule, key) of the rows that would have to go; all violating rows where those are unknown."""
+        parts, covered = [], []
+        for i in self._mine(which):
+            step, found = self._plan.steps[i], self.summaries[i]
+            if step.suspects is not None:
+                parts.append(f"SELECT {self._name(i)} AS rule, key FROM ({step.suspects})")
+            elif not found.pairs or found.suspects is None:
+                parts.append(f"SELECT {self._name(i)} AS rule, key FROM ({step.conflicts})")
+            else:
+                covered.append((i, step.rule.name))
+        frame = self._union(parts)
+        if covered:
+            names = self._spark.createDataFrame(covered, "i int, rule string")
+            cover = self._covers.join(F.broadcast(names), "i").select("rule", "key")
+            frame = cover if frame is None else frame.union(cover)
+        return frame
+
+    def close(self) -> None:
+        if "_covers" in self.__dict__:
+            self._covers.unpersist()
+        for table in self._kept.values():
+            table.unpersist()
+
+    def _mine(self, which: Sequence[int]) -> list[int]:
+        return [i for i in which if i in self.which]
+
+    def _name(self, i: int) -> str:
+        return text_literal(self._plan.steps[i].rule.name)
+
+    def _sql(self, text: str) -> DataFrame:
+        named = dict.fromkeys(re.findall(r"(?<=\{)[gh]\d+(?=\})", text))
+        tables: dict[str, Any] = {name: self._table(name) for name in named}
+        return self._spark.sql(text, None, rows=self._rows, **tables)
+
+    def _table(self, name: str) -> DataFrame:
+        """A table that several queries read: rows counted for several rules, or the groups of a rule in conflict."""
+        if name not in self._kept:
+            number = int(name[1:])
+            sql = self._plan.counts(number) if name[0] == "g" else self._plan.steps[number].in_conflict
+            assert sql is not None, "only dependencies have groups"
+            self._kept[name] = self._sql(sql).persist()
+        # Something made from what is persisted: SQL over that itself would not find it again.
+        return self._kept[name].where("n > 0" if name[0] == "g" else "ends > 0")
+
+    def _union(self, parts: Sequence[str]) -> DataFrame | None:
+        return self._sql("\nUNION ALL\n".join(parts)) if parts else None
+
+    @cached_property
+    def _covers(self) -> DataFrame:
+        steps = self._plan.steps
+        parts = [f"SELECT {i} AS i, * FROM ({steps[i].pairs})" for i in self._to_cover]
+        alone = [f"SELECT {i} AS i, k AS key FROM ({steps[i].one_row})" for i in self._to_cover if steps[i].one_row]
+        return greedy_covers(self._spark, self._sql("\nUNION ALL\n".join(parts)), self._union(alone))
+
+
+def greedy_covers(spark: SparkSession, pairs: DataFrame, alone: DataFrame | None) -> DataFrame:
+    """(i, key): per rule, a greedy cover of its pairs (i, left, right), and the rows (i, key) that break it alone.
+
+    Persisted: it is as small as the pairs, which are limited.
+    """
+    kept = pairs.persist()
+    found = kept.where("i >= 0")  # all of it: SQL over a persisted frame itself would compute it again
+    try:
+        ids = spark.sql(
+            "SELECT i, key, row_number() OVER (PARTITION BY i ORDER BY key) - 1 AS id FROM (\n"
+            "  SELECT DISTINCT i, explode(array(`left`, `right`)) AS key FROM {pairs})",
+            pairs=found,
+        )
+        ends = spark.sql(
+            "SELECT p.i, CAST(a.id AS BIGINT) AS a, CAST(b.id AS BIGINT) AS b FROM {pairs} p\n"
+            "JOIN {ids} a ON p.i = a.i AND p.`left` = a.key JOIN {ids} b ON p.i = b.i AND p.`right` = b.key",
+            pairs=found,
+            ids=ids,
+        )
+        covers = _taken(spark, ends).join(ids, ["i", "id"]).select("i", "key")
+        covers = (covers if alone is None else covers.union(alone).distinct()).persist()
+        covers.count()
+        return covers
+    finally:
+        kept.unpersist()
+
+
+def _taken(spark: SparkSession, ends: DataFrame) -> DataFrame:
+    """(i, id) of the covers, a task per rule; in the driver where no worker can, as pairs are limited."""
+    taken = ends.repartition("i").mapInArrow(_cover_batches, "i int, id bigint").persist()
+    try:
+        taken.count()
+        return taken
+    except PySparkException as problem:
+        if unfit_workers(problem) is None:
+            raise
+        found = _cover_batches(iter(ends.toArrow().to_batches()))
+        lines = [line for batch in found for line in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
+        return spark.createDataFrame(lines, "i int, id bigint")
+
+
+def unfit_workers(problem: Exception) -> str | None:
+    """Why the workers' Python cannot run ours, when that is why Spark failed: another Python, or no holdfast there."""
+    text = str(problem)
+    missing = re.search(r"No module named '[\w.]+'", text)
+    if missing:
+        return missing.group()
+    if "PYTHON_VERSION_MISMATCH" in text:
+        return "another version of Python"
+    return "there is none" if "Cannot run program" in text else None
+
+
+def _cover_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    arrived = list(batches)
+    if not arrived:
+        return
+    whole = pa.Table.from_batches(arrived)
+    rule, left, right = (whole.column(name).to_numpy() for name in ("i", "a", "b"))
+    for i in np.unique(rule):
+        mine = rule == i
+        size = int(max(left[mine].max(), right[mine].max())) + 1
+        ids = greedy_cover(left[mine].astype(np.int64), right[mine].astype(np.int64), size)
+        yield pa.RecordBatch.from_arrays([pa.array(np.full(len(ids), i, np.int32)), pa.array(ids)], names=["i", "id"])

@@ -1,0 +1,1 @@
+"""Discoveries on Spark."""

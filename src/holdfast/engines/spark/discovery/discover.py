@@ -1,0 +1,298 @@
+"""Running a discovery on Spark: one scan, then the search in tasks."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from holdfast.discovery.explain import ExplainedSpace, ExplainTask, explained_space
+from holdfast.discovery.task import (
+    ConditionalTask,
+    ConstantsTask,
+    EncodeTask,
+    EvidenceTask,
+    FindTask,
+    SolveTask,
+    conditional_in,
+    found_in,
+    within_in,
+    worth_sharing,
+)
+from holdfast.discovery.with_constants import FoundWithin, ranked_with_constants
+from holdfast.encode.column_type import ColumnType
+from holdfast.engines.spark.checking.check import told_plainly
+from holdfast.engines.spark.checking.rows import schema_of
+from holdfast.engines.spark.discovery.counted_rules import verified, with_suspects
+from holdfast.engines.spark.sources.table import Table
+from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
+from holdfast.presented import presentation
+from holdfast.rules.plain_words import number
+from holdfast.rules.predicate import quoted_name
+from holdfast.rules.rule import RuleSet
+from holdfast.search.device import CARD
+from holdfast.search.find import Found
+from holdfast.search.lines import Batches
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.outcome import DiscoverOutcome, FoundRule
+from holdfast.search.rank import ranked
+from holdfast.search.space import PredicateSpace
+
+# What tasks pass on: lines of bytes.
+LINES = "part string, piece int, bytes binary"
+# So many numbers are spread over all slots of a cluster.
+_MANY = 1_000_000
+# From so many distinct rows on, a cluster's tasks share out all pairs.
+SHARED_ROWS = 20_000
+
+
+class DiscoverResult:
+    """What a discovery found. `rules` are those shown, best first; it goes wherever rules go."""
+
+    def __init__(self, outcome: DiscoverOutcome) -> None:
+        self.outcome = outcome
+
+    @cached_property
+    def rules(self) -> RuleSet:
+        return self.outcome.rules
+
+    @property
+    def rule_set(self) -> RuleSet:
+        """What `check` takes."""
+        return self.rules
+
+    @cached_property
+    def all_rules(self) -> RuleSet:
+        """Every rule found, also those beyond `top`."""
+        return replace(self.outcome, top=None).rules
+
+    @property
+    def complete(self) -> bool:
+        return self.outcome.complete
+
+    @property
+    def seconds(self) -> float:
+        return self.outcome.seconds
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `holdfast discover --format json` prints."""
+        return self.outcome.to_dict()
+
+    def summary(self) -> str:
+        """The result as text, as `holdfast discover` prints it."""
+        return str(presentation("found_text").found_text(self.outcome))
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.outcome._repr_html_()
+
+    def to_html(self) -> str:
+        """The report as one HTML page that needs nothing else, as `holdfast discover --report` writes it."""
+        return str(presentation("found_page").found_page(self.outcome))
+
+
+def compared_columns(table: Table, options: DiscoverOptions) -> tuple[dict[str, ColumnType], tuple[str, ...]]:
+    """The columns that a discovery compares, with their types, and notes on what it leaves out.
+
+    UnknownColumnError for names that are not there; TypeMismatchError for a named column that cannot be compared.
+    """
+    types = schema_of(table.frame, table.name).types
+    for option, names in (("--columns", options.columns), ("--exclude", options.exclude)):
+        for name in names:
+            if name not in types:
+                raise UnknownColumnError(
+                    f"{option} names {name!r}, but the table {table.name} has no such column.",
+                    hint=closest_hint(name, types),
+                )
+    chosen, notes = {}, []
+    for name, kind in types.items():
+        if name in options.exclude or (options.columns and name not in options.columns):
+            continue
+        if kind.family == "other":
+            told = f"column {quoted_name(name)} is left out: values of type {kind} cannot be compared"
+            if name in options.columns:
+                raise TypeMismatchError(f"{told}, but --columns names it.")
+            notes.append(told)
+            continue
+        chosen[name] = kind
+    return chosen, tuple(notes)
+
+
+def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = None) -> DiscoverResult:
+    """The most general rules that the table holds, best first, of which `top` are shown (None: all)."""
+    started = time.monotonic()
+    types, notes = compared_columns(table, options)
+    if options.conditional:
+        return _run_conditional(table, types, options, top, notes, started)
+    with told_plainly(table, "discovering the rules of"):
+        found, within = _search_all(table, types, options) if types else (None, None)
+        rows = found.rows if found is not None else table.frame.count()
+    space = found.space if found is not None else PredicateSpace(())
+    shown, more = _shown(table, found, within, options, top, started) if found is not None else ((), ())
+    unfinished = [one for one in (found, within) if one is not None and not one.complete]
+    return DiscoverResult(
+        DiscoverOutcome(
+            table=table.name,
+            rows=rows,
+            distinct_rows=found.distinct_rows if found is not None else rows,
+            predicates=space.predicates,
+            evidence=len(found.evidence) if found is not None else 0,
+            complete=not unfinished,
+            found=shown,
+            options=options,
+            top=top,
+            strategy=found.strategy if found is not None else "all-pairs",
+            device=found.device if found is not None else "cpu",
+            why=unfinished[0].why if unfinished else None,
+            phases=found.phases if found is not None else {},
+            notes=(*table.notes, *notes, *more, *why_nothing(rows, types)),
+            seconds=time.monotonic() - started,
+        )
+    )
+
+
+def _run_conditional(
+    table: Table,
+    types: Mapping[str, ColumnType],
+    options: DiscoverOptions,
+    top: int | None,
+    notes: tuple[str, ...],
+    started: float,
+) -> DiscoverResult:
+    with told_plainly(table, "discovering the rules of"):
+        told = None
+        if types:
+            lines = compared_rows(table, types).coalesce(1).mapInArrow(ConditionalTask(types, options), LINES).collect()
+            told = conditional_in((row["part"], row["piece"], row["bytes"]) for row in lines)
+        rows = told.rows if told is not None else table.frame.count()
+    return DiscoverResult(
+        DiscoverOutcome(
+            table=table.name,
+            rows=rows,
+            distinct_rows=told.distinct_rows if told is not None else rows,
+            predicates=2 * len(types),
+            evidence=0,
+            complete=told is None or told.complete,
+            found=told.ranked() if told is not None else (),
+            options=options,
+            top=top,
+            strategy="item-sets",
+            why=told.why if told is not None else None,
+            phases=told.phases if told is not None else {},
+            notes=(*table.notes, *notes, *why_nothing(rows, types)),
+            seconds=time.monotonic() - started,
+        )
+    )
+
+
+def _shown(
+    table: Table, found: Found, within: FoundWithin | None, options: DiscoverOptions, top: int | None, started: float
+) -> tuple[Sequence[FoundRule], tuple[str, ...]]:
+    """The rules, best first, with what the whole table says of those that are shown; and a note on it."""
+    rules = ranked(found) if within is None else ranked_with_constants(found, within.parts)
+    if not options.error:
+        return rules, ()
+    if not found.sampled:
+        return with_suspects(table, rules, top=top, rows=found.rows, nulls=options.nulls), ()
+    until = None if options.time_limit is None else started + options.time_limit
+    known = verified(table, rules, most=top, rows=found.rows, nulls=options.nulls, until=until)
+    note = (
+        f"rules come from a sample of {number(found.sampled, 'pair')} of rows, which has {len(rules):,}; the best "
+        f"{known.tried:,} were counted on the whole table, and {known.broken:,} of them left out: more pairs break them"
+    )
+    return known.rules, (note,)
+
+
+def _search_all(
+    table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions
+) -> tuple[Found | None, FoundWithin | None]:
+    """What the search finds, and with `constants` what it finds among the rows with given values."""
+    if not options.constants:
+        return search(table, types, options), None
+    told = compared_rows(table, types).coalesce(1).mapInArrow(ConstantsTask(types, options), LINES).collect()
+    lines = [(row["part"], row["piece"], row["bytes"]) for row in told]
+    return found_in(lines), within_in(lines)
+
+
+def search(
+    table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions, space: PredicateSpace | None = None
+) -> Found | None:
+    """What the search finds, over the given predicate space if there is one; None where there are no rows. On one
+    machine, and with a space that is given, one task does it all, with the cores there are."""
+    rows, spark = compared_rows(table, types).coalesce(1), table.frame.sparkSession
+    if space is not None or str(spark.conf.get("spark.master", "local")).partition("[")[0] == "local":
+        return _found(rows.mapInArrow(OnCard(FindTask(types, options, space)), LINES))
+    # On a cluster all pairs are shared out; what one task can do alone it does.
+    slots = spark.range(0, _MANY, 1).select(F.spark_partition_id()).distinct().count()
+    kept = rows.mapInArrow(OnCard(EncodeTask(types, options, slots)), LINES).persist()
+    try:
+        encoded = kept.where("piece >= 0")
+        about = encoded.where("part = 'about'").first()
+        if about is not None and slots > 1 and worth_sharing(bytes(about["bytes"]), SHARED_ROWS):
+            shares = spark.range(0, slots, 1, slots).withColumnRenamed("id", "share")
+            shared = encoded.crossJoin(shares).repartitionByRange(slots, "share")
+            encoded = shared.mapInArrow(OnCard(EvidenceTask(slots, options.device)), LINES)
+        return _found(encoded.repartition(1).mapInArrow(OnCard(SolveTask(options)), LINES))
+    finally:
+        kept.unpersist()
+
+
+@dataclass(frozen=True)
+class OnCard:
+    """A task that uses the GPU it was given, where the cluster gives out `gpu` as a resource."""
+
+    task: Callable[[Batches], Batches]
+
+    def __call__(self, batches: Batches) -> Batches:
+        context = TaskContext.get()
+        given = context.resources().get("gpu") if context is not None else None
+        if given is not None and given.addresses:
+            os.environ[CARD] = given.addresses[0]
+        return self.task(batches)
+
+
+def _found(lines: DataFrame) -> Found | None:
+    return found_in((row["part"], row["piece"], row["bytes"]) for row in lines.collect())
+
+
+def explain_discover(table: Table, options: DiscoverOptions) -> ExplainedSpace:
+    """What a discovery of the table would compare. Scans it once: which columns overlap is in their values."""
+    types, notes = compared_columns(table, options)
+    with told_plainly(table, "looking at the columns of"):
+        lines = []
+        if types:
+            lines = (
+                compared_rows(table, types).coalesce(1).mapInArrow(ExplainTask(types, options), "told string").collect()
+            )
+    left_out = [quoted_name(name) for name in table.frame.columns if name in options.exclude]
+    notes = (*notes, *([f"left out by --exclude: {', '.join(left_out)}"] if left_out else []))
+    return explained_space(lines[0]["told"] if lines else None, table.name, options, (*table.notes, *notes))
+
+
+def why_nothing(rows: int, types: Mapping[str, ColumnType]) -> list[str]:
+    """Why a table of so many rows and these columns has no rules, where that is so."""
+    if not types:
+        return ["there are no columns to compare, so there are no rules"]
+    if rows < 2:
+        return [f"a table of {number(rows, 'row')} has no rules: a rule speaks of two rows"]
+    return []
+
+
+def compared_rows(table: Table, types: Mapping[str, ColumnType]) -> DataFrame:
+    """The columns that are compared, as c0, c1, ..."""
+    places = {name: i for i, name in enumerate(table.frame.columns)}
+    safe = table.frame.toDF(*(f"x{i}" for i in range(len(places))))
+    columns = []
+    for i, (name, kind) in enumerate(types.items()):
+        column = F.col(f"x{places[name]}")
+        columns.append((F.collate(column, "UTF8_BINARY") if kind.collated else column).alias(f"c{i}"))
+    return safe.select(*columns)

@@ -1,0 +1,146 @@
+"""Whether this machine has what Holdfast needs, and what to do where it has not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+
+from holdfast.engines.findings import MachineFinding
+from holdfast.engines.spark.java import cache_folder, find_java, newest_java
+from holdfast.engines.spark.session import driver_memory_gigabytes, get_session, physical_memory
+from holdfast.errors import HoldfastError
+from holdfast.kernels import gpu_evidence
+from holdfast.rules.plain_words import number
+
+OLDEST_PYTHON = (3, 11)
+_GIGABYTE = 1 << 30
+_LEAST_DISK = 2 * _GIGABYTE
+_NEEDED = ("pyspark", "pyarrow", "numpy", "numba", "pyroaring", "lark", "jinja2")
+_EXTRAS = {"deltalake": ("Delta tables", "delta"), "grpcio": ("Spark Connect", "connect")}
+
+
+def examine(env: Mapping[str, str] | None = None, *, start: bool) -> list[MachineFinding]:
+    """All that was looked at; with `start`, also whether Spark starts and counts."""
+    env = os.environ if env is None else env
+    found = [_python(), *_packages(), _java(env), _memory(), *_folders(env), _kernels(), *_extras(), _card()]
+    return [*found, _spark()] if start else found
+
+
+def _python() -> MachineFinding:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        return MachineFinding("Python", "problem", f"{version}", "install Python 3.11 or newer.")
+    return MachineFinding("Python", "ok", f"{version} at {sys.executable}")
+
+
+def _packages() -> Iterator[MachineFinding]:
+    missing = [name for name in _NEEDED if _version(name) is None]
+    there = ", ".join(f"{name} {_version(name)}" for name in _NEEDED if name not in missing)
+    if there:
+        yield MachineFinding("packages", "ok", there)
+    for name in missing:
+        yield MachineFinding("packages", "problem", f"{name} is not installed", "run pip install holdfast again.")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _java(env: Mapping[str, str]) -> MachineFinding:
+    try:
+        java = find_java(env, newest=newest_java())
+    except HoldfastError as problem:
+        return MachineFinding("Java", "problem", problem.message, problem.hint)
+    return MachineFinding("Java", "ok", f"{java.version} at {java.home} ({java.found})")
+
+
+def _memory() -> MachineFinding:
+    memory = physical_memory()
+    said = f"{memory / _GIGABYTE:.0f} GB, of which Spark's driver gets {driver_memory_gigabytes(memory)} GB"
+    if memory < 2 * _GIGABYTE:
+        return MachineFinding(
+            "memory", "note", said, "small tables will do; give more with --conf spark.driver.memory=…."
+        )
+    return MachineFinding("memory", "ok", f"{said}; {number(os.cpu_count() or 1, 'core')}")
+
+
+def _folders(env: Mapping[str, str]) -> Iterator[MachineFinding]:
+    places = {
+        "scratch files": Path(env.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")[0]),
+        "here": Path.cwd(),
+    }
+    cache = cache_folder(env)
+    if cache is not None:
+        places["cache"] = cache
+    for what, place in places.items():
+        yield _folder(what, place)
+
+
+def _folder(what: str, place: Path) -> MachineFinding:
+    near = next(folder for folder in (place, *place.parents) if folder.is_dir())
+    try:
+        with tempfile.TemporaryFile(dir=near):
+            pass
+    except OSError as problem:
+        said = f"{near} cannot be written to: {problem.strerror}"
+        if what == "here":
+            return MachineFinding(what, "note", said, "results can be written elsewhere.")
+        variable = "SPARK_LOCAL_DIRS" if what == "scratch files" else "XDG_CACHE_HOME"
+        return MachineFinding(what, "problem", said, f"make it writable, or name another folder with {variable}.")
+    free = shutil.disk_usage(near).free
+    if free < _LEAST_DISK and what != "here":
+        return MachineFinding(
+            what, "note", f"{near} has {free / _GIGABYTE:.1f} GB left", "large tables need more room there."
+        )
+    return MachineFinding(what, "ok", f"{place}, {free / _GIGABYTE:,.0f} GB free")
+
+
+def _kernels() -> MachineFinding:
+    folder = Path(gpu_evidence.__file__).parent / "__pycache__"
+    if any(folder.glob("*.nbi")):
+        return MachineFinding("kernels", "ok", "compiled, and kept for later")
+    return MachineFinding(
+        "kernels",
+        "note",
+        "not compiled yet: the first commands take a minute longer",
+        "run python -m holdfast.kernels once.",
+    )
+
+
+def _extras() -> Iterator[MachineFinding]:
+    for name, (what, extra) in _EXTRAS.items():
+        version = _version(name)
+        if version is None:
+            yield MachineFinding(what, "note", f"no {name}", f"run pip install 'holdfast[{extra}]' to use them.")
+        else:
+            yield MachineFinding(what, "ok", f"{name} {version}")
+
+
+def _card() -> MachineFinding:
+    missing = gpu_evidence.missing()
+    return (
+        MachineFinding("GPU", "ok", "there is one, and CuPy")
+        if missing is None
+        else MachineFinding("GPU", "note", missing)
+    )
+
+
+def _spark(started: Callable[[], int] | None = None) -> MachineFinding:
+    try:
+        counted = (started or _count)()
+    except HoldfastError as problem:
+        return MachineFinding("Spark", "problem", problem.message, problem.hint)
+    assert counted == 1_000, "Spark counts"
+    return MachineFinding("Spark", "ok", "starts, and counts")
+
+
+def _count() -> int:
+    return get_session().range(0, 1_000, 1, 2).count()

@@ -1,0 +1,1 @@
+"""Evolved rules on Spark."""

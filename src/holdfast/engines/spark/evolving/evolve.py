@@ -1,0 +1,342 @@
+"""A table whose rules are kept up to date: its rows in a state on disk, and the evidence its rules follow from.
+
+A batch is one Spark job: its changes go to tasks by key, which look up the rows that are there now; what goes and what
+comes then goes to tasks that each relate it to a part of the table, and one task repairs the rules. Tasks write new
+files; the version that names them makes them count, all at once. `watch` keeps violations in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from holdfast.encode.column_type import ColumnType
+from holdfast.engines.spark.checking.check import run_check, told_plainly
+from holdfast.engines.spark.checking.rows import schema_of
+from holdfast.engines.spark.discovery.discover import (
+    LINES,
+    OnCard,
+    compared_columns,
+    compared_rows,
+    search,
+    why_nothing,
+)
+from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.spark.states.changes import FEED_COLUMNS, Changes
+from holdfast.engines.spark.states.follow_frames import follow_frame, state_of
+from holdfast.engines.spark.states.refused_changes import raise_unfit, refused_plainly
+from holdfast.engines.spark.states.state_files import first_rows, segments_of, splits_for
+from holdfast.engines.spark.states.state_table import TakenIn
+from holdfast.engines.spark.states.whole_table import WholeTable
+from holdfast.engines.spark.watching.watch_init import kept_reading, require_free, require_table
+from holdfast.errors import OptionError, RunError, StateError
+from holdfast.evolving.evolve import KeptRules, keeps_evidence, no_evidence
+from holdfast.evolving.options import EvolveStrategy
+from holdfast.evolving.outcome import EvolveOutcome, change_from_json
+from holdfast.evolving.rules_change import RulesChange
+from holdfast.evolving.settled_space import is_due
+from holdfast.evolving.status import EvolveStatus
+from holdfast.evolving.tasks import (
+    ChangedEvidenceTask,
+    KeptTable,
+    PackTask,
+    RepairTask,
+    SearchTask,
+    SpaceTask,
+    write_kept,
+)
+from holdfast.rules.rule import RuleSet
+from holdfast.rules.rule_file import dump_rules
+from holdfast.search.coded_rows import predicate_space
+from holdfast.search.lines import own_cores
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.outcome import DiscoverOutcome
+from holdfast.search.rank import ranked
+from holdfast.states.compaction import places_for
+from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, Manifest, commit, has_state
+from holdfast.states.segment import Segment
+from holdfast.states.store import open_store
+from holdfast.watching.watch_plan import watch_plan
+
+# A task relates changes to so many rows at least: fewer are not worth another.
+_ROWS_PER_TASK = 20_000
+_SHOWN_CHANGES = 10
+_BY_INDEXES = (
+    "rules are kept by indexes, not by counted evidence of all pairs: rows that come are looked up, and when rows go "
+    "the rules are searched for anew"
+)
+
+
+@dataclass(frozen=True)
+class EvolvedTable(WholeTable[EvolveOutcome]):
+    """A state on disk, opened: a table, and the rules it holds. `WatchedTable` keeps violations in the same way.
+
+    `strategy` overrides the one that the state was made with.
+    """
+
+    job: ClassVar[str] = "evolve"
+
+    strategy: EvolveStrategy | None = None
+
+    def by(self, strategy: EvolveStrategy) -> EvolvedTable:
+        """The same state, its rules kept by this strategy for now. StateError where it has not what that needs."""
+        exact = self.manifest.options["exact"]
+        if strategy == ("index" if exact else "evidence"):
+            has = "counted evidence of all pairs, and no indexes" if exact else "no counted evidence"
+            raise StateError(
+                f"the state {self.store.root} keeps {has}.",
+                hint=f"make a state with evolve init --strategy {strategy}, or leave the strategy out.",
+            )
+        return replace(self, strategy=strategy)
+
+    @cached_property
+    def options(self) -> DiscoverOptions:
+        return _options_of(self.manifest.options)
+
+    @cached_property
+    def compared(self) -> Mapping[str, ColumnType]:
+        """The columns that are compared, with their types."""
+        return {name: self.plan.schema.types[name] for name in self.manifest.options["compared"]}
+
+    @cached_property
+    def kept(self) -> KeptRules:
+        return KeptRules.from_bytes(self.store.read(self.manifest.kept))
+
+    # Batches --------------------------------------------------------------------------------------------------
+
+    def _nothing(self, batch: str) -> EvolveOutcome:
+        now = self.manifest
+        return EvolveOutcome(batch, False, now.version, now.rows, RulesChange((), (), now.totals["rules"]))
+
+    def _taken_in(self, batch: str, told: Mapping[str, Any], version: int, limit: int | None) -> TakenIn[EvolveOutcome]:
+        now, notes = self.manifest, told.get("notes", [])
+        row_table = now.row_table + tuple(segments_of(notes, None))
+        change = RulesChange((), (), now.totals["rules"])
+        listed, unseen = told.get("change", {}), now.options["unseen"]
+        if listed:
+            unseen += sum(note.get("changed", 0) for note in notes)
+            seen = is_due(unseen, told["rows"], self.options)
+            if seen:
+                listed = {**listed, "notes": listed["notes"] + self._space_notes(row_table, told["rows"])}
+            unseen = 0 if seen else unseen
+            change = change_from_json(listed)
+        log = f"{version:012}.json"
+        self.store.create(f"{PENDING}/{log}", json.dumps(listed, ensure_ascii=False).encode())
+        made = replace(
+            now,
+            rows=told.get("rows", now.rows),
+            row_table=row_table,
+            totals={"rules": change.total},
+            kept=told.get("kept", now.kept),
+            options={**now.options, "unseen": unseen},
+            log=(log,),
+        )
+        return TakenIn(made, lambda made, seconds: EvolveOutcome(batch, True, version, made.rows, change, seconds))
+
+    def _finished(self, made: Manifest, taken: TakenIn[EvolveOutcome], started: float) -> EvolveOutcome:
+        self._compact(made)  # here the merging of files is timed too
+        return taken.outcome(made, time.monotonic() - started)
+
+    def _space_notes(self, segments: tuple[Segment, ...], rows: int) -> list[str]:
+        """What a discovery of the rows in these files would compare otherwise."""
+        compared = Table(self.rows_of(segments, rows), self.manifest.table)
+        task = SpaceTask(self.store, self.compared, self.options, self.manifest.kept)
+        with told_plainly(compared, "looking at the columns of"):
+            told = compared_rows(compared, self.compared).coalesce(1).mapInArrow(task, "note string").collect()
+        return [row["note"] for row in told]
+
+    def _told(self, changes: Changes, version: int, limit: int | None) -> Mapping[str, Any]:
+        plan, now, spark = self.plan, self.manifest, self.spark
+        position = plan.schema.position
+        places = places_for(now.rows)
+        shares = max(
+            1, min(places, now.rows // _ROWS_PER_TASK, int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
+        )
+        table = KeptTable(
+            store=self.store,
+            segments=now.row_table,
+            places=places,
+            key=tuple(f"c{position(name)}" for name in plan.key),
+            key_names=plan.key,
+            compared={name: f"c{position(name)}" for name in self.compared},
+        )
+        with refused_plainly(changes.table, self.schema):
+            everything = range(len(self.schema.fields))
+            net = self._net_rows(changes, version, everything, splits_for(spark, changes.table))
+            packed = net.mapInArrow(PackTask(), LINES)
+            strategy = self.strategy or now.options["strategy"]
+            if strategy == "rediscover" or not now.options["exact"]:
+                search_task = SearchTask(table, self.compared, self.options, now.kept, strategy)
+                found = packed.repartition(1).mapInArrow(OnCard(search_task), "note string").collect()
+                return dict(json.loads(found[0]["note"])) if found else {}
+            given = packed.crossJoin(spark.range(0, shares, 1, 1).withColumnRenamed("id", "share"))
+            task = ChangedEvidenceTask(table, self.compared, self.options, now.kept, shares)
+            lines = given.repartitionByRange(shares, "share").mapInArrow(OnCard(task), LINES)
+            repair = RepairTask(self.store, self.options, now.kept)
+            found = lines.repartition(1).mapInArrow(repair, "note string").collect()
+        return dict(json.loads(found[0]["note"])) if found else {}
+
+    # Reading --------------------------------------------------------------------------------------------------
+
+    def rules_status(self, *, top: int | None, started: float) -> EvolveStatus:
+        """The rules as they are now, best first, as a discovery would tell them; and what became of others."""
+        now, kept = self.manifest, self.kept
+        found = kept.found(self.options, threads=own_cores())
+        outcome = DiscoverOutcome(
+            table=now.table,
+            rows=now.rows,
+            distinct_rows=now.rows,
+            predicates=kept.space.predicates,
+            evidence=len(kept.evidence),
+            complete=True,
+            seconds=time.monotonic() - started,
+            found=ranked(found),
+            options=self.options,
+            top=top,
+            strategy=found.strategy,
+            notes=(*(() if kept.exact else (_BY_INDEXES,)), *why_nothing(now.rows, self.compared)),
+        )
+        return EvolveStatus(outcome, now.version, now.key, now.applied, tuple(self.history(_SHOWN_CHANGES)))
+
+    def history(self, most: int) -> list[tuple[int, RulesChange]]:
+        """The last changes of the rules, at most so many, the latest first, each with its version."""
+        found = []
+        for name in reversed(self.store.names(CHANGES)):
+            told = json.loads(self.store.read(f"{CHANGES}/{name}")) if name.endswith(".json") else {}
+            if told and (told["added"] or told["removed"]):
+                found.append((int(name.removesuffix(".json")), change_from_json(told)))
+            if len(found) == most:
+                break
+        return found
+
+
+def evolved_table(spark: SparkSession, place: str | os.PathLike[str]) -> EvolvedTable:
+    """The state at the place; StateError where there is none."""
+    return EvolvedTable(spark, open_store(place)).opened()
+
+
+def init_evolve(
+    table: Table,
+    key: Sequence[str],
+    place: str | os.PathLike[str],
+    options: DiscoverOptions,
+    strategy: EvolveStrategy,
+    reading: Mapping[str, Any],
+) -> EvolvedTable:
+    """A new state at the place, of the table as it is now and the rules it holds."""
+    if not key:
+        raise OptionError(
+            "rules are kept by the key of rows.", hint="name the column that tells rows apart with --key."
+        )
+    store = open_store(place)
+    require_free(store)
+    require_table(table)
+    spark = table.frame.sparkSession
+    plan = watch_plan(RuleSet(()), schema_of(table.frame, table.name), key)
+    types, _ = compared_columns(table, options)
+    if not types:
+        raise OptionError("there are no columns to compare.", hint="name some with --columns, or leave out --exclude.")
+    store.make((*FOLDERS, KEPT))
+    with store.only_writer():
+        require_free(store)
+        with run_check(spark, table, plan, limit=0, all_columns=True, key_required=True) as result:
+            rows = result.outcome.rows
+            try:
+                with told_plainly(table, "loading"):
+                    row_table = first_rows(store, result.scanned, len(table.frame.columns), rows)
+                    exact = keeps_evidence(rows, strategy)
+                    found = search(table, types, replace(options, strategy="all-pairs") if exact else options)
+            except RunError as problem:
+                raise_unfit(problem)
+                raise
+        kept = KeptRules.of(found) if found is not None else _nothing(types, options)
+        kept = replace(kept, exact=kept.exact and exact)
+        made = Manifest(
+            version=0,
+            rules=dump_rules(RuleSet((), key=tuple(key))),
+            key=tuple(key),
+            schema=table.frame.schema.jsonValue(),
+            reading=kept_reading(reading),
+            rows=rows,
+            totals={"rules": len(kept.masks)},
+            row_table=tuple(row_table),
+            streams={} if table.origin is None else dict(table.origin.feed),
+            table=table.name,
+            job="evolve",
+            kept=write_kept(store, kept),
+            options={
+                **_plain(options),
+                "compared": list(types),
+                "strategy": strategy,
+                "exact": kept.exact,
+                "unseen": 0,
+            },
+        )
+        commit(store, made)
+    return EvolvedTable(spark, store)
+
+
+def evolve_frame(
+    frame: DataFrame,
+    data: Table | None,
+    key: Sequence[str],
+    checkpoint: str,
+    options: DiscoverOptions,
+    strategy: EvolveStrategy,
+    *,
+    batch: int | None,
+    trigger: Mapping[str, Any] | None,
+    on_batch: Callable[[EvolveOutcome], None] | None,
+) -> Any:
+    """A query that takes in the changes of a streaming frame; of any other frame, the outcome of it as one batch.
+
+    The state lies in the checkpoint; at first it holds the table, empty where none is given.
+    """
+    spark, place = frame.sparkSession, state_of(checkpoint)
+    if has_state(open_store(place)):
+        state = evolved_table(spark, place)
+    else:
+        fields = [field for field in frame.schema.fields if field.name not in FEED_COLUMNS]
+        table = data or Table(spark.createDataFrame([], StructType(fields)), "stream")
+        state = init_evolve(table, key, place, options, strategy, {})
+    return follow_frame(frame, state, batch=batch, limit=None, trigger=trigger, on_batch=on_batch, opened=evolved_table)
+
+
+def _nothing(types: Mapping[str, ColumnType], options: DiscoverOptions) -> KeptRules:
+    """What is known of a table without rows."""
+    none = {name: np.zeros(0, np.int32) for name in types}
+    space = predicate_space(none, types, options)
+    return KeptRules(space, np.zeros((0, space.words), np.uint64), np.zeros(0, np.int64), no_evidence(space), 0)
+
+
+_KEPT_OPTIONS = (
+    "columns",
+    "exclude",
+    "cross_columns",
+    "one_row",
+    "order_text",
+    "nulls",
+    "max_predicates",
+    "seed",
+    "device",
+)
+
+
+def _plain(options: DiscoverOptions) -> dict[str, Any]:
+    return {**{name: getattr(options, name) for name in _KEPT_OPTIONS}, "error": str(options.error)}
+
+
+def _options_of(told: Mapping[str, Any]) -> DiscoverOptions:
+    given = {name: told[name] for name in _KEPT_OPTIONS}
+    given |= {name: tuple(given[name]) for name in ("columns", "exclude")}
+    return DiscoverOptions(**given, error=Decimal(told["error"]))

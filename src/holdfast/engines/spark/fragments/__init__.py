@@ -1,0 +1,1 @@
+"""Fragmented tables on Spark."""

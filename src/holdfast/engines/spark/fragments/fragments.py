@@ -1,0 +1,236 @@
+"""A table that is split over sites, kept in a state on disk: what each site knows, and the violations of all.
+
+A batch is one Spark job of three steps. Changes go to tasks by key, where every site looks up its own rows and ids
+travel along the plan; rows then go to tasks by the group they are in, where every site looks up its own index and
+groups that several sites share are settled; rows in violation go to tasks by key again. Sites are logical: a task does
+the steps of several, but what one of them tells another goes through the task's door. Tasks write new files; the
+version that names them makes them count, all at once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from holdfast.engines.spark.fragments.fragment_rows import Packing, with_truths
+from holdfast.engines.spark.fragments.fragment_sources import group_sql
+from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.spark.states.changes import Changes, changes_of
+from holdfast.engines.spark.states.merge_files import merge_files
+from holdfast.engines.spark.states.refused_changes import refused_plainly
+from holdfast.engines.spark.states.state_files import place_sql, splits_for, with_files
+from holdfast.engines.spark.states.state_table import StateTable, TakenIn
+from holdfast.fragments.door import Shipped
+from holdfast.fragments.index_changes import IndexChanges
+from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
+from holdfast.fragments.plan_file import Fixed, read_fixed
+from holdfast.fragments.site_changes import NOWHERE, TWICE, SiteChanges
+from holdfast.fragments.site_tables import Layout, layout_of, table_keys, violations_number
+from holdfast.fragments.violation_changes import PresentViolations, ViolationChanges
+from holdfast.states.batch_ids import hashed, named_id
+from holdfast.states.change_log import Counts, cut_log, unchanged
+from holdfast.states.compaction import Merge, due, places_for
+from holdfast.states.manifest import Manifest, with_totals
+from holdfast.states.store import open_store
+from holdfast.violations.evaluate import UNLIMITED
+
+
+@dataclass(frozen=True)
+class FragmentedTable(StateTable[FragmentsOutcome]):
+    """A state of fragments, opened. Every method reads the version that is the newest when it is called.
+
+    With `record`, a folder, everything that crosses between sites is also written there.
+    """
+
+    job: ClassVar[str] = "fragments"
+
+    record: str | None = None
+
+    def opened(self) -> Self:
+        found = super().opened()
+        found.fixed  # noqa: B018 (refuses at the door)
+        return found
+
+    @cached_property
+    def fixed(self) -> Fixed:
+        return read_fixed(self.store)
+
+    @cached_property
+    def layout(self) -> Layout:
+        return layout_of(self.fixed.plan)
+
+    @cached_property
+    def packing(self) -> Packing:
+        rules = self.fixed.plan.sites.rules
+        return Packing(self.schema, self.manifest.key, self.layout, rules.nulls, self.fixed.secret)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(rule.name for rule in self.fixed.plan.sites.rules)
+
+    # Batches --------------------------------------------------------------------------------------------------
+
+    def apply_frame(self, frame: DataFrame, *, batch: str, limit: int | None) -> FragmentsOutcome:
+        """The changes of a frame, which is the batch of this name: taken in once."""
+        with self._written() as state:
+            changes = changes_of(Table(frame, f"batch {batch}"), state.schema, state.manifest.key)
+            return state._apply(changes, batch, (named_id(batch),), limit)
+
+    def _file_ids(self, data: str, content: str) -> tuple[str, ...]:
+        return (f"content-{hashed(content)}",)
+
+    def _nothing(self, batch: str) -> FragmentsOutcome:
+        return FragmentsOutcome(unchanged(batch, self.manifest), Shipped())
+
+    def _taken_in(
+        self, batch: str, told: Mapping[str, Any], version: int, limit: int | None
+    ) -> TakenIn[FragmentsOutcome]:
+        now, notes = self.manifest, told["notes"]
+        log = cut_log(self.store, notes, self.names, version, limit)
+        counts = Counts.of(notes, self.names, [False] * len(self.names))
+        made = replace(
+            with_totals(now, counts.totals),
+            rows=now.rows + sum(note["rows"] for note in notes if "rows" in note and "rule" not in note),
+            pair_tables=with_files(now.pair_tables, notes),
+            log=log.files,
+        )
+
+        def outcome(made: Manifest, seconds: float) -> FragmentsOutcome:
+            return FragmentsOutcome(log.outcome(batch, made, counts, seconds=seconds), shipped_of(notes))
+
+        return TakenIn(made, outcome)
+
+    def _told(self, changes: Changes, version: int, limit: int | None) -> Mapping[str, Any]:
+        now, plan = self.manifest, self.fixed.plan
+        splits = splits_for(self.spark, changes.table)
+        with refused_plainly(changes.table, self.schema):
+            frame = self._packed_changes(changes)
+            placed = frame.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
+            task = SiteChanges(
+                store=self.store,
+                tables=now.pair_tables,
+                plan=plan,
+                layout=self.layout,
+                version=version,
+                key_parts=len(now.key),
+                whole=len(changes.known) == len(self.schema.fields),
+                record=self.record,
+            )
+            rows = placed.mapInArrow(task, placed_schema(frame.schema["k"].dataType))
+            index = IndexChanges(self.store, now.pair_tables, plan, self.fixed.meetings, version, record=self.record)
+            most = UNLIMITED if limit is None else limit
+            last = ViolationChanges(self.store, now.pair_tables[-1], len(plan.sites.sites), self.names, version, most)
+            return {"notes": run_steps(rows, index, last, splits)}
+
+    def _packed_changes(self, changes: Changes) -> DataFrame:
+        """The changes as (k, h, ct, o0, o1, o2, grp, ids, bits)."""
+        sites = self.fixed.plan.sites
+        conditions = [group.where for group in sites.row_groups if group.where is not None]
+        scopes = [atom.where for atom in self.layout.atoms if atom.where is not None]
+        wanted = list(dict.fromkeys([*conditions, *scopes]))
+        frame, truths = with_truths(changes.frame, self.schema.names, wanted)
+        ids, bits = self.packing.packed_sql(range(len(self.layout.atoms)), truths)
+        group = group_sql(sites, truths, NOWHERE, TWICE)
+        kept = frame.selectExpr(
+            f"{self.packing.key_sql()} AS k",
+            "ct",
+            "o0",
+            "o1",
+            "o2",
+            f"{group} AS grp",
+            f"{ids} AS ids",
+            f"{bits} AS bits",
+        )
+        return kept.withColumn("h", F.expr("xxhash64(k)"))
+
+    def _compact(self, made: Manifest) -> None:
+        sites = len(self.fixed.plan.sites.sites)
+        merges = []
+        for number, table in enumerate(made.pair_tables):
+            segments, everything = due(table.segments)
+            if segments:
+                key = table_keys(number, sites)
+                merges.append(Merge(number, table.folder, segments, everything, key, key))
+        merge_files(self.spark, self.store, made, merges)
+
+    # Reading --------------------------------------------------------------------------------------------------
+
+    @property
+    def violations(self) -> DataFrame:
+        """(rule, key) of all rows that are in violation now."""
+        table = self.manifest.pair_tables[violations_number(len(self.fixed.plan.sites.sites))]
+        places = places_for(sum(segment.rows for segment in table.segments))
+        fields = {field.name: field.dataType for field in self.schema.fields}
+        own = [StructField(name, fields[name]) for name in self.manifest.key]
+        key = own[0].dataType if len(own) == 1 else StructType(own)
+        kind = StructType([StructField("rule", StringType()), StructField("key", key)])
+        task = PresentViolations(self.store, table, places, self.names)
+        return self.spark.range(0, places, 1, places).mapInArrow(task, kind)
+
+    def status(self, *, seconds: float = 0.0, shipped: Shipped | None = None) -> FragmentsStatus:
+        """What the state's version says of itself; nothing is computed."""
+        now = self.manifest
+        return FragmentsStatus(
+            self.fixed.plan.sites, now.version, now.rows, now.applied, now.totals, shipped=shipped, seconds=seconds
+        )
+
+
+def fragmented(spark: SparkSession, place: str, *, record: str | None = None) -> FragmentedTable:
+    """The state of fragments at the place; StateError where there is none."""
+    return FragmentedTable(spark, open_store(place), record).opened()
+
+
+def placed_schema(key: DataType) -> StructType:
+    """What the first step gives to the second, for keys of this type."""
+    return StructType(
+        [
+            StructField("part", IntegerType()),
+            StructField("grp", IntegerType()),
+            StructField("sign", IntegerType()),
+            StructField("h", LongType()),
+            StructField("gid", BinaryType()),
+            StructField("sid", BinaryType()),
+            StructField("k", key),
+            StructField("note", StringType()),
+        ]
+    )
+
+
+def run_steps(rows: DataFrame, index: IndexChanges, last: ViolationChanges, splits: int) -> list[dict[str, Any]]:
+    """The notes of a job whose first step gives the rows: the second and the third step, and all that was told."""
+    key = rows.schema["k"].dataType
+    between = StructType(
+        [
+            StructField("rule", IntegerType()),
+            StructField("n", IntegerType()),
+            StructField("k", key),
+            StructField("note", StringType()),
+        ]
+    )
+    grouped = rows.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
+    found = grouped.mapInArrow(index, between).withColumn("h", F.expr("xxhash64(k, rule)"))
+    by_key = found.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
+    return [json.loads(row["note"]) for row in by_key.mapInArrow(last, "note string").collect()]
+
+
+def shipped_of(notes: Sequence[Mapping[str, Any]]) -> Shipped:
+    total = Shipped()
+    for note in notes:
+        if "shipped" in note:
+            total = total.plus(Shipped.of(note["shipped"]))
+    return total

@@ -1,0 +1,230 @@
+"""The fragments of a table into a new state."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from holdfast.engines.spark.checking.check import told_plainly
+from holdfast.engines.spark.fragments.fragment_meetings import meetings_of
+from holdfast.engines.spark.fragments.fragment_rows import Packing, schema_as_seen, with_truths
+from holdfast.engines.spark.fragments.fragment_sources import Sources, open_sources, tellable, wrong_sql
+from holdfast.engines.spark.fragments.fragments import FragmentedTable, placed_schema, run_steps, shipped_of
+from holdfast.engines.spark.sources.sources import explain_failure
+from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.spark.states.refused_changes import raise_unfit
+from holdfast.engines.spark.states.state_files import place_sql, segments_of
+from holdfast.errors import HoldfastError, RunError, SitesError, SourceError, StateError
+from holdfast.fragments.door import Shipped
+from holdfast.fragments.first_rows import FirstSiteRows
+from holdfast.fragments.index_changes import IndexChanges
+from holdfast.fragments.plan_file import NAME, Fixed, write_fixed
+from holdfast.fragments.shipment_plan import ShipmentPlan, plan_shipments
+from holdfast.fragments.site_tables import empty_tables, layout_of
+from holdfast.fragments.sites import Sites
+from holdfast.fragments.violation_changes import ViolationChanges
+from holdfast.programs.bind import require_types
+from holdfast.rules.plain_words import value_text
+from holdfast.rules.rule_file import dump_rules
+from holdfast.states.change_log import Counts, discard, empty_log
+from holdfast.states.compaction import places_for
+from holdfast.states.manifest import BATCHES, CHANGES, PENDING, VERSIONS, Manifest, commit, has_state
+from holdfast.states.row_changes import CHANGE_TYPE
+from holdfast.states.store import LOCK, Store, open_store
+from holdfast.violations.evaluate import UNLIMITED
+
+_FOLDERS = (VERSIONS, BATCHES, PENDING, CHANGES)
+# So many rows of parts are not worth several tasks.
+_FEW = 200_000
+# A bit for each group of sites stands in one word.
+_MOST_GROUPS = 62
+
+
+def init_fragments(
+    spark: SparkSession,
+    sites: Sites,
+    place: str | os.PathLike[str],
+    *,
+    tables: Sequence[Table] | None = None,
+    record: str | None = None,
+) -> tuple[FragmentedTable, Shipped]:
+    """A new state at the place, of the fragments as they are now, and what crossed between sites for it.
+
+    `tables` are the sites' tables, in order, where the sites file does not say where they are.
+    """
+    store = open_store(place)
+    _require_free(store)
+    sources = open_sources(spark, sites, tables)
+    sites = sources.sites
+    _require_sense(sources)
+    plan = plan_shipments(sites, sources.schema.names)
+    fixed = Fixed(plan, meetings_of(spark, plan, sources.schema), secrets.token_bytes(16))
+    made = empty_tables(sites)
+    store.make([*_FOLDERS, *(table.folder for table in made)])
+    with store.only_writer():
+        _require_free(store)
+        layout = layout_of(plan)
+        packing = Packing(sources.schema, sites.key, layout, sites.rules.nulls, fixed.secret)
+        whole = Table(sources.tables[0].frame, sites.origin)
+        names = tuple(rule.name for rule in sites.rules)
+        try:
+            with told_plainly(whole, "loading the sites of"), _told_by_site(sources):
+                rows = _site_rows(sources, packing)
+                key = rows.schema["k"].dataType
+                count = _count(sources)
+                places = places_for(count * max(1, len(sites.sites) // 2))
+                placed = rows.withColumn("work", F.expr(place_sql("h", places))).repartition(places, "work")
+                task = FirstSiteRows(store, made, plan, layout, len(sites.key), record)
+                index = IndexChanges(store, made, plan, fixed.meetings, 0, first=True, record=record)
+                last = ViolationChanges(store, made[-1], len(sites.sites), names, 0, UNLIMITED, logged=False)
+                busy = _pieces(spark, count * len(plan.parts))
+                notes = run_steps(placed.mapInArrow(task, placed_schema(key)), index, last, busy)
+                log = empty_log(store, rows.select("k").limit(0).toArrow().schema.field("k").type)
+        except RunError as problem:
+            raise_unfit(problem)
+            raise
+        problems = [note["problem"] for note in notes if "problem" in note]
+        if problems:
+            discard(store, notes)
+            raise _told(min(problems, key=lambda p: (p["what"], str(p["key"]))), plan)
+        counts = Counts.of(notes, names, [False] * len(names))
+        write_fixed(store, fixed)
+        manifest = Manifest(
+            version=0,
+            rules=dump_rules(replace(sites.rules, key=sites.key)),
+            key=sites.key,
+            schema=sources.schema.jsonValue(),
+            reading={},
+            rows=sum(note["rows"] for note in notes if "rows" in note and "rule" not in note),
+            totals=counts.totals,
+            pair_tables=tuple(replace(t, segments=tuple(segments_of(notes, n))) for n, t in enumerate(made)),
+            log=(log,),
+            table=sites.origin,
+            job="fragments",
+        )
+        commit(store, manifest)
+    return FragmentedTable(spark, store, record), shipped_of(notes)
+
+
+def _pieces(spark: SparkSession, rows: int) -> int:
+    """Into how many pieces so many rows of parts are divided: enough for all slots, few files in the end."""
+    slots = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    wanted = places_for(rows // 8)
+    return wanted if rows < _FEW else min(64, max(wanted, 1 << (slots.bit_length() - 1)))
+
+
+def _site_rows(sources: Sources, packing: Packing) -> DataFrame:
+    """(site, k, h, ids, bits, wrong) of all sites, each row from the columns of its own site alone.
+
+    Sites that hold the same columns share the expressions: ten sites of whole rows are planned and compiled as one.
+    """
+    alike: dict[frozenset[str], list[int]] = {}
+    for number, site in enumerate(sources.sites.sites):
+        alike.setdefault(frozenset(site.columns or ()), []).append(number)
+    frames = []
+    for numbers in alike.values():
+        atoms = packing.layout.held[numbers[0]]
+        scopes = [packing.layout.atoms[a].where for a in atoms]
+        told = tellable(sources.sites, numbers[0], sources.schema)
+        wanted = list(dict.fromkeys([*told, *(scope for scope in scopes if scope is not None)]))
+        rows = [sources.frame(number).withColumn("site", F.lit(number)) for number in numbers]
+        frame, truths = with_truths(reduce(DataFrame.unionByName, rows), sources.schema.names, wanted)
+        ids, bits = packing.packed_sql(atoms, truths)
+        cases = " ".join(f"WHEN {number} THEN {wrong_sql(sources.sites, number, truths)}" for number in numbers)
+        columns = (f"{packing.key_sql()} AS k", f"{ids} AS ids", f"{bits} AS bits", f"CASE site {cases} END AS wrong")
+        frames.append(frame.selectExpr("site", *columns))
+    return reduce(DataFrame.unionByName, frames).withColumn("h", F.expr("xxhash64(k)"))
+
+
+def _count(sources: Sources) -> int:
+    """The rows of the whole table: those of one site of each group."""
+    firsts = [sources.tables[group.sites[0]].frame for group in sources.sites.row_groups]
+    counted = reduce(DataFrame.unionAll, [frame.agg(F.count("*").alias("n")) for frame in firsts])
+    return sum(row["n"] for row in counted.collect())
+
+
+def _require_sense(sources: Sources) -> None:
+    sites = sources.sites
+    if len(sites.row_groups) > _MOST_GROUPS:
+        raise SitesError(
+            f"{sites.origin}: rows are split {len(sites.row_groups)} ways; at most {_MOST_GROUPS} are possible."
+        )
+    for site, table in zip(sites.sites, sources.tables, strict=True):
+        if CHANGE_TYPE in table.frame.columns:
+            raise SourceError(
+                f"{table.name} of site {site.name!r} has a column {CHANGE_TYPE}: these are changes, not a table.",
+                hint="load the table itself, then apply its changes.",
+            )
+    require_types(sites.rules, schema_as_seen(sources.schema, sites.origin))
+
+
+@contextmanager
+def _told_by_site(sources: Sources) -> Iterator[None]:
+    """Names the site whose data could not be read, where Spark failed for one table's fault."""
+    try:
+        yield
+    except HoldfastError:
+        raise
+    except Exception as problem:
+        for site, table in zip(sources.sites.sites, sources.tables, strict=True):
+            explained = explain_failure(problem, table)
+            if explained is not None:
+                raise SourceError(f"site {site.name!r}: {explained.message}", hint=explained.hint) from problem
+        raise
+
+
+def _told(problem: Mapping[str, Any], plan: ShipmentPlan) -> SitesError:
+    """What is wrong with the fragments, in the user's terms."""
+    sites = plan.sites
+    shown = repr(problem["key"]) if isinstance(problem["key"], str) else value_text(problem["key"])
+    site = sites.sites[problem["site"]].name
+    if problem["what"] == "null":
+        return SitesError(f"site {site!r} has a row without a key: {', '.join(sites.key)} is null there.")
+    if problem["what"] == "twice":
+        return SitesError(f"the key {shown} stands twice at site {site!r}.", hint="a key names one row.")
+    if problem["what"] == "shared":
+        other = sites.sites[problem["other"]].name
+        return SitesError(f"the key {shown} stands at {site!r} and at {other!r}, which hold different rows.")
+    if problem["what"] == "lacking":
+        other = sites.sites[problem["other"]].name
+        return SitesError(
+            f"site {site!r} has the key {shown}, but {other!r} has not.",
+            hint="sites that hold columns of the same rows have the same keys.",
+        )
+    where = sites.row_groups[problem["group"]].where
+    if problem["what"] == "outside":
+        return SitesError(
+            f"the row with the key {shown} at site {site!r} does not satisfy the site's condition {where}.",
+            hint="conditions on rows must cover all rows; move the row, or change `where`.",
+        )
+    return SitesError(
+        f"the row with the key {shown} at site {site!r} also satisfies {where}, the condition of another site.",
+        hint="conditions on rows must not overlap.",
+    )
+
+
+def _require_free(store: Store) -> None:
+    """StateError where there is a state, or anything but what a killed load left behind."""
+    if has_state(store):
+        raise StateError(
+            f"there is a state at {store.root} already.", hint="name a new folder, or use fragments apply."
+        )
+    place = store.path("")
+    if place.exists() and not place.is_dir():
+        raise StateError(f"{store.root} is a file, not a folder.")
+    found = sorted(entry.name for entry in place.iterdir()) if place.is_dir() else []
+    ours = (*_FOLDERS, LOCK, NAME, "violations")
+    others = [name for name in found if name not in ours and not name.startswith("site-")]
+    if others:
+        raise StateError(
+            f"the folder {store.root} holds other things ({', '.join(others[:3])}), so no state is made there.",
+            hint="name a new folder.",
+        )

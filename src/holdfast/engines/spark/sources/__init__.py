@@ -1,0 +1,1 @@
+"""Tables on Spark: files, tables, JDBC, Delta."""

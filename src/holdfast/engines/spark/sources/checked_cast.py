@@ -1,0 +1,166 @@
+"""Casts that raise inside the scan when a value does not fit: no silent null, no second scan."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from holdfast.tables.csv_types import (
+    BLANKS,
+    DATE_PATTERN,
+    EXPONENT_PATTERN,
+    FRACTION_PATTERN,
+    INTEGER_PATTERN,
+    SPECIAL_PATTERN,
+    TIME_PATTERN,
+    ZONE_PATTERN,
+    ColumnType,
+    Shape,
+    shape,
+)
+
+Complaint = Literal["value", "bytes"]
+
+_REPLACEMENT = "\ufffd"  # what Spark's reader puts in the place of bytes that are not UTF-8
+_NEVER = "\x00holdfast\x00"
+_MOST_SHOWN = 200
+_COMPLAINT = re.compile(
+    r"\{\{holdfast:(?P<token>[0-9a-f]{8}):(?P<what>value|bytes):(?P<column>[0-9]+):(?P<value>.*?):end\}\}", re.DOTALL
+)
+_GIVEN_FRACTION_PATTERN = r"(?:[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
+
+
+def checked_cast(
+    column: str, to: ColumnType, *, token: str, position: int, null_values: tuple[str, ...] = ()
+) -> Column:
+    """Text `column` as type `to`; null where it is null, blank or one of `null_values`; otherwise it raises.
+
+    The same with ANSI mode on and off: try_cast does not heed it. Its own tolerance is wider than ours
+    ('1d', '0x1p3', '2024-01-05 x', nine fraction digits), so a guard goes before it.
+    """
+    # -999 casts well: such nulls must be told apart before the cast, with blanks around them or without.
+    castable = any(shape(value) is not Shape.TEXT for value in null_values)
+    trimmed = f"btrim({column}, {_literal(BLANKS)})"
+    absent = f"{column} IS NULL"
+    if null_values:
+        absent += f" OR {trimmed if castable else column} IN ({', '.join(map(_literal, null_values))})"
+    usual = _usual(column, to)
+    cast = f"try_cast({column} AS {to.sql})"
+    quick = cast if usual is None else f"CASE WHEN {usual} THEN {cast} END"
+    careful = _apart(column, _careful("x", to, _complain("value", "x", token, position), null_values))
+    return F.expr(f"CASE WHEN {absent} THEN NULL ELSE coalesce({quick}, {careful}) END")
+
+
+def checked_text(
+    column: str, *, token: str, position: int, check_bytes: bool, null_values: tuple[str, ...] = ()
+) -> Column:
+    """Text `column` as it is; null where it is one of `null_values`; it raises where bytes were not UTF-8.
+
+    Without `check_bytes` the branch that raises stays, on a text that never occurs: it keeps the optimizer
+    from pushing a filter on this column into the CSV parser, which would then drop ragged rows unseen.
+    """
+    wrong = _literal(_REPLACEMENT if check_bytes else _NEVER)
+    complaint = _apart(column, f"CAST({_complain('bytes', 'x', token, position)} AS STRING)")
+    nulls = f"WHEN {column} IN ({', '.join(map(_literal, null_values))}) THEN NULL " if null_values else ""
+    return F.expr(f"CASE WHEN contains({column}, {wrong}) THEN {complaint} {nulls}ELSE {column} END")
+
+
+def checked_conversion(column: str, source: str, to: ColumnType, *, token: str, position: int) -> Column:
+    """`column` of SQL type `source` as type `to`; it raises where the way there and back changes the value."""
+    if to.kind == "text":
+        return F.expr(f"CAST({column} AS STRING)")
+    cast = f"try_cast({column} AS {to.sql})"
+    same = f"{column} IS NULL OR try_cast({cast} AS {source}) <=> {column}"
+    complaint = _complain("value", f"CAST({column} AS STRING)", token, position)
+    return F.expr(f"CASE WHEN {same} THEN {cast} ELSE {complaint} END")
+
+
+def find_complaint(error_text: str, token: str) -> tuple[Complaint, int, str] | None:
+    """What the scan of the table with this token raised: the kind of trouble, the column, the value."""
+    for match in _COMPLAINT.finditer(error_text):
+        if match["token"] == token:
+            what: Complaint = "value" if match["what"] == "value" else "bytes"
+            return what, int(match["column"]), match["value"]
+    return None
+
+
+def _complain(what: Complaint, value: str, token: str, position: int) -> str:
+    start = _literal(f"{{{{holdfast:{token}:{what}:{position}:")
+    return f"raise_error(concat({start}, substring({value}, 1, {_MOST_SHOWN}), {_literal(':end}}')}))"
+
+
+def _careful(value: str, to: ColumnType, complaint: str, null_values: tuple[str, ...]) -> str:
+    """The cast of what is written in an unusual way, or is not there, or does not fit."""
+    trimmed = f"btrim({value}, {_literal(BLANKS)})"
+    absent = f"{trimmed} IN ({', '.join(map(_literal, ('', *null_values)))})"
+    pattern = _pattern(to)
+    cast = f"try_cast({value} AS {to.sql})"
+    if pattern is not None:
+        cast = f"CASE WHEN {_matches(value, pattern)} THEN {cast} END"
+    return f"CASE WHEN {absent} THEN NULL ELSE coalesce({cast}, {complaint}) END"
+
+
+def _apart(column: str, expression_of_x: str) -> str:
+    """The expression with `column` for x, kept out of the code that Spark generates for the operator.
+
+    Spark interprets this function's lambda, and leaves an operator that holds one out of whole-stage code
+    generation, which cuts its code into small methods. As one method, the checks of some ten columns pass
+    the 8,000 bytes beyond which Java does not compile, and the scan is five times slower.
+    """
+    return f"zip_with(array({column}), array({column}), (x, y) -> {expression_of_x})[0]"
+
+
+def _usual(value: str, to: ColumnType) -> str | None:
+    """True only where `value` is written as `to` usually is; None where the cast itself is strict enough.
+
+    Comparing bytes is several times cheaper than a pattern. What passes the pattern but not this is cast too,
+    only more slowly.
+    """
+    if to.given and to.kind in ("boolean", "bigint"):
+        return None
+    if to.kind == "boolean":
+        return f"{value} IN ('true', 'false', 'True', 'False', 'TRUE', 'FALSE')"
+    signed = f"({value} >= '-1' AND {value} < '.')"
+    if to.kind == "bigint":
+        return f"{value} >= '1' OR {value} = '0' OR {signed}"
+    if to.kind == "double":
+        # Java reads '1d' and '1f' as numbers: the last character decides. '0x…' falls to the pattern.
+        start = f"({value} >= '1' OR ({value} >= '0' AND {value} < '00') OR {signed})"
+        return f"substring({value}, -1, 1) BETWEEN '.' AND '9' AND {start}"
+    if to.kind == "date":
+        return f"octet_length({value}) = 10 AND substring({value}, 5, 1) = '-' AND substring({value}, 8, 1) = '-'"
+    pattern = _pattern(to)
+    assert pattern is not None, f"every other type has a pattern: {to.kind}"
+    return _matches(value, pattern)
+
+
+def _pattern(to: ColumnType) -> str | None:
+    """How values of the type are written, blanks aside; None where the cast itself is strict enough."""
+    if to.given and to.kind in ("boolean", "bigint"):
+        return None
+    number = _GIVEN_FRACTION_PATTERN if to.given else FRACTION_PATTERN
+    whole = "[0-9]*" if to.given else "(?:0|[1-9][0-9]*)?"
+    zoned = f"{DATE_PATTERN}{TIME_PATTERN}{ZONE_PATTERN}"
+    return {
+        "boolean": "(?i:true|false)",
+        "bigint": INTEGER_PATTERN,
+        "double": f"(?:{number}{EXPONENT_PATTERN}?|{SPECIAL_PATTERN})",
+        "decimal": rf"[-+]?{whole}(?:\.[0-9]{{0,{to.scale}}}0*)?",
+        "date": DATE_PATTERN,
+        "timestamp_ntz": f"{DATE_PATTERN}{TIME_PATTERN}?",
+        "timestamp": f"{DATE_PATTERN}(?:{TIME_PATTERN}{ZONE_PATTERN}?)?" if to.given else zoned,
+    }.get(to.kind)
+
+
+def _matches(value: str, pattern: str) -> str:
+    whole = rf"^\s*{pattern}\s*\z"
+    return f"rlike({value}, {_literal(whole)})"
+
+
+def _literal(text: str) -> str:
+    """The text as SQL, whatever its characters and however the session reads backslashes."""
+    plain = re.fullmatch(r"[A-Za-z0-9 .:+-]*", text) is not None
+    return f"'{text}'" if plain else f"CAST(X'{text.encode().hex()}' AS STRING)"

@@ -1,0 +1,117 @@
+"""Delta tables on this machine's file system, opened; what is wrong with one, in the user's terms."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampNTZType
+
+from holdfast.engines.spark.sources.delta_sources import DeltaChanges, DeltaCommits, DeltaRows, register_delta
+from holdfast.errors import HoldfastError, SessionError, SourceError
+
+_FEED = "delta.enableChangeDataFeed"
+_FEED_FIELDS = (
+    StructField("_change_type", StringType()),
+    StructField("_commit_version", LongType()),
+    StructField("_commit_timestamp", TimestampNTZType()),
+)
+
+
+@dataclass(frozen=True)
+class DeltaTable:
+    """A Delta table at the version that was its newest when it was opened. `feed` names its change feed in states."""
+
+    path: str
+    name: str
+    version: int
+    schema: StructType
+    feed: str
+    feed_enabled: bool
+
+    def rows(self, spark: SparkSession) -> DataFrame:
+        """Its rows at this version, read by the workers."""
+        register_delta(spark.dataSource)
+        reader = spark.read.format(DeltaRows.name()).schema(self.schema)
+        return reader.options(path=self.path, version=self.version).load()
+
+    def changes(self, spark: SparkSession, first: int, last: int) -> DataFrame:
+        """What the commits of these versions changed, with what a feed tells of each change."""
+        register_delta(spark.dataSource)
+        reader = spark.read.format(DeltaChanges.name()).schema(StructType([*self.schema.fields, *_FEED_FIELDS]))
+        return reader.options(path=self.path, first=first, last=last).load()
+
+    def commits(self, spark: SparkSession, after: int) -> DataFrame:
+        """A stream of the versions after this one, as they come."""
+        register_delta(spark.dataSource)
+        return spark.readStream.format(DeltaCommits.name()).options(path=self.path, after=after).load()
+
+
+def is_delta(data: str | os.PathLike[str]) -> bool:
+    """Whether a Delta table lies at the place."""
+    return (Path(os.fspath(data)).expanduser() / "_delta_log").is_dir()
+
+
+def open_delta(data: str | os.PathLike[str]) -> DeltaTable:
+    """The Delta table at the place, as it is now; SourceError where it cannot be read."""
+    path = Path(os.fspath(data)).expanduser().absolute()
+    try:
+        import deltalake
+    except ImportError:
+        raise SessionError(
+            f"{path.name} is a Delta table, and the package that reads those, deltalake, is not installed.",
+            hint="run `pip install 'holdfast[delta]'`.",
+        ) from None
+    try:
+        table: Any = deltalake.DeltaTable(str(path))
+        table.to_pyarrow_dataset()  # refuses here what it cannot read: deletion vectors, mapped columns
+        schema = StructType.fromJson(json.loads(table.schema().to_json()))
+        configuration = table.metadata().configuration
+    except Exception as problem:
+        raise SourceError(
+            f"{path.name} cannot be read as a Delta table: {_first_line(problem)}.",
+            hint="what deltalake cannot read, Spark may with its own Delta package: as spark:db.table.",
+        ) from None
+    plain = StructType([StructField(field.name, field.dataType) for field in schema.fields])
+    return DeltaTable(
+        path=str(path),
+        name=path.name,
+        version=table.version(),
+        schema=plain,
+        feed=f"delta-{table.metadata().id}",
+        feed_enabled=configuration.get(_FEED, "").lower() == "true",
+    )
+
+
+def require_feed(table: DeltaTable) -> None:
+    """SourceError where the table keeps no feed of its changes."""
+    if not table.feed_enabled:
+        raise SourceError(
+            f"the Delta table {table.name} keeps no change feed, so that its changes cannot be followed.",
+            hint=f"set its property {_FEED} to true, make a new state of it as it is then, and follow that.",
+        )
+
+
+def delta_failure(text: str, name: str) -> HoldfastError | None:
+    """Why Spark failed to read a Delta table, when the table is why; None when it is not."""
+    disabled = re.search(r"version: (\d+) that does not have change data enabled", text)
+    if disabled is not None:
+        return SourceError(
+            f"{name}: version {disabled[1]} of the table was written before its change feed was enabled.",
+            hint="make a new state of the table as it is now, and follow that.",
+        )
+    if re.search(r"deltalake|_internal\.|Object Store error|Parquet error", text) and "not found" in text.lower():
+        return SourceError(
+            f"{name}: files of these versions are gone from the Delta table; it was vacuumed, perhaps.",
+            hint="make a new state of the table as it is now, and follow that.",
+        )
+    return None
+
+
+def _first_line(problem: Exception) -> str:
+    return (str(problem).strip() or type(problem).__name__).splitlines()[0].rstrip(".")

@@ -1,0 +1,256 @@
+"""DATA, whatever it is, as a table: files and folders, Delta tables, tables that Spark knows, databases.
+
+Types come from a CSV's sample or from the source itself; `types` overrides either. Nothing is ever cast
+silently to null: what does not fit raises while the rows are read, and explain_failure() says where.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from dataclasses import replace
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from holdfast.engines.spark.sources.checked_cast import checked_cast, checked_conversion
+from holdfast.engines.spark.sources.csv_source import column_types, read_csv
+from holdfast.engines.spark.sources.data_files import DataFiles, find_files, root_cause
+from holdfast.engines.spark.sources.delta_table import is_delta, open_delta
+from holdfast.engines.spark.sources.explain_failure import explain, explain_failure
+from holdfast.engines.spark.sources.table import Table, complaint_token
+from holdfast.errors import HoldfastError, OptionError, SourceError, SourceNotFoundError, closest_hint
+from holdfast.tables.csv_types import ColumnType, infer
+from holdfast.tables.read_options import Origin, ReadOptions
+
+__all__ = ["ReadOptions", "Table", "explain_failure", "read_table"]
+
+_NO_OPTIONS = ReadOptions()
+
+
+def read_table(spark: SparkSession, data: str | os.PathLike[str], options: ReadOptions = _NO_OPTIONS) -> Table:
+    """The table that `data` names, not scanned: a file, a folder, a Delta table, `spark:db.table` or a JDBC URL.
+
+    Columns keep their names, whatever characters these have. Raises SourceNotFoundError and SourceError for
+    what can be seen at the door; what only a scan can see raises during it, see explain_failure().
+    """
+    name = os.fspath(data)
+    if name.startswith("spark:"):
+        return _read_spark_table(spark, name, options)
+    if name.startswith("jdbc:"):
+        return _read_jdbc(spark, name, options)
+    if options.input_format is None and is_delta(name):
+        return _read_delta(spark, name, options)
+    files = find_files(spark, name, options.input_format)
+    if files.format != "csv":
+        return _read_other_files(spark, files, options)
+    try:
+        table = read_csv(spark, files, options)
+    except OSError as error:
+        if isinstance(error, HoldfastError):
+            raise
+        raise SourceError(f"{files.name} cannot be read: {error.strerror or error}.") from None
+    except (EOFError, zlib.error) as error:
+        raise SourceError(
+            f"{files.name} is damaged and cannot be unpacked: {error}.", hint="fetch or pack it again."
+        ) from None
+    return Table(table.frame, table.name, files.notes + table.notes, table.origin)
+
+
+def _read_other_files(spark: SparkSession, files: DataFiles, options: ReadOptions) -> Table:
+    _refuse_csv_options(options, files.name, files.format)
+    for file in files.local:
+        if file.stat().st_size == 0 and len(files.local) == 1:
+            raise SourceError(f"{files.name} is empty: it holds not one byte.")
+    origin = Origin(files.format, local=files.local, remote=files.remote)
+    reader = spark.read.format(files.format)
+    if files.name_filter is not None:
+        reader = reader.option("pathGlobFilter", files.name_filter)
+    if files.format == "json":
+        reader = reader.options(mode="FAILFAST", multiLine=bool(options.multiline))
+        if options.encoding is not None:
+            reader = reader.option("encoding", options.encoding)
+    elif len(files.local) + len(files.remote) > 1:
+        # Otherwise one file's columns stand for all, and what others have besides is dropped unseen.
+        reader = reader.option("mergeSchema", True)
+    try:
+        frame = reader.load(list(files.load))
+        schema = _partitions_as_text(frame, files)
+        if schema is not None:
+            frame = reader.schema(schema).load(list(files.load))
+    except Exception as error:
+        raise _opening_failed(error, files.name, origin) from None
+    return _with_types(frame, files.name, options, origin, files.notes)
+
+
+def _partitions_as_text(frame: DataFrame, files: DataFiles) -> StructType | None:
+    """The schema with partition columns as text where numbers have leading zeros; None when there are none.
+
+    Spark takes the folder `zip=0131` for the number 131.
+    """
+    values: dict[str, set[str]] = {}
+    for file in files.local:
+        for step in file.parts[:-1]:
+            column, equals, value = step.partition("=")
+            if equals:
+                values.setdefault(unquote(column), set()).add(unquote(value))
+    zero_led = {
+        column for column, texts in values.items() if infer(texts, ("__HIVE_DEFAULT_PARTITION__",)).type.kind == "text"
+    }
+    fields = frame.schema.fields
+    if not any(field.name in zero_led and not isinstance(field.dataType, StringType) for field in fields):
+        return None
+    return StructType([StructField(f.name, StringType() if f.name in zero_led else f.dataType) for f in fields])
+
+
+def _read_spark_table(spark: SparkSession, name: str, options: ReadOptions) -> Table:
+    identifier = name.removeprefix("spark:")
+    if not identifier.strip():
+        raise OptionError("'spark:' names no table.", hint="write spark:table or spark:database.table.")
+    try:
+        frame = spark.table(identifier)
+        frame.schema  # noqa: B018  Connect resolves the name only when it is asked for something
+    except Exception as error:
+        text = str(error)
+        if "TABLE_OR_VIEW_NOT_FOUND" in text or "SCHEMA_NOT_FOUND" in text:
+            raise SourceNotFoundError(
+                f"Spark knows no table {identifier}.", hint=_known_tables(spark, identifier)
+            ) from None
+        if "PARSE_SYNTAX_ERROR" in text or "INVALID_IDENTIFIER" in text or "ParseException" in type(error).__name__:
+            raise OptionError(
+                f"'{identifier}' is not a table's name as Spark SQL writes it.",
+                hint="put names with other characters in backticks: spark:`my db`.`my table`.",
+            ) from None
+        raise SourceError(f"Spark cannot open the table {identifier}: {root_cause(text)}.") from None
+    return _with_types(frame, name, options, Origin("table"), ())
+
+
+def _known_tables(spark: SparkSession, identifier: str) -> str | None:
+    database, _, table = identifier.rpartition(".")
+    try:
+        known = [t.name for t in spark.catalog.listTables(database.replace("`", "") or None)]
+    except Exception:
+        known = [d.name for d in spark.catalog.listDatabases()]
+        return closest_hint(database, known, what="Databases")
+    where = f"Tables of {database}" if database else "Tables"
+    return closest_hint(table, known, what=where)
+
+
+def _read_delta(spark: SparkSession, name: str, options: ReadOptions) -> Table:
+    found = open_delta(name)
+    _refuse_csv_options(options, found.name, "a Delta table")
+    origin = Origin("delta", feed={found.feed: found.version})
+    notes = (f"{found.name} is read as of version {found.version} of the Delta table",)
+    return _with_types(found.rows(spark), found.name, options, origin, notes)
+
+
+def _read_jdbc(spark: SparkSession, data: str, options: ReadOptions) -> Table:
+    url, table = _split_jdbc(data)
+    name = _jdbc_name(url, table)
+    origin = Origin("jdbc")
+    try:
+        frame = spark.read.format("jdbc").options(url=url, dbtable=table).load()
+        frame.schema  # noqa: B018  Connect connects only when it is asked for something
+    except Exception as error:
+        raise _opening_failed(error, name, origin) from None
+    return _with_types(frame, name, options, origin, ())
+
+
+def _split_jdbc(data: str) -> tuple[str, str]:
+    """The URL to connect to and the table, which stands after '#' or as the parameter dbtable.
+
+    >>> _split_jdbc("jdbc:postgresql://h/db?user=u&dbtable=s.t&ssl=true")
+    ('jdbc:postgresql://h/db?user=u&ssl=true', 's.t')
+    """
+    url, hash_mark, table = data.partition("#")
+    if not hash_mark and (match := re.search(r"(?<=[?&;])dbtable=([^&;]*)[&;]?", url)):
+        table = match[1]
+        url = (url[: match.start()] + url[match.end() :]).rstrip("?&;")
+    table = unquote(table)
+    if not table.strip():
+        raise OptionError(
+            f"The JDBC URL {_without_parameters(url)} names no table.",
+            hint="add it as a parameter, …?dbtable=schema.table, or at the end: …#schema.table.",
+        )
+    return url, table
+
+
+def _jdbc_name(url: str, table: str) -> str:
+    return f"{_without_parameters(url)}#{table}"
+
+
+def _without_parameters(url: str) -> str:
+    """The URL without what may be secret: parameters, and a user and password before the host."""
+    return re.sub(r"//[^/@]*@", "//", re.split(r"[?;]", url, maxsplit=1)[0])
+
+
+def _opening_failed(error: Exception, name: str, origin: Origin) -> HoldfastError:
+    if isinstance(error, HoldfastError):
+        return error
+    explained = explain(error, name, origin)
+    if explained is not None:
+        return explained
+    text = str(error)
+    if "PATH_NOT_FOUND" in text:
+        return SourceNotFoundError(
+            f"Spark does not see {name}, though this process does.",
+            hint="on a cluster or behind Spark Connect, data must be where Spark's own machines see it.",
+        )
+    if "COLUMN_ALREADY_EXISTS" in text:
+        column = re.search(r"column `(.*?)` already exists", text)
+        called = f": '{column[1]}'" if column else ""
+        return SourceError(
+            f"{name} has columns of the same name, or whose names differ only in upper and lower case{called}.",
+            hint="rename one, or run with --conf spark.sql.caseSensitive=true.",
+        )
+    if "CANNOT_MERGE_SCHEMA" in text or "Failed to merge" in text:
+        return SourceError(
+            f"The files of {name} have a column of different types: {root_cause(text)}.",
+            hint="write them with one schema, or read them one by one.",
+        )
+    if "UNABLE_TO_INFER_SCHEMA" in text:
+        return SourceError(f"{name} holds no data from which its columns could be read.")
+    return SourceError(f"{name} cannot be read as {origin.kind}: {root_cause(text)}.")
+
+
+def _refuse_csv_options(options: ReadOptions, name: str, format: str) -> None:
+    wrong = "--delimiter" if options.delimiter is not None else "--null-values" if options.null_values else None
+    if wrong is None and format != "json":
+        wrong = "--encoding" if options.encoding else "--multiline" if options.multiline else None
+    if wrong is not None:
+        raise OptionError(f"{wrong} is for CSV, but {name} is {format}.", hint=f"leave {wrong} out.")
+
+
+def _with_types(frame: DataFrame, name: str, options: ReadOptions, origin: Origin, notes: tuple[str, ...]) -> Table:
+    """The table with the columns that `types` names cast under check, and all others untouched."""
+    given = column_types(options.types, frame.columns, name)
+    if not given:
+        return Table(frame, name, notes, origin)
+    names = tuple(frame.columns)
+    sources = [field.dataType.simpleString() for field in frame.schema.fields]
+    plain = frame.toDF(*(f"c{i}" for i in range(len(names))))
+    token = complaint_token(name)
+    columns = []
+    types: list[ColumnType | None] = []
+    for i, (column, source) in enumerate(zip(names, sources, strict=True)):
+        type = given.get(column)
+        types.append(type)
+        if type is None:
+            columns.append(F.col(f"c{i}"))
+        elif source == "string" and type.kind != "text":
+            columns.append(checked_cast(f"c{i}", type, token=token, position=i).alias(f"c{i}"))
+        else:
+            columns.append(checked_conversion(f"c{i}", source, type, token=token, position=i).alias(f"c{i}"))
+    try:
+        typed = plain.select(*columns).toDF(*names)
+        typed.schema  # noqa: B018  Connect analyses only when it is asked for something
+    except Exception as error:
+        wrong = ", ".join(f"{c}={t.option}" for c, t in given.items())
+        raise OptionError(
+            f"--types {wrong}: a column of {name} cannot become such a type ({root_cause(str(error))}).",
+            hint="columns are " + ", ".join(f"{n} ({s})" for n, s in zip(names, sources, strict=True)) + ".",
+        ) from None
+    return Table(typed, name, notes, replace(origin, columns=names, types=tuple(types)))

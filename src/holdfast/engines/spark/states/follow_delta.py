@@ -1,0 +1,94 @@
+"""A state that follows the commits of a Delta table."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from holdfast.engines.spark.sources.delta_table import DeltaTable, open_delta, require_feed
+from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.spark.states.changes import COMMIT_VERSION
+from holdfast.engines.spark.states.follow_frames import Follower, OnBatch, Opened, follow
+from holdfast.engines.spark.states.state_table import Outcome
+from holdfast.errors import OptionError, StateError
+from holdfast.tables.read_options import Origin
+
+
+def follow_delta(
+    spark: SparkSession,
+    place: str,
+    source: str,
+    *,
+    once: bool,
+    limit: int | None,
+    on_batch: OnBatch[Outcome],
+    from_version: int | None = None,
+    opened: Opened[Outcome],
+) -> None:
+    """Every commit of the Delta table that the state has not got, and with `once` none that comes later.
+
+    Commits that have come together are one batch, their net change. The state knows the last version it has, from when
+    it was made of the table or from the batch before; `from_version` tells the first to take where it knows none.
+    """
+    state = opened(spark, place)
+    table = open_delta(source)
+    require_feed(table)
+    known = _known(state.manifest.streams.get(table.feed), from_version, table, place)
+
+    def take(session: SparkSession, first: int, last: int) -> None:
+        now = opened(session, place)
+        # A batch that comes again, or a stream that starts anew, may begin with commits that are in.
+        start = min(max(first, now.manifest.streams.get(table.feed, known) + 1), last)
+        name = f"{table.name}, version {start}" if start == last else f"{table.name}, versions {start} to {last}"
+        changes = Table(in_order(open_delta(source).changes(session, start, last)), name, origin=Origin("delta"))
+        on_batch(now.apply_table(changes, stream=table.feed, number=last, limit=limit), name)
+
+    def take_commits(commits: DataFrame) -> None:
+        ends = commits.agg(F.min("version"), F.max("version")).first()
+        if ends is not None and ends[0] is not None:
+            take(commits.sparkSession, ends[0], ends[1])
+
+    def look() -> None:
+        first, last = opened(spark, place).manifest.streams.get(table.feed, known) + 1, open_delta(source).version
+        if first <= last:
+            take(spark, first, last)
+
+    follower = Follower(source, table.path, lambda: table.commits(spark, known), take_commits, look)
+    follow(spark, state.store, follower, once=once)
+
+
+def in_order(changes: DataFrame) -> DataFrame:
+    """The changes of commits as a batch takes them: within a commit, what goes comes before what comes.
+
+    The rows of a commit have no order of their own, and an update may change a key: its images are a delete and an
+    insert, which together are an update where the key stays.
+    """
+    comes = F.col("_change_type").isin("insert", "update_postimage")
+    kind = F.when(comes, F.lit("insert")).when(F.col("_change_type").isin("delete", "update_preimage"), F.lit("delete"))
+    place = F.col(COMMIT_VERSION) * 2 + F.when(comes, 1).otherwise(0)
+    return changes.withColumn(COMMIT_VERSION, place).withColumn("_change_type", kind.otherwise(F.col("_change_type")))
+
+
+def _known(known: int | None, from_version: int | None, table: DeltaTable, place: str) -> int:
+    """The last version of the table that the state has."""
+    if from_version is not None and not 0 <= from_version <= table.version + 1:
+        raise OptionError(
+            f"--from-version {from_version}: the Delta table {table.name} has the versions 0 to {table.version}.",
+            hint="name the first version whose changes the state has not got.",
+        )
+    if known is None and from_version is None:
+        raise StateError(
+            f"the state {place} was not made of the Delta table {table.name}, so that nothing tells which of its "
+            f"versions 0 to {table.version} it has.",
+            hint="make the state of the table itself, or name the first version to apply with --from-version.",
+        )
+    if known is None:
+        assert from_version is not None, "one of the two is there"
+        return from_version - 1
+    if from_version is not None and from_version > known + 1:
+        raise OptionError(
+            f"--from-version {from_version} would leave out changes: the state {place} has the Delta table "
+            f"{table.name} up to version {known}.",
+            hint="leave --from-version out; the state goes on where it is.",
+        )
+    return known

@@ -1,0 +1,205 @@
+"""Batches that come by themselves: files of a folder, and micro-batches of a streaming frame."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from holdfast.engines.spark.session import is_connect
+from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.spark.states.changes import FEED_COLUMNS
+from holdfast.engines.spark.states.state_table import Outcome
+from holdfast.engines.spark.states.whole_table import WholeTable
+from holdfast.engines.spark.watching.watch import WatchedTable, watched
+from holdfast.engines.spark.watching.watch_init import init_watch
+from holdfast.errors import HoldfastError, OptionError, RunError, SourceNotFoundError
+from holdfast.rules.rule import RuleSet
+from holdfast.states.batch_outcome import BatchOutcome
+from holdfast.states.manifest import has_state
+from holdfast.states.store import Store, open_store
+
+# What a batch came to, and its name.
+OnBatch = Callable[[Outcome, str], None]
+Opened = Callable[[SparkSession, str], WholeTable[Outcome]]
+_ENDINGS = ("csv", "tsv", "parquet", "pq", "json", "jsonl", "ndjson", "orc", "gz", "bz2")
+_STREAM = "stream"
+_LOOK_EVERY = 0.2
+_LOOK_ON_CONNECT_EVERY = 1.0
+
+
+def follow_folder(
+    spark: SparkSession,
+    place: str,
+    source: str,
+    *,
+    once: bool,
+    limit: int | None,
+    on_batch: OnBatch[Outcome],
+    opened: Opened[Outcome],
+) -> None:
+    """Every file of the folder, and with `once` no file that comes later, taken in as a batch in order of its age.
+
+    `opened` opens the state.
+    """
+    state = opened(spark, place)
+    folder = Path(source).expanduser().absolute()
+    if not folder.is_dir():
+        raise SourceNotFoundError(f"there is no folder {source} to follow.")
+
+    def take(listed: DataFrame) -> None:
+        for row in sorted(listed.collect(), key=lambda row: (row["modificationTime"], row["path"])):
+            path = unquote(urlsplit(row["path"]).path)
+            on_batch(opened(listed.sparkSession, place).follow_file(path, limit=limit), os.path.basename(path))
+
+    # Spark says which files are new; what they hold is read as any other file of changes.
+    def new_files() -> DataFrame:
+        return (
+            spark.readStream.format("binaryFile")
+            .schema("path string, modificationTime timestamp, length bigint, content binary")
+            .option("pathGlobFilter", f"*.{{{','.join(_ENDINGS)}}}")
+            .option("ignoreMissingFiles", True)
+            .load(folder.as_uri())
+            .select("path", "modificationTime")
+        )
+
+    def look() -> None:
+        there = [file for file in folder.iterdir() if file.suffix[1:] in _ENDINGS and file.name[0] not in "._"]
+        for file in sorted(there, key=lambda file: (file.stat().st_mtime, file)):
+            if not opened(spark, place).has_file(str(file)):
+                on_batch(opened(spark, place).follow_file(str(file), limit=limit), file.name)
+
+    follow(spark, state.store, Follower(source, str(folder), new_files, take, look), once=once)
+
+
+@dataclass(frozen=True)
+class Follower:
+    """What is followed: `new` streams what is new, and `take` takes that in.
+
+    `look` does both without a stream: it finds what is there and the state has not got, and takes it in.
+    """
+
+    source: str
+    identity: str
+    new: Callable[[], DataFrame]
+    take: Callable[[DataFrame], None]
+    look: Callable[[], None]
+
+
+def follow(spark: SparkSession, store: Store, follower: Follower, *, once: bool) -> None:
+    """Takes in what is there and what comes; with `once`, what is there now.
+
+    What does not fit ends it: what was before it is taken in, it is not, and the next run begins with it.
+    """
+    if is_connect(spark):
+        # There, batches of a stream run on the server, where nobody hears what they tell. The state knows what it has.
+        follower.look()
+        while not once:
+            time.sleep(_LOOK_ON_CONNECT_EVERY)
+            follower.look()
+        return
+    failed: list[HoldfastError] = []
+
+    def take(frame: DataFrame, _: int) -> None:
+        try:
+            follower.take(frame)
+        except HoldfastError as problem:
+            failed.append(problem)
+            raise
+
+    checkpoint = store.path(f"streams/{hashlib.sha256(follower.identity.encode()).hexdigest()[:16]}")
+    writer = follower.new().writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
+    query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="1 second")).start()
+    try:
+        # Waiting in Spark's own call, an interrupt would cut its connection in the middle of an answer.
+        while query.isActive:
+            time.sleep(_LOOK_EVERY)
+        problem = query.exception()
+    finally:
+        query.stop()
+    if failed:
+        raise failed[0]
+    if problem is not None:
+        reason = str(problem).strip().splitlines()
+        raise RunError(f"following {follower.source} failed: {reason[0] if reason else problem}") from problem
+
+
+def watch_frame(
+    frame: DataFrame,
+    rules: RuleSet,
+    key: Sequence[str],
+    checkpoint: str,
+    *,
+    batch: int | None,
+    limit: int | None,
+    trigger: Mapping[str, Any] | None,
+    on_batch: Callable[[BatchOutcome], None] | None,
+) -> StreamingQuery | BatchOutcome:
+    """A query that takes in the changes of a streaming frame; of any other frame, the outcome of it as one batch.
+
+    The state lies in the checkpoint, empty at first, and watches these rules from now on.
+    """
+    state = _state(frame.sparkSession, frame, rules, key, state_of(checkpoint))
+    return follow_frame(frame, state, batch=batch, limit=limit, trigger=trigger, on_batch=on_batch, opened=watched)
+
+
+def state_of(checkpoint: str) -> str:
+    """Where the state lies in a checkpoint."""
+    return os.path.join(checkpoint, "state")
+
+
+def follow_frame(
+    frame: DataFrame,
+    state: WholeTable[Outcome],
+    *,
+    batch: int | None,
+    limit: int | None,
+    trigger: Mapping[str, Any] | None,
+    on_batch: Callable[[Outcome], None] | None,
+    opened: Opened[Outcome],
+) -> StreamingQuery | Outcome:
+    """A query that takes the changes of a streaming frame into the state; of any other frame, the outcome."""
+    # Whole paths: Java, and this process by the time a batch comes, may be in another folder than the caller is now.
+    spark, place = frame.sparkSession, state.store.root
+    if not frame.isStreaming:
+        if batch is None:
+            raise OptionError(
+                "a frame that is not a stream is one batch, and a batch needs its number.",
+                hint="inside foreachBatch, pass batch=batch_id.",
+            )
+        return state.apply_frame(frame, stream=_STREAM, number=batch, limit=limit)
+    if on_batch is not None and is_connect(spark):
+        raise OptionError(
+            "on Spark Connect the batches of a stream run on the server, where `on_batch` is never heard of.",
+            hint="leave it out, and read what the batches did from the state: holdfast watch show, or its changes/.",
+        )
+
+    def take(some: DataFrame, number: int) -> None:
+        outcome = opened(some.sparkSession, place).apply_frame(some, stream=_STREAM, number=number, limit=limit)
+        if on_batch is not None:
+            on_batch(outcome)
+
+    writer = frame.writeStream.foreachBatch(take).option(
+        "checkpointLocation", os.path.join(os.path.dirname(place), "stream")
+    )
+    return (writer.trigger(**trigger) if trigger else writer).start()
+
+
+def _state(spark: SparkSession, frame: DataFrame, rules: RuleSet, key: Sequence[str], place: str) -> WatchedTable:
+    if not has_state(open_store(place)):
+        fields = [field for field in frame.schema.fields if field.name not in FEED_COLUMNS]
+        empty = spark.createDataFrame([], StructType(fields))
+        return init_watch(Table(empty, "stream"), rules, key, place, {})
+    state = watched(spark, place)
+    if state.other_rules(rules):
+        state.change_rules(rules)
+    return state.newest()

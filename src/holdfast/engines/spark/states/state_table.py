@@ -1,0 +1,149 @@
+"""A table in a state on disk, whatever the job: one writer, each batch once and whole or not at all, in versions."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from holdfast.engines.spark.states.changes import Changes, content_id, read_changes
+from holdfast.engines.spark.states.refused_changes import require_fitting
+from holdfast.states.batch_ids import named_id
+from holdfast.states.change_log import discard
+from holdfast.states.manifest import Manifest, commit, latest, taken_in, tidy
+from holdfast.states.store import Store
+
+# What a batch came to, as the job tells it.
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(frozen=True)
+class TakenIn(Generic[Outcome]):
+    """What a batch makes of a state: the next version, without what every batch changes alike; and what it came to,
+    told of that version when it is there, and of the seconds it took."""
+
+    made: Manifest
+    outcome: Callable[[Manifest, float], Outcome]
+
+
+@dataclass(frozen=True)
+class StateTable(ABC, Generic[Outcome]):
+    """A state on disk, opened. Every method reads the version that is the newest when it is called.
+
+    A job says what its tasks tell of a batch (`_told`), what that makes of the state (`_taken_in`), by what the batch
+    of a file is known (`_file_ids`), and which files are merged (`_compact`).
+    """
+
+    job: ClassVar[str]
+
+    spark: SparkSession
+    store: Store
+
+    def opened(self) -> Self:
+        """The same state, which is there; StateError where there is none, or that of another job."""
+        self.manifest  # noqa: B018 (refuses at the door)
+        return self
+
+    def newest(self) -> Self:
+        return replace(self)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        return latest(self.store, self.job)
+
+    @cached_property
+    def schema(self) -> StructType:
+        return StructType.fromJson(dict(self.manifest.schema))
+
+    # Batches --------------------------------------------------------------------------------------------------
+
+    def apply_file(
+        self, data: str, *, batch: str | None = None, limit: int | None, reading: Mapping[str, Any] | None = None
+    ) -> Outcome:
+        """The changes of a file, taken in once: a file of the same content was the same batch."""
+        with self._written() as state:
+            changes = state._read(data, reading or {})
+            if batch is not None:
+                return state._apply(changes, batch, (named_id(batch),), limit)
+            content = content_id(data)
+            return state._apply(changes, content, state._file_ids(data, content), limit)
+
+    def _read(self, data: str, reading: Mapping[str, Any]) -> Changes:
+        """The changes in a file, read as the state's table was, but for what is given."""
+        given = {**self.manifest.reading, **{name: value for name, value in reading.items() if value}}
+        return read_changes(self.spark, data, self.schema, self.manifest.key, given)
+
+    @contextmanager
+    def _written(self) -> Iterator[Self]:
+        """The newest version of the state, to which nobody else writes in here; what no version needs is gone."""
+        with self.store.only_writer():
+            tidy(self.store)
+            yield self.newest()
+
+    def _apply(
+        self,
+        changes: Changes,
+        batch: str,
+        ids: tuple[str, ...],
+        limit: int | None,
+        *,
+        streams: Mapping[str, int] = MappingProxyType({}),
+    ) -> Outcome:
+        """The outcome of the batch, which is taken in unless the first of its ids is known."""
+        started = time.monotonic()
+        now, version = self.manifest, self.manifest.version + 1
+        if ids and taken_in(self.store, now, ids[0]):
+            return self._nothing(batch)
+        told = self._told(changes, version, limit)
+        notes = told.get("notes", [])
+        try:
+            require_fitting(notes, changes.table, now.key)
+            taken = self._taken_in(batch, told, version, limit)
+        except BaseException:
+            discard(self.store, notes)
+            raise
+        made = replace(
+            taken.made,
+            version=version,
+            batches=ids,
+            streams={**now.streams, **streams},
+            applied=now.applied + 1,
+        )
+        commit(self.store, made)
+        return self._finished(made, taken, started)
+
+    def _finished(self, made: Manifest, taken: TakenIn[Outcome], started: float) -> Outcome:
+        """What the batch came to whose version is there; files that have become many are merged after it is timed."""
+        outcome = taken.outcome(made, time.monotonic() - started)
+        self._compact(made)
+        return outcome
+
+    # What jobs differ in --------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _file_ids(self, data: str, content: str) -> tuple[str, ...]:
+        """By what the batch of a file is known; the first tells whether it has been taken in."""
+
+    @abstractmethod
+    def _nothing(self, batch: str) -> Outcome:
+        """What a batch comes to that had been taken in before."""
+
+    @abstractmethod
+    def _told(self, changes: Changes, version: int, limit: int | None) -> Mapping[str, Any]:
+        """What the tasks tell of the batch, `notes` among it; nothing that they have written counts yet."""
+
+    @abstractmethod
+    def _taken_in(self, batch: str, told: Mapping[str, Any], version: int, limit: int | None) -> TakenIn[Outcome]:
+        """What the batch makes of the state by what the tasks told, all of which fits."""
+
+    @abstractmethod
+    def _compact(self, made: Manifest) -> None:
+        """Files of the version that have become many become few, in a version of their own."""

@@ -1,0 +1,126 @@
+"""A table that a state holds whole: its rows, in files by key, under the changes of files, streams and Delta tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+from holdfast.encode.column_type import column_type
+from holdfast.engines.spark.checking.rows import keyed
+from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.spark.states.changes import Changes, changes_of, content_id
+from holdfast.engines.spark.states.merge_files import compact
+from holdfast.engines.spark.states.state_files import place_sql
+from holdfast.engines.spark.states.state_table import Outcome, StateTable
+from holdfast.programs.bind import Schema
+from holdfast.programs.plan import Plan
+from holdfast.rules.rule import RuleSet
+from holdfast.rules.rule_file import parse_rules
+from holdfast.states.batch_ids import file_id
+from holdfast.states.compaction import places_for
+from holdfast.states.manifest import Manifest, taken_in
+from holdfast.states.row_changes import RowChanges
+from holdfast.states.row_tasks import PresentRows
+from holdfast.states.segment import Segment
+from holdfast.watching.pair_groups import PairGroups, pair_groups
+from holdfast.watching.watch_plan import watch_plan
+
+
+@dataclass(frozen=True)
+class WholeTable(StateTable[Outcome]):
+    """A state on disk, opened, that has the rows of its table, and can follow a source.
+
+    `FragmentedTable` is a state of a table whose sites have the rows.
+    """
+
+    @cached_property
+    def rules(self) -> RuleSet:
+        return parse_rules(self.manifest.rules, origin="the state's rules")
+
+    @cached_property
+    def plan(self) -> Plan:
+        types = {field.name: column_type(field.dataType.simpleString()) for field in self.schema.fields}
+        return watch_plan(self.rules, Schema(self.manifest.table, types), self.manifest.key)
+
+    @cached_property
+    def groups(self) -> PairGroups:
+        return pair_groups(self.plan.programs)
+
+    # Batches of a source that is followed -----------------------------------------------------------------------
+
+    def follow_file(self, data: str, *, limit: int | None) -> Outcome:
+        """The changes of a file in a folder that is followed: same name and same content are the same batch."""
+        with self._written() as state:
+            content = content_id(data)
+            by_content, by_name = state._file_ids(data, content)
+            return state._apply(state._read(data, {}), content, (by_name, by_content), limit)
+
+    def has_file(self, data: str) -> bool:
+        """Whether follow_file() has taken the file in."""
+        return taken_in(self.store, self.manifest, file_id(data, content_id(data)))
+
+    def apply_frame(self, frame: DataFrame, *, stream: str, number: int, limit: int | None) -> Outcome:
+        """The changes of a frame, which is the batch with this number of a stream; numbers of a stream only grow."""
+        return self.apply_table(Table(frame, f"batch {stream}/{number}"), stream=stream, number=number, limit=limit)
+
+    def apply_table(self, table: Table, *, stream: str, number: int, limit: int | None) -> Outcome:
+        """The same, of a table whose name the user knows."""
+        batch = f"{stream}/{number}"
+        with self._written() as state:
+            if number <= state.manifest.streams.get(stream, -1):
+                return state._nothing(batch)
+            changes = changes_of(table, state.schema, state.manifest.key)
+            return state._apply(changes, batch, (), limit, streams={stream: number})
+
+    def _file_ids(self, data: str, content: str) -> tuple[str, str]:
+        return f"content-{content}", file_id(data, content)
+
+    # Rows -----------------------------------------------------------------------------------------------------
+
+    @property
+    def frame(self) -> DataFrame:
+        """The table as it is now, under its own column names."""
+        return self.rows_of(self.manifest.row_table, self.manifest.rows)
+
+    def rows_of(self, segments: tuple[Segment, ...], rows: int) -> DataFrame:
+        """The rows that these files tell of, about so many, under the table's own column names."""
+        fields = self.schema.fields
+        places = places_for(rows)
+        safe = StructType([StructField(f"c{i}", field.dataType) for i, field in enumerate(fields)])
+        key = tuple(f"c{self.plan.schema.position(name)}" for name in self.manifest.key)
+        task = PresentRows(self.store, segments, places, len(fields), key, self.manifest.key)
+        numbers = self.spark.range(0, places, 1, places)
+        return numbers.mapInArrow(task, safe).toDF(*(field.name for field in fields))
+
+    def _net_rows(self, changes: Changes, version: int, kept: Sequence[int], splits: int) -> DataFrame:
+        """The rows that go and come, by these columns, and notes, as RowChanges tells them."""
+        plan = self.plan
+        rows = RowChanges(
+            store=self.store,
+            segments=self.manifest.row_table,
+            version=version,
+            key=tuple(plan.schema.position(name) for name in plan.key),
+            key_names=plan.key,
+            width=len(self.schema.fields),
+            kept=tuple(kept),
+            known=changes.known,
+        )
+        placed = keyed(changes.frame, plan).withColumn("h", F.expr("xxhash64(k)"))
+        placed = placed.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
+        return placed.mapInArrow(rows, self._net_schema(placed, kept))
+
+    def _net_schema(self, placed: DataFrame, kept: Iterable[int]) -> StructType:
+        fields = [
+            StructField("sign", IntegerType()),
+            StructField("note", StringType()),
+            StructField("k", placed.schema["k"].dataType),
+        ]
+        return StructType([*fields, *(StructField(f"c{i}", self.schema.fields[i].dataType) for i in kept)])
+
+    def _compact(self, made: Manifest) -> None:
+        compact(self.spark, self.store, made, self.plan, self.groups)

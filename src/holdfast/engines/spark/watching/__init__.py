@@ -1,0 +1,1 @@
+"""Watched tables on Spark."""

@@ -1,0 +1,209 @@
+"""A table under watch: its rows and those that rules compare, kept in a state on disk, batch by batch.
+
+A batch is one Spark job: its changes go to tasks by key, which look up the rows that are there now; what goes and what
+comes then goes to tasks by the hash of what rules want to be equal, which look up the rows it can meet and count pairs.
+Tasks write new files; the version that names them makes them count, all at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from holdfast.engines.spark.checking.check import CheckResult, register_functions, run_check, told_plainly
+from holdfast.engines.spark.checking.rows import keyed, select_rows, with_conditions, with_lookups
+from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.spark.states.changes import Changes
+from holdfast.engines.spark.states.refused_changes import refused_plainly
+from holdfast.engines.spark.states.state_files import first_tables, routed_rows, segments_of, splits_for, with_files
+from holdfast.engines.spark.states.state_table import TakenIn
+from holdfast.engines.spark.states.whole_table import WholeTable
+from holdfast.errors import StateError
+from holdfast.presented import presentation
+from holdfast.rules.rule import RuleSet, rule_text
+from holdfast.rules.rule_file import dump_rules
+from holdfast.states.batch_outcome import BatchOutcome
+from holdfast.states.change_log import Counts, cut_log, unchanged
+from holdfast.states.manifest import PairTable, commit, with_totals
+from holdfast.states.store import open_store
+from holdfast.violations.evaluate import UNLIMITED
+from holdfast.watching.history import history
+from holdfast.watching.pair_changes import GroupTable, PairChanges
+from holdfast.watching.pair_groups import pair_groups
+from holdfast.watching.status import WatchStatus
+from holdfast.watching.watch_plan import watch_plan
+
+
+@dataclass(frozen=True)
+class WatchedTable(WholeTable[BatchOutcome]):
+    """A state on disk, opened: a table under watch, and the violations of its rules.
+
+    `EvolvedTable` keeps the rules of a table in the same way.
+    """
+
+    job: ClassVar[str] = "watch"
+
+    # Batches --------------------------------------------------------------------------------------------------
+
+    def _nothing(self, batch: str) -> BatchOutcome:
+        return unchanged(batch, self.manifest)
+
+    def _taken_in(self, batch: str, told: Mapping[str, Any], version: int, limit: int | None) -> TakenIn[BatchOutcome]:
+        now, notes = self.manifest, told["notes"]
+        names = [rule.name for rule in self.plan.rules]
+        log = cut_log(self.store, notes, names, version, limit)
+        counts = Counts.of(notes, names, [self.groups.speaks_of_pairs(i) for i in range(len(names))])
+        made = replace(
+            with_totals(now, counts.totals),
+            rows=now.rows + sum(note.get("rows", 0) for note in notes if "segment" in note),
+            row_table=now.row_table + tuple(segments_of(notes, None)),
+            pair_tables=with_files(now.pair_tables, notes),
+            log=log.files,
+        )
+        return TakenIn(made, lambda made, seconds: log.outcome(batch, made, counts, seconds=seconds))
+
+    def _told(self, changes: Changes, version: int, limit: int | None) -> Mapping[str, Any]:
+        plan, now = self.plan, self.manifest
+        kept: Sequence[int] = range(len(self.schema.fields))
+        if not plan.conditions:
+            kept = [plan.schema.position(name) for name in plan.columns]
+        splits = splits_for(self.spark, changes.table)
+        with refused_plainly(changes.table, self.schema):
+            register_functions(self.spark, plan)
+            net = self._net_rows(changes, version, kept, splits)
+            routed = routed_rows(self._with_truths(net, kept), plan, self.groups, splits)
+            pairs = PairChanges(
+                store=self.store,
+                version=version,
+                groups=self.groups,
+                tables=dict(enumerate(GroupTable(t.folder, t.segments) for t in now.pair_tables)),
+                names=tuple(rule.name for rule in plan.rules),
+                limit=UNLIMITED if limit is None else limit,
+            )
+            told = routed.mapInArrow(pairs, "note string").collect()
+        return {"notes": [json.loads(row["note"]) for row in told]}
+
+    def _with_truths(self, net: DataFrame, kept: Iterable[int]) -> DataFrame:
+        """The rows with the truth values of the plan's conditions and look-ups."""
+        if self.plan.conditions:
+            own = ["_hf_sign", "_hf_note", "_hf_k"]
+            named = net.toDF(*own, *(self.schema.fields[i].name for i in kept))
+            original = named.select(*(F.col(_quoted(self.schema.fields[i].name)) for i in kept))
+            truths = [f"w{i}" for i in range(len(self.plan.conditions))]
+            net = with_conditions(named, original, self.plan).toDF(
+                "sign", "note", "k", *(f"c{i}" for i in kept), *truths
+            )
+        return with_lookups(net, self.plan)
+
+    # Reading --------------------------------------------------------------------------------------------------
+
+    def status(self, *, seconds: float = 0.0) -> WatchStatus:
+        """What the state's version says of itself; nothing is computed."""
+        now = self.manifest
+        pairs = [self.groups.speaks_of_pairs(i) for i in range(len(self.plan.rules))]
+        return WatchStatus(
+            table=now.table,
+            version=now.version,
+            rows=now.rows,
+            key=now.key,
+            batches=now.applied,
+            totals=now.totals,
+            units={rule.name: "pairs" if paired else "rows" for rule, paired in zip(self.rules, pairs, strict=True)},
+            rules={rule.name: rule_text(rule) for rule in self.rules},
+            seconds=seconds,
+        )
+
+    def with_worst_rows(self, result: CheckResult, *, seconds: float) -> WatchStatus:
+        """The status with the worst rows that a check of the state found."""
+        found = totals_of(result)
+        assert found == dict(self.manifest.totals), f"the totals are those of a check: {self.manifest.totals}, {found}"
+        rules = result.detailed.rules
+        worst = {one.rule.name: tuple((row.key, row.conflicts) for row in one.worst) for one in rules if one.worst}
+        return replace(self.status(seconds=seconds), worst=worst)
+
+    def report(self, status: WatchStatus, result: CheckResult) -> str:
+        """The state as an HTML page: its totals over time, and what a check of it found."""
+        return str(presentation("watch_page").watch_page(status, history(self.store), result.shown))
+
+    def check(self, *, limit: int | None) -> CheckResult:
+        """The table as it is now, checked by its rules, from nothing."""
+        return run_check(self.spark, Table(self.frame, self.manifest.table), self.plan, limit=limit, key_required=True)
+
+    # Rules ----------------------------------------------------------------------------------------------------
+
+    def other_rules(self, rules: RuleSet) -> bool:
+        """Whether these rules are not those of the state, by name, meaning or order."""
+        named = [(rule.name, _meaning(rule)) for rule in rules]
+        return rules.nulls != self.rules.nulls or named != [(rule.name, _meaning(rule)) for rule in self.rules]
+
+    def change_rules(self, rules: RuleSet) -> tuple[list[str], list[str]]:
+        """The state watches these rules from now on; the names of those that are new, and of those that are gone.
+
+        The table is read from the state itself. A rule that stays as it was keeps its total; what new rules compare is
+        entered into tables of their own where no table of the state has it already.
+        """
+        with self._written() as state:
+            return state._change_rules(rules)
+
+    def _change_rules(self, rules: RuleSet) -> tuple[list[str], list[str]]:
+        now = self.manifest
+        if rules.key and rules.key != now.key:
+            raise StateError(
+                f"the rules name rows by {', '.join(rules.key)}, but the state does by {', '.join(now.key)}.",
+                hint="leave the key out of the rule file, or make a new state.",
+            )
+        plan = watch_plan(rules, self.plan.schema, now.key)
+        old = {rule.name: rule for rule in self.rules} if rules.nulls == self.rules.nulls else {}
+        new = [rule for rule in rules if _meaning(old.get(rule.name)) != _meaning(rule)]
+        gone = [name for name in now.totals if name not in {rule.name for rule in rules}]
+        table = Table(self.frame, now.table)
+        fresh = watch_plan(replace(rules, rules=tuple(new)), plan.schema, now.key)
+        with run_check(self.spark, table, fresh, limit=0, key_required=True) as result:
+            totals = {**now.totals, **totals_of(result)}
+        groups, version = pair_groups(plan.programs), now.version + 1
+        have = {t.about: t for t in now.pair_tables}
+        abouts = [groups.about(i) for i in range(len(groups.groups))]
+        tables = [have.get(about) or PairTable(about, f"pairs-{version}-{i}") for i, about in enumerate(abouts)]
+        missing = [i for i, about in enumerate(abouts) if about not in have]
+        if missing:
+            rows = keyed(select_rows(table.frame, plan, all_columns=False), plan)
+            with told_plainly(table, "loading"):
+                tables = first_tables(self.store, rows, plan, groups, tables, missing, version, now.rows)
+        made = replace(
+            now,
+            version=version,
+            rules=dump_rules(replace(rules, key=now.key)),
+            totals={rule.name: totals[rule.name] for rule in rules},
+            pair_tables=tuple(tables),
+            batches=(),
+            log=(),
+        )
+        commit(self.store, made)
+        return [rule.name for rule in new], gone
+
+
+def watched(spark: SparkSession, place: str | os.PathLike[str]) -> WatchedTable:
+    """The state at the place; StateError where there is none."""
+    return WatchedTable(spark, open_store(place)).opened()
+
+
+def _meaning(rule: Any) -> Any:
+    return None if rule is None else (rule.body, rule.where)
+
+
+def totals_of(result: CheckResult) -> dict[str, int]:
+    """By rule name, the violating pairs that a check found, or the rows where a rule speaks of single rows."""
+    return {
+        found.rule.name: found.violating_rows if found.violating_pairs is None else found.violating_pairs
+        for found in result.outcome.rules
+    }
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,1 @@
+"""Keeping discovered rules up to date: changes of evidence, repair, the outcome."""

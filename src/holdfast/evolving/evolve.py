@@ -1,0 +1,372 @@
+"""The rules of a table after a change of it, from the evidence before it: counted, and repaired.
+
+`find` is the twin that starts from nothing, and what it finds is what this says.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.errors import RunError
+from holdfast.evolving.changed_evidence import (
+    KeptRows,
+    NewPair,
+    coded,
+    evidence_on_card,
+    listed,
+    related,
+    related_within,
+)
+from holdfast.evolving.options import EvolveStrategy
+from holdfast.evolving.repair import changed_evidence, repaired_rules, strengthened
+from holdfast.evolving.rule_indexes import RuleIndexes
+from holdfast.evolving.rules_change import AddedRule, RemovedRule, RulesChange, Witness
+from holdfast.kernels.extended_sets import contained_in, first_missed
+from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.rule import Nulls
+from holdfast.search.clock import Clock
+from holdfast.search.device import changes_on_gpu, gpu_failed, own_card
+from holdfast.search.evidence import Evidence, distinct
+from holdfast.search.find import Found, How, find_in, weighed
+from holdfast.search.invert import full_mask
+from holdfast.search.options import Device, DiscoverOptions
+from holdfast.search.space import PredicateSpace, Words, as_masks, both_ways
+from holdfast.states.lazy_list import LazyList
+
+Ints = NDArray[np.int64]
+
+# Looking a pair up and relating it alone costs so much more than relating it in a block of many.
+_MOST_NAMED = 0.01
+# So many rows at a time are looked at for pairs that break rules, where a GPU has counted.
+_FEW_ROWS = 512
+# All pairs of so many rows are a minute's work for two cores.
+MOST_EVIDENCE_ROWS = 300_000
+
+
+@dataclass(frozen=True)
+class KeptRules:
+    """The most general constraints of so many rows, how many pairs violate each, and the evidence of all pairs when
+    `exact`, else of some."""
+
+    space: PredicateSpace
+    masks: Words
+    violating: Ints
+    evidence: Evidence
+    rows: int
+    exact: bool = True
+
+    @classmethod
+    def of(cls, found: Found) -> KeptRules:
+        """What a search found. RunError where it did not come to its end: then nothing tells what is missing."""
+        if not found.complete:
+            raise RunError(
+                f"the rules to start from were not all found: {found.why}.",
+                hint="allow more with --time-limit, or fewer rules with --max-predicates, --columns or --exclude.",
+            )
+        return cls(found.space, found.masks, found.violating, found.evidence, found.rows, found.exact)
+
+    def found(self, options: DiscoverOptions, *, threads: int) -> Found:
+        """The same as a search would have told it."""
+        how, size = How("evidence" if self.exact else "index", exact=self.exact), (self.rows, self.rows)
+        return weighed(
+            self.space, size, self.masks, self.violating, self.evidence, options, Clock(None), threads=threads, how=how
+        )
+
+    def to_bytes(self) -> bytes:
+        about = {"pairs": self.space.to_lists(), "rows": self.rows, "exact": self.exact}
+        file = io.BytesIO()
+        np.savez(
+            file,
+            about=np.frombuffer(json.dumps(about).encode(), np.uint8),
+            masks=self.masks,
+            violating=self.violating,
+            words=self.evidence.words,
+            counts=self.evidence.counts,
+        )
+        return file.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> KeptRules:
+        """What `to_bytes` told."""
+        with np.load(io.BytesIO(content), allow_pickle=False) as parts:
+            about = json.loads(parts["about"].tobytes())
+            evidence = Evidence(parts["words"], parts["counts"])
+            space = PredicateSpace.from_lists(about["pairs"])
+            return cls(space, parts["masks"], parts["violating"], evidence, about["rows"], about["exact"])
+
+
+@dataclass(frozen=True)
+class EvidenceChange:
+    """The evidence of pairs that came and of pairs that went, and for each rule that they break a pair that does."""
+
+    came: Evidence
+    went: Evidence
+    new_pairs: tuple[NewPair, ...] = ()
+    device: str = "cpu"
+
+
+def no_evidence(space: PredicateSpace) -> Evidence:
+    return Evidence(np.zeros((0, space.words), np.uint64), np.zeros(0, np.int64))
+
+
+def evidence_change(
+    kept: KeptRules, nulls: Nulls, gone: KeptRows, come: KeptRows, stay: KeptRows, *, threads: int, share: int = 0,
+    shares: int = 1, device: Device = "cpu",
+) -> EvidenceChange:  # fmt: skip
+    """What the rows that go take with them and those that come bring, with the rows that stay and with each other; of
+    the latter one share. In new pairs the row that comes is on the left; on the right rows that stay are counted from
+    0, and after them those that come. `device` may be a GPU, where changes are large enough to gain."""
+    space, known, masks = kept.space, kept.evidence.words, kept.masks
+    if shares == 1 and changes_on_gpu(gone.size + come.size, stay.size, device):
+        on_card = _on_card(kept, nulls, gone, come, stay, device, threads)
+        if on_card is not None:
+            return on_card
+    came, went = [no_evidence(space)], [no_evidence(space)]
+    new: list[NewPair] = []
+    went += [one.evidence() for one in related(space, nulls, gone, stay, threads=threads)]
+    for one in related(space, nulls, come, stay, threads=threads, firsts=True):
+        came.append(one.evidence())
+        new += one.breaking_pairs(known, masks)
+    leaving = related_within(space, nulls, gone, threads=threads, share=share, shares=shares)
+    went += [one.evidence() for one, _ in leaving]
+    coming = related_within(space, nulls, come, threads=threads, share=share, shares=shares, firsts=True)
+    for one, start in coming:
+        came.append(one.evidence())
+        broken = one.breaking_pairs(known, masks)
+        new += [NewPair(p.left, p.right + start + stay.size, p.words) for p in broken]
+    return EvidenceChange(_sum(came), _sum(went), tuple(new))
+
+
+def _on_card(
+    kept: KeptRules, nulls: Nulls, gone: KeptRows, come: KeptRows, stay: KeptRows, device: Device, threads: int
+) -> EvidenceChange | None:
+    """As `evidence_change`, on a GPU; None where it failed and was not asked for by name."""
+    space = kept.space
+    try:
+        sides = [
+            evidence_on_card(space, nulls, rows, stay, card=own_card()) if rows.size else no_evidence(space)
+            for rows in (come, gone)
+        ]
+    except Exception as problem:  # CuPy's own errors; it is only known where it is installed
+        if device == "gpu":
+            raise gpu_failed(problem) from None
+        return None
+    # A card tells no pairs: for rules that fell, some are looked for here, in a few rows after the other.
+    fell = kept.masks[first_missed(~kept.masks & full_mask(space), sides[0].words) >= 0]
+    broken: list[NewPair] = []
+    for start in range(0, come.size, _FEW_ROWS):
+        if not len(fell):
+            break
+        part = come.part(start, start + _FEW_ROWS)
+        others = stay.plus(come.part(start + part.size, come.size))
+        found = broken_pairs(space, fell, nulls, part, others, threads=threads)
+        # After the rows that stay come those that come after the part, and then the part itself.
+        after = np.r_[np.arange(stay.size), stay.size + np.r_[start + part.size : come.size, start : start + part.size]]
+        broken += [NewPair(pair.left + start, int(after[pair.right]), pair.words) for pair in found]
+        shown = np.array([pair.words for pair in broken], np.uint64).reshape(-1, space.words)
+        fell = fell[first_missed(~fell & full_mask(space), both_ways(space, shown)) < 0]
+    return EvidenceChange(sides[0], sides[1], tuple(broken), "gpu")
+
+
+def _sum(parts: Sequence[Evidence]) -> Evidence:
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.plus(part)
+    return total
+
+
+def evolved(kept: KeptRules, change: EvidenceChange, rows: int, options: DiscoverOptions, *, threads: int) -> KeptRules:
+    """The rules after the change, which leaves so many rows."""
+    moved = changed_evidence(kept.evidence, change.came, change.went)
+    assert moved.after.pairs == rows * (rows - 1), "every ordered pair is counted once"
+    clock = Clock(None)
+    made = repaired_rules(kept.space, kept.masks, kept.evidence, moved, options, clock=clock, threads=threads)
+    assert made.complete, "a search without a time limit comes to its end"
+    return KeptRules(kept.space, made.masks, made.violating, moved.after, rows)
+
+
+def keeps_evidence(rows: int, strategy: EvolveStrategy) -> bool:
+    """Whether the evidence of all pairs of so many rows is counted and kept."""
+    return strategy == "evidence" or (strategy == "auto" and rows <= MOST_EVIDENCE_ROWS)
+
+
+def way_of_change(
+    kept: KeptRules, gone: int, come: int, stay: int, strategy: EvolveStrategy
+) -> Literal["evidence", "index", "rediscover"]:
+    """How the rules are found after so many rows have gone and come, beside those that stay.
+
+    Counted evidence moves by the pairs that change, which for most of a table are more than all pairs that are left.
+    Without it, rows that come are looked up in indexes. Where rows go as well, rules may become more general, and
+    nothing but a search tells which.
+    """
+    after = stay + come
+    if strategy == "rediscover":
+        return "rediscover"
+    if kept.exact:
+        moved = (gone + come) * stay + (gone * gone + come * come) / 2
+        return "evidence" if strategy == "evidence" or moved <= after * after / 2 else "rediscover"
+    return "index" if not gone and kept.rows > 1 else "rediscover"
+
+
+def searched(
+    before: KeptRules, rows: KeptRows, families: Sequence[Sequence[str]], options: DiscoverOptions, *, threads: int
+) -> KeptRules:
+    """The rules of the rows, by a new search over the predicate space that was settled. Columns of one of the families
+    have codes that compare with each other."""
+    wanted = replace(options, strategy="all-pairs") if before.exact else options
+    taken = coded(rows, families, before.space, options.nulls)
+    found = find_in(taken, wanted, Clock(options.time_limit), threads=threads)
+    return replace(KeptRules.of(found), exact=found.exact and before.exact)
+
+
+def fallen_masks(before: KeptRules, after: KeptRules) -> Words:
+    """The rules that are no longer there, and that no other implies."""
+    full = full_mask(before.space)
+    lines, which = distinct(np.concatenate([before.masks, after.masks]))
+    there = np.zeros(len(lines), np.bool_)
+    there[which[len(before.masks) :]] = True
+    gone = before.masks[~there[which[: len(before.masks)]]]
+    return gone[contained_in(~gone & full, both_ways(before.space, ~after.masks & full)) < 0]
+
+
+def broken_pairs(
+    space: PredicateSpace, masks: Words, nulls: Nulls, come: KeptRows, stay: KeptRows, *, threads: int
+) -> list[NewPair]:
+    """For each of the constraints, which held before the rows came and do not now, a pair that breaks it; positions as
+    in `evidence_change`."""
+    none = no_evidence(space).words
+    found: list[NewPair] = []
+    for one in related(space, nulls, come, stay, threads=threads, firsts=True):
+        found += one.breaking_pairs(none, masks)
+    for one, start in related_within(space, nulls, come, threads=threads, firsts=True):
+        found += [NewPair(p.left, p.right + start + stay.size, p.words) for p in one.breaking_pairs(none, masks)]
+    return found
+
+
+def strengthened_by_indexes(
+    kept: KeptRules, indexes: RuleIndexes, nulls: Nulls, come: KeptRows, stay: KeptRows, ids: Ints,
+    options: DiscoverOptions, *, threads: int,
+) -> tuple[KeptRules, list[NewPair], str]:  # fmt: skip
+    """The rules when rows come, from the pairs that the indexes let through; pairs that break rules, by positions as in
+    `evidence_change`, and what was done in words. `ids` are those of the rows that stay, in order.
+    """
+    space = kept.space
+    indexes.serve(kept.masks, stay, ids, come)
+    broken: list[NewPair] = []
+    words: list[Words] = [no_evidence(space).words]
+    if indexes.selection.uncovered or indexes.named(come) > _MOST_NAMED * come.size * max(stay.size, 1):
+        # What is looked up would cost more than what is related block by block.
+        parts = list(related(space, nulls, come, stay, threads=threads, firsts=True))
+        told = "all pairs with rows that came, since indexes would let too many through"
+    else:
+        through = indexes.let_through(come)
+        where = np.searchsorted(ids, through.rows)
+        parts = list(listed(space, nulls, come, stay, through.asking, where))
+        told = f"{len(indexes)} indexes let {len(through.rows):,} of {come.size * stay.size:,} pairs through"
+    for one in parts:
+        words.append(one.evidence().words)
+        broken += one.breaking_pairs(words[0], kept.masks)
+    for one, start in related_within(space, nulls, come, threads=threads, firsts=True):
+        words.append(one.evidence().words)
+        pairs = one.breaking_pairs(words[0], kept.masks)
+        broken += [NewPair(p.left, p.right + start + stay.size, p.words) for p in pairs]
+    shown, _ = distinct(np.concatenate(words))
+    made = strengthened(space, kept.masks, shown, options, however_many=True)
+    if made is None:
+        raise RunError(
+            "there are more rules now than can be kept.",
+            hint="allow fewer with --max-predicates, --columns or --exclude at evolve init.",
+        )
+    new = Evidence(shown, np.ones(len(shown), np.int64))
+    after = replace(
+        kept,
+        masks=made.masks,
+        violating=np.zeros(len(made.masks), np.int64),
+        evidence=kept.evidence.plus(new),
+        rows=kept.rows + come.size,
+    )
+    return after, broken, told
+
+
+@dataclass(frozen=True)
+class ShownPair:
+    """Two rows, each by its key and its values, and the bits they show with the first as t."""
+
+    first: tuple[Any, Mapping[str, Any]]
+    second: tuple[Any, Mapping[str, Any]]
+    words: Words
+
+    def witness(self, names: Iterable[str], *, turned: bool) -> Witness:
+        """The pair as a person is shown it, by these columns; `turned` when the second row is t."""
+        t, s = (self.second, self.first) if turned else (self.first, self.second)
+        return Witness(t[0], s[0], tuple((name, t[1][name], s[1][name]) for name in names))
+
+
+def rules_change(
+    before: KeptRules, after: KeptRules, pairs: Sequence[ShownPair], *, strategy: str, notes: Iterable[str] = ()
+) -> RulesChange:
+    """Which rules came and which went between the two, and why: `pairs` break those that fell."""
+    space = after.space
+    lines, which = distinct(np.concatenate([before.masks, after.masks]))
+    had, has = (np.zeros(len(lines), np.bool_) for _ in range(2))
+    had[which[: len(before.masks)]] = True
+    has[which[len(before.masks) :]] = True
+    gone, new = lines[had & ~has], lines[has & ~had]
+    told = _Telling(space)
+    gone_sets, new_sets, now_sets = (~masks & full_mask(space) for masks in (gone, new, after.masks))
+
+    def removed() -> list[RemovedRule]:
+        # A pair shows a rule broken one way round or the other.
+        shown = np.array([pair.words for pair in pairs], np.uint64).reshape(-1, space.words)
+        broken = first_missed(gone_sets, both_ways(space, shown)).tolist()
+        implied = contained_in(gone_sets, both_ways(space, now_sets), strictly=True).tolist()
+        found = []
+        for mask, pair, by in zip(as_masks(gone), broken, implied, strict=True):
+            if pair >= 0:
+                names = dict.fromkeys(column.name for column in told.constraint(mask).columns())
+                witness = pairs[pair % len(pairs)].witness(names, turned=pair >= len(pairs))
+                found.append(RemovedRule(told(mask), witness))
+            else:
+                other = None if by < 0 else told(as_masks(after.masks[[by % len(after.masks)]])[0])
+                found.append(RemovedRule(told(mask), None, other))
+        return found
+
+    def added() -> list[AddedRule]:
+        refined = contained_in(new_sets, both_ways(space, gone_sets), strictly=True).tolist()
+        replaced = contained_in(both_ways(space, gone_sets), new_sets, strictly=True).tolist()
+        replaces = {j: i % len(gone) for i, j in reversed(list(enumerate(replaced))) if j >= 0}
+        old = as_masks(gone)
+        return [
+            AddedRule(
+                told(mask),
+                told(old[refined[i] % len(gone)]) if refined[i] >= 0 else None,
+                told(old[replaces[i]]) if i in replaces else None,
+            )
+            for i, mask in enumerate(as_masks(new))
+        ]
+
+    lists = LazyList(len(new), added), LazyList(len(gone), removed)
+    return RulesChange(*lists, len(after.masks), strategy, tuple(notes))
+
+
+class _Telling:
+    """Texts of masks, each made once."""
+
+    def __init__(self, space: PredicateSpace) -> None:
+        self._space = space
+        self._made: dict[int, DenialConstraint] = {}
+
+    def constraint(self, mask: int) -> DenialConstraint:
+        if mask not in self._made:
+            self._made[mask] = self._space.constraint(mask)
+        return self._made[mask]
+
+    def __call__(self, mask: int) -> str:
+        return str(self.constraint(mask))

@@ -1,0 +1,61 @@
+"""What a batch of changes did to the rules of a state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.evolving.rules_change import AddedRule, RemovedRule, RulesChange, Witness
+from holdfast.presented import Presented
+
+
+@dataclass(frozen=True)
+class EvolveOutcome(Presented):
+    """The rules that a batch added and removed. `applied` is False where it had been taken in before: then none."""
+
+    batch: str
+    applied: bool
+    version: int
+    rows: int
+    change: RulesChange
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `holdfast evolve apply --format json` prints."""
+        return {
+            "batch": self.batch,
+            "applied": self.applied,
+            "added": list(self.change.added_rules),
+            "removed": list(self.change.removed_rules),
+            "total": self.change.total,
+        }
+
+
+def change_to_json(change: RulesChange) -> dict[str, Any]:
+    """The change as plain values, with its reasons."""
+    return {
+        "added": [[one.rule, one.refines, one.replaces] for one in change.added],
+        "removed": [
+            [one.rule, None if one.witness is None else one.witness.to_dict(), one.implied_by] for one in change.removed
+        ],
+        "total": change.total,
+        "strategy": change.strategy,
+        "notes": list(change.notes),
+    }
+
+
+def change_from_json(told: dict[str, Any]) -> RulesChange:
+    """What `change_to_json` told; values of witnesses are as JSON has them."""
+
+    def witness(one: dict[str, Any] | None) -> Witness | None:
+        if one is None:
+            return None
+        return Witness(one["left"], one["right"], tuple((n, a, b) for n, (a, b) in one["values"].items()))
+
+    return RulesChange(
+        tuple(AddedRule(*one) for one in told["added"]),
+        tuple(RemovedRule(rule, witness(seen), by) for rule, seen, by in told["removed"]),
+        told["total"],
+        told["strategy"],
+        tuple(told["notes"]),
+    )

@@ -1,0 +1,345 @@
+"""What tasks of a batch of changes do for rules that evolve. What they pass on travels as lines of bytes.
+
+Tasks that know which rows go and come pack them; each task of the next stage gets all of these, relates them to its
+part of the table, and tells the evidence; one task in the end repairs the rules.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from holdfast.encode.codes import shared_codes
+from holdfast.encode.column_type import ColumnType
+from holdfast.evolving.changed_evidence import KeptRows, NewPair
+from holdfast.evolving.evolve import (
+    EvidenceChange,
+    KeptRules,
+    ShownPair,
+    broken_pairs,
+    evidence_change,
+    evolved,
+    fallen_masks,
+    no_evidence,
+    rules_change,
+    searched,
+    strengthened_by_indexes,
+    way_of_change,
+)
+from holdfast.evolving.options import EvolveStrategy
+from holdfast.evolving.outcome import change_to_json
+from holdfast.evolving.rule_indexes import RuleIndexes
+from holdfast.evolving.select_index import SelectOptions
+from holdfast.evolving.settled_space import other_pairs
+from holdfast.search.coded_rows import family_codes, together
+from holdfast.search.evidence import Evidence
+from holdfast.search.lines import Batches, arrived, lines_of, own_cores, parts_in
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.space import PredicateSpace
+from holdfast.states.batch_outcome import plain_json
+from holdfast.states.manifest import KEPT
+from holdfast.states.segment import Segment, as_typed, entries_between, key_of, present
+from holdfast.states.store import Store
+
+_NOTE, _ROWS = "note-", "rows-"
+
+
+@dataclass(frozen=True)
+class PackTask:
+    """A task: rows that go (`sign` -1) and come (1), and notes (0), as RowChanges tells them; out come lines."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches)
+        if table is None:
+            return
+        token = secrets.token_hex(8)
+        notes = [json.loads(note) for note in table.column("note").to_pylist() if note is not None]
+        yield from lines_of({f"{_NOTE}{token}": json.dumps(notes).encode()})
+        rows = table.filter(pa.array(table.column("sign").to_numpy() != 0)).drop_columns(["note", "k"])
+        if rows.num_rows:
+            yield from lines_of({f"{_ROWS}{token}": _to_ipc(rows)})
+
+
+@dataclass(frozen=True)
+class KeptTable:
+    """The rows of a state at one version, by ranges of the hashes of their keys, and the columns that are compared."""
+
+    store: Store
+    segments: tuple[Segment, ...]
+    places: int
+    key: tuple[str, ...]
+    key_names: tuple[str, ...]
+    compared: Mapping[str, str]
+
+    def rows(self, places: Sequence[int], types: Mapping[str, pa.DataType]) -> pa.Table | None:
+        """The rows of some ranges: key and compared columns, in these types."""
+        found = []
+        for place in places:
+            entries = entries_between(self.store, self.segments, place, self.places)
+            if entries is not None:
+                there = present(entries, self.keys(entries))
+                found.append(as_typed(entries.filter(pa.array(there)), types))
+        return pa.concat_tables(found) if found else None
+
+    def keys(self, rows: pa.Table) -> pa.ChunkedArray:
+        return key_of(rows, self.key, self.key_names)
+
+
+@dataclass(frozen=True)
+class _Arrived:
+    """What PackTask told, all of it: notes, and rows that go and come, with those of the table that stay."""
+
+    notes: list[dict[str, Any]]
+    changed: pa.Table | None
+
+    @classmethod
+    def of(cls, parts: Mapping[str, bytes]) -> _Arrived:
+        notes = [note for name in sorted(parts) if name.startswith(_NOTE) for note in json.loads(parts[name])]
+        changed = [_from_ipc(parts[name]) for name in sorted(parts) if name.startswith(_ROWS)]
+        fits = changed and not any("problem" in note for note in notes)
+        return cls(notes, pa.concat_tables(changed) if fits else None)
+
+
+@dataclass(frozen=True)
+class _Related:
+    """Rows that go, come and stay, as they are and as codes that compare with each other."""
+
+    table: KeptTable
+    go: pa.Table
+    come: pa.Table
+    stay: pa.Table
+    coded: tuple[KeptRows, KeptRows, KeptRows]
+
+    @classmethod
+    def of(
+        cls, table: KeptTable, changed: pa.Table, places: Sequence[int], types: Mapping[str, ColumnType],
+        options: DiscoverOptions,
+    ) -> _Related:  # fmt: skip
+        columns = [*table.key, *(column for column in table.compared.values() if column not in table.key)]
+        kinds = {name: changed.column(name).type for name in columns}
+        signs = changed.column("sign").to_numpy()
+        go, come = (as_typed(changed.filter(pa.array(signs == sign)), kinds) for sign in (-1, 1))
+        stay = table.rows(places, kinds)
+        stay = _without(stay if stay is not None else go.slice(0, 0), go, table)
+        coded = _coded(pa.concat_tables([go, come, stay]), table.compared, types, options)
+        ends = np.cumsum([0, go.num_rows, come.num_rows, stay.num_rows]).tolist()
+        first, second, third = (coded.part(a, b) for a, b in pairwise(ends))
+        return cls(table, go, come, stay, (first, second, third))
+
+    def shown(self, pair: NewPair) -> dict[str, Any]:
+        """The pair with the keys and values of its rows."""
+        at = pair.right - self.stay.num_rows
+        right = (self.stay, pair.right) if at < 0 else (self.come, at)
+        sides = []
+        for table, place in ((self.come, pair.left), right):
+            row = table.slice(place, 1)
+            values = {name: plain_json(row.column(c)[0].as_py()) for name, c in self.table.compared.items()}
+            sides.append({"key": plain_json(self.table.keys(row)[0].as_py()), "values": values})
+        return {"left": sides[0], "right": sides[1], "words": [str(word) for word in pair.words.tolist()]}
+
+
+@dataclass(frozen=True)
+class ChangedEvidenceTask:
+    """A task: all rows that change, and the number of a `share` of the table; out comes the evidence of them with the
+    rows of that share, and with each other for one share, and for rules that it breaks the pairs that do."""
+
+    table: KeptTable
+    types: Mapping[str, ColumnType]
+    options: DiscoverOptions
+    kept: str
+    shares: int
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches)
+        if table is None:
+            return
+        mine = np.unique(table.column("share").to_numpy()).tolist()
+        given = _Arrived.of(parts_in(table.filter(pa.array(table.column("share").to_numpy() == mine[0]))))
+        if 0 in mine:
+            yield from lines_of({"notes": json.dumps(given.notes).encode()})
+        if given.changed is None:
+            return
+        kept = KeptRules.from_bytes(self.table.store.read(self.kept))
+        for share in mine:
+            yield from lines_of(self._told(kept, given.changed, share))
+
+    def _told(self, kept: KeptRules, changed: pa.Table, share: int) -> Mapping[str, bytes]:
+        mine = range(share, self.table.places, self.shares)
+        rows = _Related.of(self.table, changed, mine, self.types, self.options)
+        change = evidence_change(
+            kept, self.options.nulls, *rows.coded, threads=1, share=share, shares=self.shares,
+            device=self.options.device,
+        )  # fmt: skip
+        size = rows.come.num_rows - rows.go.num_rows if share == 0 else 0
+        about = {"size": size, "shown": [rows.shown(pair) for pair in change.new_pairs], "device": change.device}
+        return {f"about-{share}": json.dumps(about).encode(), **_evidence_parts(change, share)}
+
+
+@dataclass(frozen=True)
+class RepairTask:
+    """A task: evidence from all shares; out comes what became of the rules, which it writes to a new file."""
+
+    store: Store
+    options: DiscoverOptions
+    kept: str
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches)
+        if table is None:
+            return
+        parts = parts_in(table)
+        notes = json.loads(parts.get("notes", b"[]"))
+        told: dict[str, Any] = {"notes": notes}
+        abouts = [json.loads(content) for name, content in sorted(parts.items()) if name.startswith("about-")]
+        if abouts:
+            told |= self._repaired(parts, abouts)
+        yield pa.RecordBatch.from_pydict({"note": pa.array([json.dumps(told)])})
+
+    def _repaired(self, parts: Mapping[str, bytes], abouts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        before = KeptRules.from_bytes(self.store.read(self.kept))
+        space = before.space
+        change = EvidenceChange(_evidence_in(parts, "came", space), _evidence_in(parts, "went", space))
+        rows = before.rows + sum(about["size"] for about in abouts)
+        after = evolved(before, change, rows, self.options, threads=own_cores())
+        shown = [one for about in abouts for one in about["shown"]]
+        on_card = any(about["device"] == "gpu" for about in abouts)
+        return _written(self.store, before, after, shown, "evidence, on gpu" if on_card else "evidence")
+
+
+@dataclass(frozen=True)
+class SearchTask:
+    """A task: all rows that change; it reads the whole table, and out comes what became of the rules, as from a
+    RepairTask: by indexes where rows only come, else by a new search."""
+
+    table: KeptTable
+    types: Mapping[str, ColumnType]
+    options: DiscoverOptions
+    kept: str
+    strategy: EvolveStrategy
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches)
+        if table is None:
+            return
+        given = _Arrived.of(parts_in(table))
+        told: dict[str, Any] = {"notes": given.notes}
+        if given.changed is not None:
+            told |= self._searched(given.changed)
+        yield pa.RecordBatch.from_pydict({"note": pa.array([json.dumps(told)])})
+
+    def _searched(self, changed: pa.Table) -> dict[str, Any]:
+        before = KeptRules.from_bytes(self.table.store.read(self.kept))
+        rows = _Related.of(self.table, changed, range(self.table.places), self.types, self.options)
+        go, come, stay = rows.coded
+        way = way_of_change(before, go.size, come.size, stay.size, self.strategy)
+        nulls, threads = self.options.nulls, own_cores()
+        if way == "index":
+            indexes = RuleIndexes(before.space, nulls, SelectOptions())
+            ids = np.arange(stay.size)
+            after, pairs, how = strengthened_by_indexes(
+                before, indexes, nulls, come, stay, ids, self.options, threads=threads
+            )
+            return _written(self.table.store, before, after, [rows.shown(pair) for pair in pairs], f"index: {how}")
+        after = searched(before, stay.plus(come), together(self.types, self.options), self.options, threads=threads)
+        broken = broken_pairs(before.space, fallen_masks(before, after), nulls, come, stay, threads=threads)
+        return _written(self.table.store, before, after, [rows.shown(pair) for pair in broken], "rediscover")
+
+
+@dataclass(frozen=True)
+class SpaceTask:
+    """A task: all rows of the table, as c0, c1, ... in the types' order; out come notes on what a discovery of them
+    would compare otherwise."""
+
+    store: Store
+    types: Mapping[str, ColumnType]
+    options: DiscoverOptions
+    kept: str
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches, self.types)
+        if table is None:
+            return
+        space = KeptRules.from_bytes(self.store.read(self.kept)).space
+        codes = family_codes(table, together(self.types, self.options))
+        notes = other_pairs(space, {name: codes[name] for name in self.types}, self.types, self.options)
+        yield pa.RecordBatch.from_pydict({"note": pa.array(list(notes), pa.string())})
+
+
+def _written(
+    store: Store, before: KeptRules, after: KeptRules, shown: Sequence[Mapping[str, Any]], strategy: str
+) -> dict[str, Any]:
+    """The rules after a batch in a file of their own, and what changed, with the pairs that show it."""
+    pairs = [
+        ShownPair(
+            (one["left"]["key"], one["left"]["values"]),
+            (one["right"]["key"], one["right"]["values"]),
+            np.array(list(map(int, one["words"])), np.uint64),
+        )
+        for one in shown
+    ]
+    changed = rules_change(before, after, pairs, strategy=strategy)
+    return {"kept": write_kept(store, after), "rows": after.rows, "change": change_to_json(changed)}
+
+
+def write_kept(store: Store, kept: KeptRules) -> str:
+    """The name of a new file with the rules; it is on the disk, and no version names it yet."""
+    name = f"{KEPT}/{secrets.token_hex(12)}.npz"
+    made = store.create(name, kept.to_bytes())
+    assert made, "its name is new"
+    return name
+
+
+def _coded(
+    rows: pa.Table, compared: Mapping[str, str], types: Mapping[str, ColumnType], options: DiscoverOptions
+) -> KeptRows:
+    """The rows as codes that compare with each other, also between columns of one kind."""
+    named = pa.table({name: rows.column(column) for name, column in compared.items()})
+    codes = family_codes(named, together(types, options))
+    return KeptRows(
+        {name: codes[name].astype(np.int64) for name in types}, {name: codes[name] >= 0 for name in types}, len(rows)
+    )
+
+
+def _without(rows: pa.Table, gone: pa.Table, table: KeptTable) -> pa.Table:
+    """The rows but those whose keys are among those gone."""
+    if not gone.num_rows or not rows.num_rows:
+        return rows
+    own, other = shared_codes([table.keys(rows), table.keys(gone)])
+    return rows.filter(pa.array(~np.isin(own.codes, other.codes)))
+
+
+def _evidence_parts(change: EvidenceChange, share: int) -> dict[str, bytes]:
+    sides = {"came": change.came, "went": change.went}
+    return {
+        f"{name}-{share}-{what}": array.tobytes()
+        for name, evidence in sides.items()
+        for what, array in (("words", evidence.words), ("counts", evidence.counts))
+    }
+
+
+def _evidence_in(parts: Mapping[str, bytes], name: str, space: PredicateSpace) -> Evidence:
+    total = no_evidence(space)
+    for part in sorted(parts):
+        if part.startswith(f"{name}-") and part.endswith("-words"):
+            words = np.frombuffer(parts[part], np.uint64).reshape(-1, space.words)
+            counts = np.frombuffer(parts[part.removesuffix("words") + "counts"], np.int64)
+            total = total.plus(Evidence(words, counts))
+    return total
+
+
+def _to_ipc(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _from_ipc(content: bytes) -> pa.Table:
+    return pa.ipc.open_stream(pa.py_buffer(content)).read_all()

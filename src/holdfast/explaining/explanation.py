@@ -1,0 +1,98 @@
+"""What is to be said of one row: the rules it breaks, with whom, and what could be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.presented import Presented
+from holdfast.rules.rule import Rule
+from holdfast.states.batch_outcome import plain_json
+from holdfast.violations.witness import Witness, WorstRow
+
+
+@dataclass(frozen=True)
+class BrokenRule:
+    """A rule that the row breaks: how often, a pair that shows it, and some of the rows it is in conflict with.
+
+    `others` come with the number of their own violations of the rule, most first. One that has more than the row itself
+    is more likely to be what is wrong.
+    """
+
+    rule: Rule
+    violations: int
+    witness: Witness | None
+    others: tuple[WorstRow, ...] = ()
+
+    @property
+    def likelier(self) -> tuple[WorstRow, ...]:
+        """The others that are in more violations of the rule than the row is."""
+        return tuple(other for other in self.others if other.conflicts > self.violations)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A value for one cell, as text: what it would resolve, what it would break, and how much speaks for it.
+
+    `low` and `high` are the interval that would do, where any value of one would.
+    """
+
+    column: str
+    value: Any
+    suggested: str
+    resolves: int
+    adds: int
+    rules: tuple[str, ...]
+    confidence: float
+    low: str | None = None
+    high: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        told = {
+            "column": self.column,
+            "value": None if self.value is None else str(self.value),
+            "suggested": self.suggested,
+            "resolves": self.resolves,
+            "adds": self.adds,
+            "rules": list(self.rules),
+            "confidence": round(self.confidence, 3),
+        }
+        return told if self.low is None and self.high is None else {**told, "low": self.low, "high": self.high}
+
+
+@dataclass(frozen=True)
+class RowExplanation(Presented):
+    """A row of a table, the rules it breaks, and suggestions, the best first."""
+
+    table: str
+    key: str | list[str]
+    row: Any
+    values: Mapping[str, Any]
+    rules: int
+    broken: tuple[BrokenRule, ...]
+    suggestions: tuple[Suggestion, ...]
+    seconds: float
+
+    @property
+    def violations(self) -> int:
+        return sum(one.violations for one in self.broken)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "key": self.key,
+            "row": plain_json(self.row),
+            "seconds": round(self.seconds, 3),
+            "violations": self.violations,
+            "rules": [
+                {
+                    "name": one.rule.name,
+                    "rule": str(one.rule),
+                    "kind": one.rule.kind,
+                    "violations": one.violations,
+                    "with": [{"key": plain_json(o.key), "violations": o.conflicts} for o in one.others],
+                }
+                for one in self.broken
+            ],
+            "suggestions": [one.to_dict() for one in self.suggestions],
+        }

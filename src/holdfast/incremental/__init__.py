@@ -1,1 +1,0 @@
-"""Change of table to change of result: violations kept up to date."""

@@ -1,0 +1,1 @@
+"""Rows in memory under their keys, as codes; shared by the monitor and the rule keeper."""

@@ -1,0 +1,148 @@
+"""The keys of a monitor's rows: which rows they name, and that they name them once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.encode.live_codes import IntegerCoder
+from holdfast.errors import ChangeError, TypeMismatchError
+from holdfast.live_rows.coded_batch import Coding, RowBatch
+from holdfast.live_rows.key_map import KeyMap
+from holdfast.live_rows.row_store import RowStore, Slots
+
+
+class RowKeys:
+    """The keys of the rows in a store, whose first columns they are.
+
+    Whole numbers are told from their codes; keys of other kinds are kept as they came.
+    """
+
+    def __init__(self, key: Sequence[str], store: RowStore, coding: Coding) -> None:
+        self.key, self._store, self._coding = tuple(key), store, coding
+        self._map = KeyMap(len(self.key))
+        self._kept: list[Any] = []
+        self._told_by_codes = False  # of the rows that are there
+
+    @property
+    def _whole_numbers(self) -> bool:
+        return len(self.key) == 1 and isinstance(self._coding.coder(self.key[0]), IntegerCoder)
+
+    def add(self, slots: Slots, keys: Callable[[], list[Any]]) -> None:
+        """Rows have come, with these keys."""
+        self._map.add(self._store.rows.codes, slots)
+        self._told_by_codes = self._whole_numbers
+        if not self._told_by_codes:
+            self._kept += keys()
+
+    def remove(self, slots: Slots) -> None:
+        self._map.remove(self._store.rows.codes, slots)
+
+    def of_batch(self, batch: RowBatch) -> list[Any]:
+        for name in self.key:
+            if name not in batch.columns:
+                raise ChangeError(f"the change has no key column {name!r}.", hint="every row needs a key.")
+        columns = [batch.listed(name) for name in self.key]
+        return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+
+    def given(self, keys: Any) -> list[Any]:
+        """Keys as a caller names them: one or many, as Python values, an Arrow or a numpy array."""
+        if hasattr(keys, "to_pylist"):
+            keys = keys.to_pylist()
+        elif hasattr(keys, "tolist"):
+            keys = keys.tolist()
+        single = isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable)
+        if single or (isinstance(keys, tuple) and len(self.key) > 1):
+            keys = [keys]
+        return [tuple(key) if isinstance(key, list) else key for key in keys]
+
+    def names(self, slots: Slots) -> Callable[[], list[Any]]:
+        """The keys of the rows, to be listed later, when the rows may have gone."""
+        if len(slots) == 0:
+            return list
+        if self._told_by_codes:
+            codes = self._store.rows.codes[slots, 0]
+            return lambda: list(codes.tolist())
+        kept = self._kept  # only grows
+        return lambda: [kept[slot] for slot in slots.tolist()]
+
+    def slots(self, keys: Sequence[Any]) -> Slots:
+        """The slots of the keys. ChangeError when one is not there, or is named twice."""
+        found = self._found(keys)
+        missing = np.flatnonzero(found < 0)
+        if len(missing):
+            raise ChangeError(
+                f"there is no row with key {keys[missing[0]]!r}.",
+                hint="nothing was changed. Only rows that are there can be deleted or updated.",
+            )
+        ordered = np.sort(found)
+        again = np.flatnonzero(ordered[1:] == ordered[:-1])
+        if len(again):
+            raise _named_twice(keys[int(np.flatnonzero(found == ordered[again[0]])[0])])
+        return found
+
+    def are_there(self, keys: Sequence[Any]) -> list[bool]:
+        return [slot >= 0 for slot in self._found(keys).tolist()]
+
+    def _found(self, keys: Sequence[Any]) -> Slots:
+        codes = np.zeros((len(keys), len(self.key)), np.int64)
+        known = np.ones(len(keys), np.bool_)
+        if self._whole_numbers and all(type(key) is int and abs(key) < 2**63 for key in keys):
+            codes[:, 0] = keys
+            return self._map.find(self._store.rows.codes, codes)
+        for i, key in enumerate(keys):
+            parts = key if len(self.key) > 1 else (key,)
+            if not isinstance(parts, tuple) or len(parts) != len(self.key):
+                raise ChangeError(f"{key!r} is no key of {len(self.key)} columns.", hint="give a tuple per key.")
+            for j, (name, value) in enumerate(zip(self.key, parts, strict=True)):
+                code = self._code(name, value)
+                if code is None:
+                    known[i] = False
+                else:
+                    codes[i, j] = code
+        found = self._map.find(self._store.rows.codes, codes)
+        found[~known] = -1
+        return found
+
+    def _code(self, name: str, value: Any) -> int | None:
+        coder = self._coding.coder(name)
+        if coder is None or value is None:
+            return None
+        try:
+            return coder.find(value)
+        except TypeMismatchError as problem:
+            raise ChangeError(f"{value!r} is no key: {problem.message}.", hint="nothing was changed.") from None
+
+    def require_new(self, batch: RowBatch, codes: NDArray[np.int64]) -> None:
+        """ChangeError when a row's key is there already, or twice among the rows."""
+        key_codes = codes[:, : len(self.key)]
+        there = np.flatnonzero(self._map.find(self._store.rows.codes, key_codes) >= 0)
+        if len(there):
+            (key,) = self.of_batch(batch.take([int(there[0])]))
+            raise ChangeError(
+                f"there is a row with key {key!r} already.",
+                hint="nothing was changed. Use update for rows that are there.",
+            )
+        if len(codes) > 1:
+            order = np.lexsort(key_codes.T)
+            ordered = key_codes[order]
+            again = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1))
+            if len(again):
+                (key,) = self.of_batch(batch.take([int(order[again[0]])]))
+                raise _named_twice(key)
+
+    @property
+    def bytes(self) -> int:
+        return self._map.bytes
+
+    def assert_invariants(self) -> None:
+        slots, codes = self._store.slots(), self._store.rows.codes
+        assert sorted(self._map.slots().tolist()) == slots.tolist(), "the keys are those of the rows"
+        assert (self._map.find(codes, codes[slots]) == slots).all(), "a key leads to its row"
+
+
+def _named_twice(key: Any) -> ChangeError:
+    return ChangeError(f"the key {key!r} is named twice in one change.", hint="nothing was changed.")

@@ -1,0 +1,1 @@
+"""Violations kept up to date in one process, row by row."""

@@ -1,0 +1,263 @@
+"""Violations kept up to date in one process: rows come, go and change, and the change of violations is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from holdfast.encode.column_type import ColumnType, column_type
+from holdfast.errors import OptionError, TypeMismatchError
+from holdfast.live_rows.coded_batch import Coded, made_coding
+from holdfast.live_rows.keyed_rows import NOBODY, Coming, KeyedRows, NamedRows
+from holdfast.live_rows.row_store import Slots
+from holdfast.monitor.explain import told_schedule, told_ways
+from holdfast.monitor.partners import AccessPath, Partners
+from holdfast.monitor.slot_pairs import NO_PAIRS, SlotPairs
+from holdfast.presented import Presented
+from holdfast.programs.bind import Schema, require_columns, require_types
+from holdfast.programs.condition import condition_test
+from holdfast.programs.program import RowProgram
+from holdfast.programs.rule_program import rule_programs
+from holdfast.rules.rule import Nulls, Rule, RuleSet
+from holdfast.rules.rule_file import as_rule_set, named_key
+from holdfast.states.lazy_list import LazyList
+from holdfast.states.violations_change import RuleChange, Violation, ViolationsChange
+
+Keep = Literal["counts", "pairs"]
+DEFAULT_LIMIT = 1_000_000
+_UNLIMITED = 2**40
+
+
+class Monitor(KeyedRows, Presented):
+    """The violations of rules on a table that lives in this process. No Spark, no JVM.
+
+    `insert`, `delete`, `update` and `apply` take one row or many and return the change of violations; a batch that
+    cannot be made is refused whole, with an error that names the key. Each change costs what it finds: partners of a
+    row are looked up, not searched for. `limit` caps the violations that a change lists per rule; counts are exact.
+
+    >>> monitor = Monitor("ZipCode -> City", key="id")
+    >>> monitor.insert([{"id": 1, "ZipCode": "10115", "City": "Berlin"}]).added_count
+    0
+    >>> monitor.insert({"id": 2, "ZipCode": "10115", "City": "Bärlin"}).added
+    {'zipcode-city': [(1, 2)]}
+    """
+
+    def __init__(
+        self,
+        rules: RuleSet | Rule | str | Iterable[str | Rule],
+        *,
+        key: str | Sequence[str] | None = None,
+        nulls: Nulls | None = None,
+        schema: Mapping[str, str] | None = None,
+        limit: int | None = DEFAULT_LIMIT,
+        keep: Keep = "counts",
+        access: AccessPath = "auto",
+    ) -> None:
+        """`schema` names the types of columns, as Spark does; those it does not name are told from the first values.
+
+        With `keep="pairs"` all violations are kept in memory, which `violations` then lists at once. `access` is for
+        comparing: how partners are found is otherwise chosen by what the rows are like.
+        """
+        self.rules = as_rule_set(rules, nulls=nulls)
+        named = named_key(self.rules, key)
+        if not named:
+            raise OptionError("a monitor needs to know the key of its rows.", hint="name it: Monitor(rules, key='id').")
+        if keep not in ("counts", "pairs"):
+            raise OptionError(f"keep is {keep!r}.", hint="it is 'counts' or 'pairs'.")
+        if limit is not None and limit < 0:
+            raise OptionError(f"the limit is {limit}.", hint="it is a number of violations, or None for all of them.")
+        if access not in ("auto", "runs", "bitmaps"):
+            raise OptionError(f"access is {access!r}.", hint="it is 'auto', 'runs' or 'bitmaps'.")
+        self.limit, self.keep, self.access = limit, keep, access
+        where = {rule.name: condition_test(rule) for rule in self.rules if rule.where is not None}
+        self._programs = rule_programs(self.rules, named, where)
+        self._columns = {name: at for at, name in enumerate(self._programs.columns)}
+        needed = list(dict.fromkeys([*self._columns, *(n for test in where.values() for n in test.columns)]))
+        coding = made_coding(self._programs.columns, self.rules)
+        super().__init__(named, coding, needed=needed, flags=len(self._programs.tests))
+        self._totals = dict.fromkeys((rule.name for rule in self.rules), 0)
+        self._pairs: dict[str, set[Violation]] = {rule.name: set() for rule in self.rules} if keep == "pairs" else {}
+        if schema is not None:
+            self._adopt({name: column_type(kind) for name, kind in schema.items() if name in self._columns}, schema)
+        self._reloaded()
+
+    # What is known ------------------------------------------------------------------------------------------------
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """By rule, its violating pairs, or rows where it speaks of one row; exact."""
+        return dict(self._totals)
+
+    def unit(self, rule: Rule) -> str:
+        """What a total of the rule counts: pair, or row where it speaks of one row."""
+        program = self._programs.programs[self.rules.rules.index(rule)]
+        return "row" if isinstance(program, RowProgram) else "pair"
+
+    def violations(self, rule: str, *, limit: int | None = None) -> list[Violation]:
+        """The violations of the rule as things are, at most `limit` of them: pairs of keys, and (key, None)."""
+        at = self.rules.rules.index(self.rules[rule])
+        most = _UNLIMITED if limit is None else limit
+        if self.keep == "pairs":
+            return _sorted(self._pairs[rule])[:most]
+        program, slots = self._programs.programs[at], self._store.slots()
+        alone = slots[self._store.rows.flags[slots, program.alone]] if program.alone is not None else NOBODY
+        pairs = NO_PAIRS
+        if not isinstance(program, RowProgram):
+            pairs = self._partners.current(at, min(most, self._totals[rule]))
+        return _sorted(self._listed(at, alone, pairs)[:most])
+
+    def explain(self) -> str:
+        """Per rule, how the partners of a row are found; then the order in which sets of rows are intersected."""
+        columns, bitmaps = self._programs.columns, self._partners.bitmaps
+        lines = [f"{len(self):,} rows, {self.bytes / 2**20:,.0f} MiB"]
+        for at, rule in enumerate(self.rules):
+            lines.append(f"{rule.name}: {rule}")
+            lines += [f"  {line}" for line in told_ways(self._partners.ways(at), columns)]
+            if bitmaps is not None and at in bitmaps.programs:
+                lines.append("  by sets of rows, in the order below")
+            elif isinstance(self._programs.programs[at], RowProgram):
+                lines.append("  each row by itself")
+        if bitmaps is not None:
+            names = [rule.name for rule in self.rules]
+            lines.append("sets of rows, equalities looked up and inequalities from less-than trees:")
+            lines += [f"  {line}" for line in told_schedule(bitmaps.schedule, names, columns)]
+        return "\n".join(lines)
+
+    @property
+    def bytes(self) -> int:
+        """Memory of the rows' codes, their keys and all indexes but the sets of rows."""
+        return super().bytes + self._partners.bytes
+
+    # Changes ------------------------------------------------------------------------------------------------------
+
+    def insert(self, rows: Any) -> ViolationsChange:
+        """Rows come whose keys are new."""
+        return self._change(self._inserting(rows))
+
+    def delete(self, keys: Any) -> ViolationsChange:
+        """Rows go, named by their keys: one key or many; of several columns each key is a tuple."""
+        return self._change(self._deleting(keys))
+
+    def update(self, rows: Any) -> ViolationsChange:
+        """Rows take the place of those with their keys."""
+        return self._change(self._updating(rows))
+
+    def apply(self, changes: Any) -> ViolationsChange:
+        """A batch of changes, in order, as one: what counts is its net effect.
+
+        Rows have a column `_change_type`: insert, delete, update_preimage, update_postimage; those without come. What
+        is applied and what is refused is the same as in `holdfast watch apply`.
+        """
+        return self._change(self._applying(changes))
+
+    def _change(self, named: NamedRows) -> ViolationsChange:
+        """Rows go, others come, and the violations with them."""
+        gone, coming, before = named.gone, named.coming, named.before
+        if coming is None and not len(gone):
+            return ViolationsChange({}, self.totals)
+        come = NOBODY if coming is None else self._come(coming)
+        kept = before is not None and len(gone) > 0
+        if before is not None and kept:
+            self._store.replace(gone, come, before)
+        if len(gone):
+            self._store.remove(gone)
+            self._keys.remove(gone)
+        if coming is not None:
+            self._keys.add(come, lambda: self._keys.of_batch(coming.batch))
+        limit = _UNLIMITED if self.limit is None or self.keep == "pairs" else self.limit
+        pairs = self._partners.changed(gone, come, kept=kept, limit=limit)
+        changes = {}
+        for at, name in enumerate(self._totals):
+            lost, new = pairs.get(at, (NO_PAIRS, NO_PAIRS))
+            lone = (self._alone(at, gone, kept), self._alone(at, come, kept))
+            added, removed = len(lone[1]) + new.count, len(lone[0]) + lost.count
+            if not added and not removed:
+                continue
+            listed = self._lazily(at, lone[1], new, limit), self._lazily(at, lone[0], lost, limit)
+            changes[name] = RuleChange(*listed, added, removed)
+            of_one_row = isinstance(self._programs.programs[at], RowProgram)
+            self._totals[name] += len(lone[1]) - len(lone[0]) if of_one_row else new.count - lost.count
+        if kept:
+            self._store.settle(come)
+        for name, change in changes.items() if self.keep == "pairs" else ():
+            self._pairs[name].difference_update(change.removed)
+            self._pairs[name].update(change.added)
+        if self._store.mostly_gone:
+            self._compact()
+        return ViolationsChange(changes, self.totals)
+
+    def _come(self, coming: Coming) -> Slots:
+        coded = Coded(self._columns, coming.codes, coming.valid, self.rules.nulls, self._coding, coming.batch)
+        flags = np.zeros((len(coded), len(self._programs.tests)), np.bool_)
+        for at, test in enumerate(self._programs.tests):
+            flags[:, at] = test(coded)
+        self._known = frozenset(coming.batch.columns)
+        return self._store.add(coming.codes, coming.valid, flags)
+
+    def _alone(self, at: int, slots: Slots, kept: bool) -> Slots:
+        """Those of the rows that break the rule by themselves, and did not, or will not, in their other version."""
+        flag = self._programs.programs[at].alone
+        if flag is None or not len(slots):
+            return NOBODY
+        rows = self._store.rows
+        alone: Slots = slots[rows.flags[slots, flag]]
+        if kept:
+            other = rows.twin[alone]
+            alone = alone[(other < 0) | ~rows.flags[np.maximum(other, 0), flag]]
+        return alone
+
+    def _lazily(self, at: int, alone: Slots, pairs: SlotPairs, limit: int) -> Sequence[Violation]:
+        """At most `limit` violations by key, named when they are first looked at."""
+        if not len(alone) and not pairs.count:
+            return ()
+        if len(alone) + len(pairs.left) > limit:
+            alone = alone[:limit]
+            pairs = pairs.cut(limit - len(alone))
+        return LazyList(len(alone) + len(pairs.left), self._naming(at, alone, pairs))
+
+    def _listed(self, at: int, alone: Slots, pairs: SlotPairs) -> list[Violation]:
+        return self._naming(at, alone, pairs)()
+
+    def _naming(self, at: int, alone: Slots, pairs: SlotPairs) -> Callable[[], list[Violation]]:
+        """The violations by key, rows alone first; of a symmetric rule the smaller key left."""
+        alone_names, left, right = map(self._keys.names, (alone, pairs.left, pairs.right))
+        program = self._programs.programs[at]
+        symmetric = not isinstance(program, RowProgram) and program.symmetric
+
+        def made() -> list[Violation]:
+            found: list[Violation] = [(key, None) for key in alone_names()]
+            ends = zip(left(), right(), strict=True)
+            return found + [(b, a) if symmetric and b < a else (a, b) for a, b in ends]
+
+        return made
+
+    # Rows ---------------------------------------------------------------------------------------------------------
+
+    def _adopt(self, kinds: Mapping[str, ColumnType], columns: Iterable[str]) -> None:
+        """Types become known; TypeMismatchError, and nothing is, where a rule compares what cannot be compared."""
+        types = {**self._coding.kinds, **kinds}
+        schema = Schema("of the monitor", {**dict.fromkeys(columns, column_type("void")), **types})
+        require_columns(self.rules, self.key, schema)
+        require_types(self.rules, schema)
+        for name in self.key:
+            if types[name].family == "other":
+                raise TypeMismatchError(f"the key column {name!r} holds {types[name]}, which cannot be compared.")
+        super()._adopt(kinds, columns)
+
+    def _reloaded(self) -> None:
+        self._partners = Partners(self._store, self._programs, self.rules.nulls, self.access)
+
+    def assert_invariants(self) -> None:
+        """Every index holds exactly the rows that are there; every key leads to its row."""
+        self._partners.assert_invariants()
+        self._keys.assert_invariants()
+        for (name, pairs), program in zip(self._pairs.items(), self._programs.programs, strict=False):
+            lone = 0 if isinstance(program, RowProgram) else sum(right is None for _, right in pairs)
+            assert len(pairs) - lone == self._totals[name], "the pairs kept are those counted"
+
+
+def _sorted(violations: Iterable[Violation]) -> list[Violation]:
+    """In order of left key, then right key; rows alone first."""
+    return sorted(violations, key=lambda v: (v[0], v[1] is not None, v[0] if v[1] is None else v[1]))

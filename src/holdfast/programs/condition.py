@@ -1,0 +1,262 @@
+"""`where` conditions without Spark: the part of SQL that speaks of one row in comparisons, arithmetic and lists."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import lru_cache, reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from lark import Lark, Token, Transformer
+from lark.exceptions import LarkError
+from numpy.typing import NDArray
+
+from holdfast.encode.codes import comparable_codes
+from holdfast.errors import ConditionError
+from holdfast.programs.row_test import Rows
+from holdfast.rules.relation import EQ, GT, LT, mask_of
+from holdfast.rules.rule import Rule
+
+_GRAMMAR = r"""
+?start: any
+?any: all ("OR"i all)*                     -> any_of
+?all: no ("AND"i no)*                      -> all_of
+?no: "NOT"i no                             -> negated
+   | test
+?test: sum
+     | sum COMPARE sum                     -> compared
+     | sum "IS"i "NULL"i                   -> is_null
+     | sum "IS"i "NOT"i "NULL"i            -> is_not_null
+     | sum "IN"i "(" sum ("," sum)* ")"    -> among
+     | sum "NOT"i "IN"i "(" sum ("," sum)* ")"          -> not_among
+     | sum "BETWEEN"i sum "AND"i sum       -> between
+     | sum "NOT"i "BETWEEN"i sum "AND"i sum             -> not_between
+     | sum "LIKE"i STRING                  -> like
+     | sum "NOT"i "LIKE"i STRING           -> not_like
+?sum: product
+    | sum "+" product                      -> plus
+    | sum "-" product                      -> minus
+?product: signed
+    | product "*" signed                   -> times
+    | product "/" signed                   -> over
+    | product "%" signed                   -> modulo
+?signed: "-" signed                        -> negative
+    | atom
+?atom: NUMBER                              -> number
+    | STRING                               -> text
+    | "DATE"i STRING                       -> date
+    | "TIMESTAMP"i STRING                  -> timestamp
+    | "TRUE"i                              -> true
+    | "FALSE"i                             -> false
+    | "NULL"i                              -> null
+    | (NAME | QUOTED)                      -> column
+    | "(" any ")"
+COMPARE: "==" | "=" | "!=" | "<>" | "<=" | ">=" | "<" | ">"
+NUMBER: /(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?/
+STRING: /'([^'\\]|'')*'/ | /"([^"\\]|"")*"/
+QUOTED: /`([^`]|``)+`/
+NAME: /(?!(?:and|or|not|is|in|between|like|null|true|false)\b)[^\W\d]\w*/i
+%import common.WS
+%ignore WS
+"""
+
+Value = Callable[[pa.Table], Any]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The rows for which the text is true; null is not."""
+
+    text: str
+    columns: tuple[str, ...] = field(compare=False)
+    value: Value = field(compare=False)
+
+    def __call__(self, rows: Rows) -> NDArray[np.bool_]:
+        table = rows.values()
+        try:
+            held = _array(self.value(table), table)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as problem:
+            raise ConditionError(f"the condition {self.text!r} has no meaning on these rows: {problem}.") from None
+        if pa.types.is_null(held.type):
+            return np.zeros(len(rows), np.bool_)
+        if not pa.types.is_boolean(held.type):
+            raise ConditionError(f"the condition {self.text!r} is {held.type}, and neither true nor false.")
+        return np.asarray(pc.fill_null(held, False).to_numpy(zero_copy_only=False), np.bool_)
+
+
+def condition_test(rule: Rule) -> Condition:
+    """The rule's condition. ConditionError where it uses more of SQL than can be told without Spark."""
+    assert rule.where is not None, "the rule has a condition"
+    made = _Conditions()
+    try:
+        value = made.transform(_parser().parse(rule.where))
+    except LarkError:
+        raise ConditionError(
+            f"the condition of rule {rule.name!r} cannot be told without Spark: {rule.where}",
+            hint="a monitor knows comparisons, and, or, not, in, between, like, is null and arithmetic; "
+            "`holdfast watch` knows all of SQL.",
+        ) from None
+    return Condition(rule.where, tuple(dict.fromkeys(made.columns)), value)
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Lark:
+    return Lark(_GRAMMAR, parser="earley")
+
+
+def _array(value: Any, table: pa.Table) -> pa.Array:
+    if isinstance(value, pa.ChunkedArray):
+        value = value.combine_chunks()
+    if isinstance(value, pa.ChunkedArray):
+        return pa.concat_arrays(value.chunks)
+    if isinstance(value, pa.Array):
+        return value
+    scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value)
+    return pa.array([scalar.as_py()] * table.num_rows, scalar.type)
+
+
+def _related(a: Any, allowed: int, b: Any, table: pa.Table) -> pa.Array:
+    """Exact by value, as in rules; null where either is. A number beside doubles is the double that it reads as."""
+    a, b = _beside(a, b), _beside(b, a)
+    left, right = (pa.chunked_array([_array(v, table)]) for v in (a, b))
+    x, y = comparable_codes([left, right])
+    held = np.zeros(table.num_rows, np.bool_)
+    for relation, holds in ((LT, x.codes < y.codes), (EQ, x.codes == y.codes), (GT, x.codes > y.codes)):
+        if allowed & relation:
+            held |= holds
+    return pa.array(held, mask=~(x.valid & y.valid))
+
+
+def _beside(value: Any, other: Any) -> Any:
+    floating = isinstance(other, float) or (hasattr(other, "type") and pa.types.is_floating(other.type))
+    return float(value) if isinstance(value, Decimal) and floating else value
+
+
+def _unquoted(token: Token) -> str:
+    mark = token[0]
+    return str(token[1:-1].replace(mark * 2, mark))
+
+
+def _remainder(a: Any, b: Any, table: pa.Table) -> pa.Array:
+    left, right = _array(a, table), _array(b, table)
+    valid = pc.and_(left.is_valid(), right.is_valid()).to_numpy(zero_copy_only=False)
+    x, y = (pc.fill_null(v, 1).to_numpy(zero_copy_only=False) for v in (left, right))
+    valid = valid & (y != 0)
+    return pa.array(np.fmod(x, np.where(y == 0, 1, y)), mask=~valid)
+
+
+class _Conditions(Transformer[Token, Any]):
+    """Builds the function that computes the condition from a table, and notes the columns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.columns: list[str] = []
+
+    def column(self, children: list[Any]) -> Value:
+        name = _unquoted(children[0]) if children[0].type == "QUOTED" else str(children[0])
+        self.columns.append(name)
+        return lambda table: table.column(name)
+
+    def number(self, children: list[Any]) -> Value:
+        text = str(children[0])
+        value: Any = int(text) if text.isdigit() else float(text) if "e" in text.lower() else Decimal(text)
+        return lambda table: value
+
+    def text(self, children: list[Any]) -> Value:
+        value = _unquoted(children[0])
+        return lambda table: value
+
+    def date(self, children: list[Any]) -> Value:
+        value = dt.date.fromisoformat(_unquoted(children[0]))
+        return lambda table: value
+
+    def timestamp(self, children: list[Any]) -> Value:
+        value = dt.datetime.fromisoformat(_unquoted(children[0]))
+        return lambda table: value
+
+    def true(self, _: list[Any]) -> Value:
+        return lambda table: True
+
+    def false(self, _: list[Any]) -> Value:
+        return lambda table: False
+
+    def null(self, _: list[Any]) -> Value:
+        return lambda table: pa.scalar(None)
+
+    def any_of(self, parts: list[Value]) -> Value:
+        return lambda table: reduce(pc.or_kleene, (_truth(part(table), table) for part in parts))
+
+    def all_of(self, parts: list[Value]) -> Value:
+        return lambda table: reduce(pc.and_kleene, (_truth(part(table), table) for part in parts))
+
+    def negated(self, parts: list[Value]) -> Value:
+        return lambda table: pc.invert(_truth(parts[0](table), table))
+
+    def compared(self, parts: list[Any]) -> Value:
+        a, operator, b = parts
+        allowed = mask_of(str(operator))
+        return lambda table: _related(a(table), allowed, b(table), table)
+
+    def is_null(self, parts: list[Value]) -> Value:
+        return lambda table: pc.is_null(_array(parts[0](table), table))
+
+    def is_not_null(self, parts: list[Value]) -> Value:
+        return lambda table: pc.is_valid(_array(parts[0](table), table))
+
+    def among(self, parts: list[Value]) -> Value:
+        first, *listed = parts
+        return lambda table: reduce(pc.or_kleene, (_related(first(table), EQ, one(table), table) for one in listed))
+
+    def not_among(self, parts: list[Value]) -> Value:
+        inside = self.among(parts)
+        return lambda table: pc.invert(inside(table))
+
+    def between(self, parts: list[Value]) -> Value:
+        value, low, high = parts
+        return lambda table: pc.and_kleene(
+            _related(value(table), GT | EQ, low(table), table), _related(value(table), LT | EQ, high(table), table)
+        )
+
+    def not_between(self, parts: list[Value]) -> Value:
+        inside = self.between(parts)
+        return lambda table: pc.invert(inside(table))
+
+    def like(self, parts: list[Any]) -> Value:
+        value, pattern = parts[0], _unquoted(parts[1])
+        return lambda table: pc.match_like(_array(value(table), table), pattern)
+
+    def not_like(self, parts: list[Any]) -> Value:
+        inside = self.like(parts)
+        return lambda table: pc.invert(inside(table))
+
+    def plus(self, parts: list[Value]) -> Value:
+        return lambda table: pc.add_checked(parts[0](table), parts[1](table))
+
+    def minus(self, parts: list[Value]) -> Value:
+        return lambda table: pc.subtract_checked(parts[0](table), parts[1](table))
+
+    def times(self, parts: list[Value]) -> Value:
+        return lambda table: pc.multiply_checked(parts[0](table), parts[1](table))
+
+    def over(self, parts: list[Value]) -> Value:
+        def divided(table: pa.Table) -> pa.Array:
+            a, b = (_array(part(table), table).cast(pa.float64(), safe=False) for part in parts)
+            return pc.divide(a, pc.if_else(pc.equal(b, 0.0), pa.scalar(None, pa.float64()), b))
+
+        return divided
+
+    def modulo(self, parts: list[Value]) -> Value:
+        return lambda table: _remainder(parts[0](table), parts[1](table), table)
+
+    def negative(self, parts: list[Value]) -> Value:
+        return lambda table: pc.negate_checked(parts[0](table))
+
+
+def _truth(value: Any, table: pa.Table) -> pa.Array:
+    array = _array(value, table)
+    return array.cast(pa.bool_()) if pa.types.is_null(array.type) else array

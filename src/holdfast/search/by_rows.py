@@ -1,0 +1,141 @@
+"""Keys and functional dependencies that few rows break: all minimal ones, level by level over sets of columns.
+
+As in TANE, with its error g3: the partition of a set of columns, refined from that of one column less, tells how many
+rows would have to go. More columns on the left never break more rows, so that what has a valid part need not be looked
+at; and what all other columns together do not determine, nothing does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels.evidence import NULL
+from holdfast.kernels.partitions import Broken, Partition, broken_dependency, broken_key, refined, whole
+from holdfast.search.clock import Clock
+from holdfast.search.coded_rows import CodedRows
+from holdfast.search.options import DiscoverOptions
+
+Codes = NDArray[np.int32]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RowDependency:
+    """A key of the left columns, or the right column's dependency on them; columns by place. What breaks it."""
+
+    left: tuple[int, ...]
+    right: int | None
+    broken: Broken
+
+
+@dataclass(frozen=True)
+class RowDependencies:
+    """The minimal keys and dependencies; all of them when `complete`, else all of up to `within` predicates."""
+
+    found: tuple[RowDependency, ...]
+    complete: bool
+    within: int = 0
+
+
+def column_codes(rows: CodedRows, options: DiscoverOptions) -> list[Codes]:
+    """Per column of the space its codes from 0 on, a null below 0 where it equals nothing."""
+    layout = rows.layout
+    lines = [layout.left[i] for i, pair in enumerate(rows.space.pairs) if pair.same_column]
+    shift = 0 if options.nulls == "sql" else 1
+    assert NULL + 1 == 0, "a null is a value like others when it is moved up"
+    return [rows.codes[line] + np.int32(shift) for line in lines]
+
+
+def row_dependencies(columns: list[Codes], weights: Ints, options: DiscoverOptions, clock: Clock) -> RowDependencies:
+    """All minimal keys and dependencies that at most the share `error_rows` of the rows breaks."""
+    assert options.error_rows is not None, "the share is given"
+    rows = int(weights.sum())
+    if rows < 2:
+        return RowDependencies((), True)
+    return _Lattice(columns, weights, int(options.error_rows * rows)).search(options.max_predicates, clock)
+
+
+class _Lattice:
+    """The sets of columns that are still of interest, with the columns that each does not determine."""
+
+    def __init__(self, columns: list[Codes], weights: Ints, budget: int) -> None:
+        self.columns, self.weights, self.budget = columns, weights, budget
+        # The partitions of the first columns, of the first two, ... of the set looked at last.
+        self._path: list[tuple[int, ...]] = [()]
+        self._partitions: list[Partition] = [whole(weights)]
+
+    def search(self, most: int | None, clock: Clock) -> RowDependencies:
+        everything = tuple(range(len(self.columns)))
+        some_key = broken_key(self._partition(everything), self.weights).suspects <= self.budget
+        determined = {
+            right
+            for right in everything
+            if self._dependency(tuple(c for c in everything if c != right), right).suspects <= self.budget
+        }
+        found: list[RowDependency] = []
+        keys: list[tuple[tuple[int, ...], Broken]] = []
+        level: dict[tuple[int, ...], set[int]] = {(): set()}
+        for right in sorted(determined):
+            one = RowDependency((), right, self._dependency((), right))
+            if one.broken.suspects <= self.budget:
+                found.append(one)
+            else:
+                level[()].add(right)
+        for size in range(1, len(everything) + 1):
+            if (most is not None and size > most) or not level:
+                break
+            last = most is not None and size == most  # a dependency has one predicate more than a key
+            above, level = level, {}
+            for left, rights in self._next(above, size):
+                if not rights and not some_key:
+                    continue
+                if clock.over:
+                    return RowDependencies((*self._tested(keys), *found), False, size - 1)
+                if some_key:
+                    broken = broken_key(self._partition(left), self.weights)
+                    if broken.suspects <= self.budget:
+                        keys.append((left, broken))
+                        continue
+                level[left] = set()
+                for right in () if last else sorted(rights):
+                    one = RowDependency(left, right, self._dependency(left, right))
+                    if one.broken.suspects <= self.budget:
+                        found.append(one)
+                    else:
+                        level[left].add(right)
+        return RowDependencies((*self._tested(keys), *found), True)
+
+    def _tested(self, keys: list[tuple[tuple[int, ...], Broken]]) -> Iterator[RowDependency]:
+        """The keys; each is put to the test by the pairs that agree on all its columns but one, the fewest of those."""
+        for left, broken in keys:
+            parts = [left[:i] + left[i + 1 :] for i in range(len(left))]
+            tested = min(broken_key(self._partition(part), self.weights).pairs for part in parts)
+            yield RowDependency(left, None, replace(broken, tested=tested))
+
+    def _next(self, above: dict[tuple[int, ...], set[int]], size: int) -> Iterator[tuple[tuple[int, ...], set[int]]]:
+        """The sets of one column more all of whose parts are of interest, in order; with what no part determines."""
+        for first in sorted(above):
+            for more in range(first[-1] + 1 if first else 0, len(self.columns)):
+                left = (*first, more)
+                parts = [above.get(left[:i] + left[i + 1 :]) for i in range(size)]
+                rights = [part for part in parts if part is not None]
+                if len(rights) == size:
+                    yield left, set.intersection(*rights) - set(left)
+
+    def _dependency(self, left: tuple[int, ...], right: int) -> Broken:
+        return broken_dependency(self._partition(left), self.columns[right], self.weights)
+
+    def _partition(self, left: tuple[int, ...]) -> Partition:
+        """The partition of these columns; sets that come in order share the work on their first columns."""
+        while self._path[-1] != left[: len(self._path[-1])]:
+            self._path.pop()
+            self._partitions.pop()
+        while len(self._path[-1]) < len(left):
+            column = left[len(self._path[-1])]
+            self._partitions.append(refined(self._partitions[-1], self.columns[column], self.weights))
+            self._path.append((*self._path[-1], column))
+        return self._partitions[-1]

@@ -1,0 +1,265 @@
+"""A table as the search sees it: small integers per column, identical rows collapsed, the predicate space over it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.encode.codes import comparable_codes, dense_codes
+from holdfast.encode.column_type import ColumnType
+from holdfast.kernels.evidence import (
+    EQUALITY,
+    EQUALITY_SKIP,
+    LEFT_ROW,
+    NULL,
+    ORDER,
+    ORDER_MEET,
+    ORDER_SKIP,
+    RIGHT_ROW,
+    Counted,
+    Layout,
+    listed_pairs,
+    packed_pairs,
+)
+from holdfast.rules.predicate import Column
+from holdfast.rules.rule import Nulls
+from holdfast.search.evidence import Evidence, evidence
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.space import OperandPair, PredicateSpace, both_ways
+
+Codes = NDArray[np.int32]
+Ints = NDArray[np.int64]
+
+# The bits that each state of an operand pair shows, lowest first: `=` and `!=`, or `<`, `=` and `>`. A null under `sql`
+# shows all of them, so that only a rule without a predicate there is violated; under `equal`, beside a value, `!=`.
+_SHOWN = {
+    EQUALITY: (0b01, 0b10),
+    EQUALITY_SKIP: (0b01, 0b10, 0b11),
+    ORDER: (0b001, 0b010, 0b100),
+    ORDER_SKIP: (0b001, 0b010, 0b100, 0b111),
+    ORDER_MEET: (0b001, 0b010, 0b100, 0b101),
+}
+
+
+@dataclass(frozen=True)
+class CodedRows:
+    """Distinct rows as codes, how many rows each stands for, and how pairs of them become evidence.
+
+    `shown` has, per operand pair and state the kernel knows, the bits that a pair of rows in it shows.
+    """
+
+    space: PredicateSpace
+    layout: Layout
+    shown: tuple[tuple[int, ...], ...]
+    codes: Codes
+    weights: Ints
+
+    @property
+    def rows(self) -> int:
+        return int(self.weights.sum())
+
+    def evidence(self, counted: Counted) -> Evidence:
+        """The evidence of the counted pairs, in both orders."""
+        return both_orders(self.space, shown_words(self.space, self.layout, self.shown, counted), counted.counts)
+
+    def evidence_of_pairs(self, left: Ints, right: Ints) -> Evidence:
+        """The evidence of these pairs of distinct rows, in both orders; what is counted are pairs of distinct rows."""
+        return self.evidence(listed_pairs(self.codes, left, right, self.layout))
+
+
+def shown_words(
+    space: PredicateSpace, layout: Layout, shown: Sequence[tuple[int, ...]], counted: Counted
+) -> NDArray[np.uint64]:
+    """Per line of packed relations the bits that a pair of rows shows in the order it was counted in."""
+    words = np.zeros((len(counted.packed), space.words), np.uint64)
+    for i, of_states in enumerate(shown):
+        bits = np.array(of_states, np.uint64)[layout.states_of(counted.packed, i)]
+        start = space.first_bits[i]
+        words[:, start // 64] |= bits << np.uint64(start % 64)
+        if start % 64 + len(space.pairs[i].relations) > 64:
+            words[:, start // 64 + 1] |= bits >> np.uint64(64 - start % 64)
+    return words
+
+
+def both_orders(space: PredicateSpace, words: NDArray[np.uint64], counts: Ints) -> Evidence:
+    """The evidence of pairs that show these bits one way round, in both orders."""
+    return evidence(both_ways(space, words), np.concatenate([counts, counts]))
+
+
+def coded_rows(
+    table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, space: PredicateSpace | None = None
+) -> CodedRows:
+    """The table's columns as codes with the predicate space over them, unless that is given; `types` has the columns
+    that are compared."""
+    if options.single_columns:
+        options = replace(options, cross_columns=None)
+    coded = family_codes(table, together(types, options))
+    codes = {name: coded[name] for name in types}
+    if space is None:
+        space = predicate_space(codes, types, options)
+    return collapsed_rows(codes, table.num_rows, space, options.nulls)
+
+
+def collapsed_rows(codes: Mapping[str, Codes], rows: int, space: PredicateSpace, nulls: Nulls) -> CodedRows:
+    """The rows with these codes, those that are equal as one, with the predicate space over them."""
+    collapsed, weights = _collapsed(codes, rows)
+    layout, shown, columns = _layout(space, collapsed, nulls)
+    return CodedRows(space, layout, shown, columns, weights)
+
+
+def together(types: Mapping[str, ColumnType], options: DiscoverOptions) -> list[list[str]]:
+    """The columns, divided into those that share a numbering: they may be compared with each other."""
+    return families(types) if options.cross_columns is not None else [[name] for name in types]
+
+
+def families(types: Mapping[str, ColumnType]) -> list[list[str]]:
+    """The columns, divided into those of one type; all numbers are one type, and every column without one is alone."""
+    found: dict[str, list[str]] = {}
+    for name, kind in types.items():
+        alone = kind.family == "void"
+        label = name if alone else "number" if kind.numeric else "text" if kind.family == "text" else kind.sql
+        found.setdefault(f"{alone} {label}", []).append(name)
+    return list(found.values())
+
+
+def family_codes(table: pa.Table, together: Iterable[Sequence[str]]) -> dict[str, Codes]:
+    """Per column its codes; those of columns that stand together compare with each other."""
+    codes: dict[str, Codes] = {}
+    for family in together:
+        coded = comparable_codes([table.column(name) for name in family])
+        codes.update(zip(family, dense_codes(coded), strict=True))
+    return codes
+
+
+def predicate_space(
+    codes: Mapping[str, Codes], types: Mapping[str, ColumnType], options: DiscoverOptions
+) -> PredicateSpace:
+    """The operand pairs: each column with itself, and the pairs of columns that share enough values."""
+
+    def ordered(name: str) -> bool:
+        kind = types[name]
+        return kind.ordered and kind.family != "void" and (kind.family != "text" or options.order_text)
+
+    t, s = ({name: Column(row, name) for name in types} for row in ("t", "s"))
+    pairs = [OperandPair(t[name], s[name], ordered(name)) for name in types]
+    if options.cross_columns is not None:
+        for a, b, share in overlaps(codes, types):
+            if share < options.cross_columns:
+                continue
+            pairs += [OperandPair(t[a], s[b], ordered(a)), OperandPair(t[b], s[a], ordered(a))]
+            if options.one_row:
+                pairs += [OperandPair(t[a], t[b], ordered(a)), OperandPair(s[a], s[b], ordered(a))]
+    return PredicateSpace(tuple(pairs))
+
+
+def overlaps(codes: Mapping[str, Codes], types: Mapping[str, ColumnType]) -> list[tuple[str, str, float]]:
+    """Two columns of one family each, and which share of the distinct values of the one with fewer the other has, too;
+    in the order of the columns. Columns without values are left out."""
+    found = []
+    for family in families(types):
+        if len(family) == 1:
+            continue
+        size = max(int(codes[name].max(initial=NULL)) for name in family) + 1
+        present = np.zeros((len(family), size), np.bool_)
+        for i, name in enumerate(family):
+            present[i, codes[name][codes[name] != NULL]] = True
+        values = present.sum(axis=1)
+        for i, j in combinations(range(len(family)), 2):
+            smaller = int(min(values[i], values[j]))
+            if smaller:
+                found.append((family[i], family[j], int((present[i] & present[j]).sum()) / smaller))
+    place = {name: i for i, name in enumerate(types)}
+    return sorted(found, key=lambda pair: (place[pair[0]], place[pair[1]]))
+
+
+def _collapsed(codes: Mapping[str, Codes], rows: int) -> tuple[dict[str, Codes], Ints]:
+    """The distinct rows, and how many rows each stands for."""
+    ids, size = np.zeros(rows, np.int64), 1
+    # Columns with many values first: when all rows differ, the rest need not be looked at.
+    for name in sorted(codes, key=lambda name: -int(codes[name].max(initial=NULL))):
+        if size >= rows:
+            break
+        joint = ids * (int(codes[name].max(initial=NULL)) + 2) + (codes[name] + 1)
+        values, ids = np.unique(joint, return_inverse=True)
+        size = len(values)
+    if size >= rows:
+        return dict(codes), np.ones(rows, np.int64)
+    _, firsts, weights = np.unique(ids, return_index=True, return_counts=True)
+    return {name: column[firsts] for name, column in codes.items()}, weights.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """How the kernel compares an operand pair: by which way, and whether a null is a value like others."""
+
+    names: tuple[str, str]
+    way: int
+    nulls_are_values: bool
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """Per state of the operand pair, the bits that a pair of rows in it shows."""
+        return _SHOWN[self.way]
+
+
+def comparing(pair: OperandPair, nullable: Collection[str], nulls: Nulls) -> Comparing:
+    """How the operand pair is compared where these columns have nulls."""
+    names = pair.left.name, pair.right.name
+    some = any(name in nullable for name in names)
+    if pair.ordered:
+        way = ORDER if not some else ORDER_SKIP if nulls == "sql" else ORDER_MEET
+    else:
+        way = EQUALITY_SKIP if some and nulls == "sql" else EQUALITY
+    # Under `equal` a null among values without order is a value like others.
+    return Comparing(names, way, nulls == "equal" and not pair.ordered)
+
+
+def row_way(pair: OperandPair) -> int:
+    """The way of an operand pair within one row, whose state is known per row."""
+    return LEFT_ROW if pair.left.row == "t" else RIGHT_ROW
+
+
+def _layout(
+    space: PredicateSpace, codes: Mapping[str, Codes], nulls: Nulls
+) -> tuple[Layout, tuple[tuple[int, ...], ...], Codes]:
+    """How the kernel sees the space: per operand pair the lines of codes it compares and how, the bits its states
+    show, and the lines."""
+    lines: list[Codes] = []
+    place: dict[tuple[str, bool], int] = {}
+    beyond = max((int(column.max(initial=NULL)) for column in codes.values()), default=NULL) + 1
+    nullable = [name for name, column in codes.items() if bool((column == NULL).any())]
+
+    def line(name: str, filled: bool) -> int:
+        if (name, filled) not in place:
+            place[name, filled] = len(lines)
+            lines.append(np.where(codes[name] == NULL, np.int32(beyond), codes[name]) if filled else codes[name])
+        return place[name, filled]
+
+    left, right, ways, shown = [], [], [], []
+    within: dict[tuple[str, str], int] = {}
+    for pair in space.pairs:
+        how = comparing(pair, nullable, nulls)
+        a, b = (line(name, how.nulls_are_values) for name in how.names)
+        if pair.one_row and how.names not in within:
+            within[how.names] = len(lines)
+            lines.append(_states_within(lines[a], lines[b], how.way))
+        left.append(within[how.names] if pair.one_row else a)
+        right.append(within[how.names] if pair.one_row else b)
+        ways.append(row_way(pair) if pair.one_row else how.way)
+        shown.append(how.shown)
+    rows = len(next(iter(codes.values()))) if codes else 0
+    columns = np.stack(lines).astype(np.int32, copy=False) if lines else np.zeros((0, rows), np.int32)
+    layout = Layout(tuple(left), tuple(right), tuple(ways), tuple(map(len, shown)))
+    return layout, tuple(shown), columns
+
+
+def _states_within(a: Codes, b: Codes, way: int) -> Codes:
+    """The state of two columns of one row, per row."""
+    rows = np.arange(len(a))
+    alone = Layout((0,), (1,), (way,), (len(_SHOWN[way]),))
+    return packed_pairs(np.stack([a, b]), rows, rows, alone)[:, 0].astype(np.int32)

@@ -1,0 +1,89 @@
+"""What counts the evidence of all pairs: the cores of this machine, or its GPU."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from holdfast.errors import SessionError
+from holdfast.kernels import gpu_evidence
+from holdfast.kernels.evidence import Counted, all_pairs
+from holdfast.search.coded_rows import CodedRows
+from holdfast.search.options import Device
+
+# Below so many distinct rows the cores are done before a kernel is compiled and the rows have reached the card.
+LEAST_GPU_ROWS = 20_000
+# Up to so many a GPU relates all pairs in less time than a sample takes to be completed.
+MOST_GPU_ROWS = 2_000_000
+# Fewer pairs of changed rows with others than this the cores count before the rows have reached the card.
+LEAST_GPU_PAIRS = 5_000_000_000
+# The card that a task was given, where a cluster gives cards out.
+CARD = "HOLDFAST_GPU"
+
+
+@dataclass(frozen=True)
+class CountedOn:
+    """Counted pairs, and what counted them: `cpu`, `gpu`, or `cpu` after a GPU failed, and why."""
+
+    counted: Counted
+    device: str
+
+
+def uses_gpu(rows: int, device: Device) -> bool:
+    """Whether a GPU would count the pairs of so many distinct rows.
+
+    SessionError where a GPU is asked for and there is none.
+    """
+    return _uses_gpu(device, worth=rows >= LEAST_GPU_ROWS)
+
+
+def changes_on_gpu(changed: int, others: int, device: Device) -> bool:
+    """Whether a GPU would count the pairs of so many changed rows with others. SessionError as above."""
+    return changed > 0 and _uses_gpu(device, worth=changed * (others + changed / 2) >= LEAST_GPU_PAIRS)
+
+
+def _uses_gpu(device: Device, *, worth: bool) -> bool:
+    if device == "cpu" or (device == "auto" and not worth):
+        return False
+    reason = gpu_evidence.missing()
+    if reason is not None and device == "gpu":
+        raise SessionError(
+            f"a GPU is asked for, but {reason}.",
+            hint="install CuPy with pip install 'holdfast[gpu]' where there is a card, or leave --device at auto.",
+        )
+    return reason is None
+
+
+def own_card() -> int:
+    """The card that this process uses."""
+    return int(os.environ.get(CARD, "0"))
+
+
+def count_pairs(rows: CodedRows, device: Device, *, threads: int = 1, share: int = 0, shares: int = 1) -> CountedOn:
+    """The packed relations of all pairs of the rows, or of a share of them.
+
+    When a GPU fails that was not asked for by name, as for want of memory, the cores count, and `device` says why.
+    """
+    told = "cpu"
+    if uses_gpu(rows.codes.shape[1], device):
+        try:
+            counted = gpu_evidence.all_pairs(
+                rows.codes, rows.weights, rows.layout, share=share, shares=shares, card=own_card()
+            )
+            return CountedOn(counted, "gpu")
+        except Exception as problem:  # CuPy's own errors; it is only known where it is installed
+            reason = _reason(problem)
+            if device == "gpu":
+                raise gpu_failed(problem) from None
+            told = f"cpu, since the GPU failed: {reason}"
+    counted = all_pairs(rows.codes, rows.weights, rows.layout, threads=threads, share=share, shares=shares)
+    return CountedOn(counted, told)
+
+
+def gpu_failed(problem: Exception) -> SessionError:
+    """The error for a GPU that was asked for by name and failed."""
+    return SessionError(f"the GPU failed: {_reason(problem)}.", hint="leave --device at auto to go on without.")
+
+
+def _reason(problem: Exception) -> str:
+    return str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__

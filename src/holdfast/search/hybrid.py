@@ -1,0 +1,375 @@
+"""The most general constraints of a table with too many rows for all pairs: sample, invert, complete.
+
+As in Hydra: evidence from a sample gives candidates; candidates that the whole table violates give new evidence; when
+none is left, the candidates are the answer. Hydra's completion refines partitions candidate by candidate. Here most
+candidates are settled together: once the evidence of *all* pairs that agree on some columns (and differ on one more)
+is known, every candidate that speaks of such pairs only is decided by the evidence alone. The others are each put to
+the table by a walk over two trees.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels.dual_tree import EQUAL, GREATER, LESS, NULL_BESIDE_VALUE, satisfying_pairs
+from holdfast.kernels.evidence import (
+    EQUALITY_SKIP,
+    LEFT_ROW,
+    NULL,
+    ORDER_MEET,
+    ORDER_SKIP,
+    RIGHT_ROW,
+    all_pairs,
+    pairs_in_groups,
+)
+from holdfast.kernels.flag import raised_after
+from holdfast.rules.relation import ANY, EQ, GT, LT, NE
+from holdfast.search.clock import Clock
+from holdfast.search.coded_rows import CodedRows
+from holdfast.search.evidence import Evidence, evidence
+from holdfast.search.invert import allowed_relations, most_general
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.space import Words
+
+Ints = NDArray[np.int64]
+
+SAMPLED_ROWS = 6_000
+WINDOWED_ROWS, WINDOW = 50_000, 16
+# Equalities whose rows form so few pairs, per row of the table, are settled before anything is known.
+CHEAP_PAIRS_PER_ROW = 200
+# What a walk for a candidate costs, in pairs per row that the evidence kernel could have done instead: so much with up
+# to two predicates that are not equalities, and this many times more with each further one.
+WALK_PAIRS_PER_ROW, WALK_GROWTH = 300, 4
+PAIRS_PER_CANDIDATE = 512
+CANDIDATES_PER_TURN = 64
+_ESTIMATE_ROWS = 8_000
+_MOST_EQUALITIES = 3
+
+# Pairs of rows that agree on these operand pairs of one column, and differ on that one.
+Meeting = tuple[tuple[int, ...], int | None]
+
+
+@dataclass(frozen=True)
+class Completed:
+    """Masks that are valid on the whole table, evidence with estimated counts, and whether those are all masks."""
+
+    masks: Words
+    evidence: Evidence
+    complete: bool
+    why: str | None = None
+
+
+def complete_by_sample(rows: CodedRows, options: DiscoverOptions, clock: Clock, *, threads: int) -> Completed:
+    """The masks of the most general constraints of the whole table, from the evidence of few of its pairs."""
+    return _Completion(rows, options, clock, threads).run()
+
+
+class _Completion:
+    """A search under way: the evidence known so far, the meetings it is complete for, the masks put to the table."""
+
+    def __init__(self, rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> None:
+        self.rows, self.options, self.clock, self.threads = rows, options, clock, threads
+        self.size = rows.codes.shape[1]
+        self.random = np.random.default_rng(options.seed)
+        # Operand pairs of one column over two rows: those whose equality divides rows into groups.
+        self.columns = [i for i, pair in enumerate(rows.space.pairs) if pair.same_column]
+        self.twins = self._twins()
+        self.settled: list[Meeting] = []
+        self.verified: set[bytes] = set()
+        few = np.sort(self.random.permutation(self.size)[:_ESTIMATE_ROWS])
+        self._few = CodedRows(rows.space, rows.layout, rows.shown, rows.codes[:, few], rows.weights[few])
+        self._costs: dict[Meeting, float] = {}
+
+    def run(self) -> Completed:
+        with self.clock.phase("sample"):
+            sample = self._sample()
+            known = sample.plus(self._neighbours())
+        with self.clock.phase("settle"):
+            alone: list[Meeting] = [((i,), None) for i in self.columns if i not in self.twins]
+            known = known.plus(self._settle(m for m in alone if self._cost(m) <= CHEAP_PAIRS_PER_ROW * self.size))
+        while True:
+            found = most_general(self.rows.space, known, self.options, self.clock, threads=self.threads)
+            masks = found.masks
+            open_ones = self._open(masks)
+            if not found.complete or self.clock.over:
+                valid = np.setdiff1d(np.arange(len(masks)), open_ones)
+                why = "the time limit was reached before every candidate was put to the whole table"
+                if found.too_many:
+                    why = "there are more candidates than can be kept, and not all were put to the whole table"
+                return Completed(masks[valid], self._estimated(sample, known), False, why)
+            if len(open_ones) == 0:
+                return Completed(masks, self._estimated(sample, known), True)
+            with self.clock.phase("settle"):
+                worth = self._worth_settling(masks[open_ones])
+                new = self._settle(worth)
+            if not worth:
+                with self.clock.phase("walk"):
+                    new = self._walk(masks[open_ones])
+            known = known.plus(new)
+
+    # Evidence from few pairs -----------------------------------------------------------------------------------
+
+    def _sample(self) -> Evidence:
+        """All pairs of a few rows, chosen at random: what pairs of this table look like."""
+        some = np.sort(self.random.permutation(self.size)[:SAMPLED_ROWS])
+        rows = self.rows
+        return rows.evidence(all_pairs(rows.codes[:, some], rows.weights[some], rows.layout, threads=self.threads))
+
+    def _neighbours(self) -> Evidence:
+        """Pairs that are close in some column, as in focused sampling: equal and almost equal values are the rare
+        ones at random."""
+        rows = self.rows
+        some = np.sort(self.random.permutation(self.size)[:WINDOWED_ROWS])
+        codes, weights = rows.codes[:, some], rows.weights[some]
+        chance = self.random.permutation(len(some))
+        known = self._nothing()
+        for line in sorted({rows.layout.left[i] for i in self.columns}):
+            groups = np.empty(len(some), np.int64)
+            groups[np.lexsort((chance, codes[line]))] = np.arange(len(some)) // WINDOW
+            counted = pairs_in_groups(codes, weights, groups, rows.layout, threads=self.threads)
+            known = known.plus(rows.evidence(counted))
+        return known
+
+    def _twins(self) -> dict[int, int]:
+        """Columns on which rows agree exactly when they agree on an earlier one, such as a code and its name."""
+        codes, layout = self.rows.codes, self.rows.layout
+        found: dict[int, int] = {}
+        seen: list[tuple[int, int]] = []
+        for i in self.columns:
+            mine = codes[layout.left[i]]
+            values = len(np.unique(mine))
+            for first, size in seen:
+                if size == values and _as_many(codes[layout.left[first]], mine, values):
+                    found[i] = first
+                    break
+            else:
+                seen.append((i, values))
+        return found
+
+    def _nothing(self) -> Evidence:
+        return Evidence(np.zeros((0, self.rows.space.words), np.uint64), np.zeros(0, np.int64))
+
+    def _estimated(self, sample: Evidence, known: Evidence) -> Evidence:
+        """All known evidence, counted as the sample has it; what the sample has not is rare, and counts once."""
+        n = self.rows.rows
+        scale = n * (n - 1) / max(sample.pairs, 1)
+        scaled = np.maximum(np.round(sample.counts * scale), 1).astype(np.int64)
+        once = evidence(np.concatenate([known.words, sample.words]), np.ones(len(known) + len(sample), np.int64))
+        rare = Evidence(once.words, np.where(once.counts == 1, 1, 0))
+        return Evidence(sample.words, scaled).plus(rare)
+
+    # All pairs that meet on some columns -------------------------------------------------------------------------
+
+    def _groups(self, rows: CodedRows, meeting: Meeting) -> tuple[Ints, Ints | None]:
+        """Rows that agree where the meeting asks for it have one number, -1 when they agree with none, for a null;
+        and what they have where it asks them to differ."""
+        equal, differ = meeting
+        ids = np.zeros(rows.codes.shape[1], np.int64)
+        out = np.zeros(len(ids), np.bool_)
+        for i in (*equal, *(() if differ is None else (differ,))):
+            if rows.layout.ways[i] in (EQUALITY_SKIP, ORDER_SKIP):
+                out |= rows.codes[rows.layout.left[i]] == NULL
+        for at, i in enumerate(equal):
+            codes = rows.codes[rows.layout.left[i]].astype(np.int64) + 1
+            joint = ids * (int(codes.max(initial=0)) + 1) + codes
+            ids = joint if at == 0 else np.unique(joint, return_inverse=True)[1]
+        ids[out] = -1
+        return ids, None if differ is None else rows.codes[rows.layout.left[differ]].astype(np.int64)
+
+    def _cost(self, meeting: Meeting) -> float:
+        """About how many pairs of rows meet so, judged by a few rows."""
+        if meeting not in self._costs:
+            groups, apart = self._groups(self._few, meeting)
+            inside = groups >= 0
+            pairs = _pairs_within(groups[inside])
+            if apart is not None:
+                joint = groups[inside] * (int(apart.max(initial=0)) + 2) + apart[inside] + 1
+                pairs -= _pairs_within(joint)
+            share = len(groups) / max(self.size, 1)
+            self._costs[meeting] = pairs / max(share, 1e-12) ** 2 + self.size
+        return self._costs[meeting]
+
+    def _settle(self, meetings: Iterable[Meeting]) -> Evidence:
+        """The evidence of all pairs that meet in one of these ways; constraints that only speak of such pairs are
+        decided by the evidence from now on."""
+        rows, known = self.rows, self._nothing()
+        for meeting in meetings:
+            if self.clock.over:
+                break
+            groups, apart = self._groups(rows, meeting)
+            counted = pairs_in_groups(rows.codes, rows.weights, groups, rows.layout, apart=apart, threads=self.threads)
+            known = known.plus(rows.evidence(counted))
+            self.settled.append(meeting)
+        return known
+
+    def _shapes(self, masks: Words) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Ints]:
+        """Per mask and operand pair of one column, whether it asks for equality, and whether for difference (`<` does);
+        and how many predicates are no such equality."""
+        allowed = allowed_relations(self.rows.space, masks)
+        others = np.setdiff1d(np.arange(allowed.shape[1]), self.columns)
+        equal, differ = allowed == EQ, (allowed & EQ) == 0
+        equal[:, others] = differ[:, others] = False
+        for twin, first in self.twins.items():
+            equal[:, first] |= equal[:, twin]
+            differ[:, first] |= differ[:, twin]
+            equal[:, twin] = differ[:, twin] = False
+        return equal, differ, (allowed != ANY).sum(axis=1) - equal.sum(axis=1)
+
+    def _open(self, masks: Words) -> Ints:
+        """Which masks are neither decided by settled meetings nor put to the table yet."""
+        equal, differ, _ = self._shapes(masks)
+        decided = np.array([mask.tobytes() in self.verified for mask in masks], np.bool_)
+        for agree, apart in self.settled:
+            mine = equal[:, list(agree)].all(axis=1)
+            decided |= mine if apart is None else mine & differ[:, apart]
+        return np.flatnonzero(~decided)
+
+    def _worth_settling(self, masks: Words) -> list[Meeting]:
+        """Meetings that decide these masks at less than the cost of the walks they save, greedily."""
+        equal, differ, others = self._shapes(masks)
+        walk = self.size * np.minimum(
+            WALK_PAIRS_PER_ROW * float(WALK_GROWTH) ** np.maximum(others - 2, 0), max(self.size, 1)
+        )
+        shapes, which = np.unique(np.concatenate([equal, differ], axis=1), axis=0, return_inverse=True)
+        saved = np.bincount(which.ravel(), weights=walk)
+        deciding = [_meetings(shape[: equal.shape[1]], shape[equal.shape[1] :]) for shape in shapes]
+        gain: Counter[Meeting] = Counter()
+        for meetings, cost in zip(deciding, saved.tolist(), strict=True):
+            for meeting in meetings:
+                gain[meeting] += cost
+        chosen: list[Meeting] = []
+        undecided = set(range(len(shapes)))
+        while undecided:
+            # Only what could pay is worth an estimate.
+            best = max(
+                (m for m in gain if gain[m] > 0),
+                key=lambda m: (gain[m] / self._cost(m), -len(m[0]), m[1] is None, m[0]),
+                default=None,
+            )
+            if best is None or self._cost(best) > gain[best]:
+                break
+            chosen.append(best)
+            for i in [i for i in undecided if best in deciding[i]]:
+                undecided.remove(i)
+                for meeting in deciding[i]:
+                    gain[meeting] -= saved[i]
+                    if gain[meeting] <= 1e-6:
+                        del gain[meeting]
+        return chosen
+
+    # One candidate against the table -----------------------------------------------------------------------------
+
+    def _walk(self, masks: Words) -> Evidence:
+        """The evidence of pairs that violate some of these masks; those that none violates are verified.
+
+        Short ones first. Ends early when many are violated: their successors are better candidates.
+        """
+        allowed = allowed_relations(self.rows.space, masks)
+        order = np.argsort((allowed != ANY).sum(axis=1), kind="stable")
+        known, flag = self._nothing(), np.zeros(1, np.int64)
+        with raised_after(self.clock.left, flag), ThreadPoolExecutor(self.threads) as pool:
+            for start in range(0, len(order), CANDIDATES_PER_TURN):
+                turn = order[start : start + CANDIDATES_PER_TURN]
+                found = list(pool.map(lambda i: self._violations(masks[i], allowed[i], flag), turn))
+                for i, (one, _, finished) in zip(turn, found, strict=True):
+                    if finished and len(one) == 0:
+                        self.verified.add(masks[i].tobytes())
+                ones, others = (np.concatenate([pairs[side] for pairs in found]) for side in (0, 1))
+                if len(ones):
+                    known = known.plus(self.rows.evidence_of_pairs(ones, others))
+                violated = sum(len(one) > 0 for one, *_ in found)
+                if flag[0] or (violated and 4 * violated >= len(turn)):
+                    break
+        return known
+
+    def _violations(self, mask: Words, allowed: NDArray[np.uint8], flag: Ints) -> tuple[Ints, Ints, bool]:
+        """Some pairs of rows that violate the constraint, and whether there are no more."""
+        rows, layout = self.rows, self.rows.layout
+        sides = [np.ones(self.size, np.bool_), np.ones(self.size, np.bool_)]
+        compared = []
+        for i in np.flatnonzero(allowed != ANY).tolist():
+            way = layout.ways[i]
+            if way in (LEFT_ROW, RIGHT_ROW):
+                start = rows.space.first_bits[i]
+                bits = sum(int(mask[b // 64] >> np.uint64(b % 64) & np.uint64(1)) << (b - start)
+                           for b in range(start, rows.space.first_bits[i + 1]))  # fmt: skip
+                fits = np.array([shown & ~bits == 0 for shown in rows.shown[i]])
+                sides[way == RIGHT_ROW] &= fits[rows.codes[layout.left[i]]]
+                continue
+            if way in (EQUALITY_SKIP, ORDER_SKIP):
+                sides[0] &= rows.codes[layout.left[i]] != NULL
+                sides[1] &= rows.codes[layout.right[i]] != NULL
+            compared.append(i)
+        # Equalities first: they keep apart what cannot meet; then inequalities, whose order narrows the boxes.
+        compared.sort(key=lambda i: (allowed[i] != EQ, allowed[i] == NE, i))
+        ways = np.array([_ways(int(allowed[i]), layout.ways[i]) for i in compared], np.int64)
+        trees: list[tuple[NDArray[np.int32], Ints]] = []
+        for side, lines in enumerate((layout.left, layout.right)):
+            used = [lines[i] for i in compared]
+            if side == 1 and used == [layout.left[i] for i in compared] and (sides[0] == sides[1]).all():
+                trees.append(trees[0])
+            else:
+                trees.append(self._sorted(used, sides[side]))
+        (left, left_ids), (right, right_ids) = trees
+        return satisfying_pairs(
+            left, right, ways, left_ids, right_ids, rows.weights > 1,
+            limit=PAIRS_PER_CANDIDATE, seed=self.options.seed, flag=flag,
+        )  # fmt: skip
+
+    def _sorted(self, lines: Sequence[int], among: NDArray[np.bool_]) -> tuple[NDArray[np.int32], Ints]:
+        """The codes of these lines for the rows among those given, sorted, and their numbers. Of rows that are alike on
+        all lines two are enough."""
+        ids = np.flatnonzero(among)
+        key, size = np.zeros(len(ids), np.int64), 1
+        for line in lines:
+            codes = self.rows.codes[line][ids].astype(np.int64) + 1
+            radix = int(codes.max(initial=0)) + 1
+            if size * radix >= 2**62:
+                key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+                size = int(key.max(initial=0)) + 1
+            key, size = key * radix + codes, size * radix
+        order = np.argsort(key)
+        key, ids = key[order], ids[order]
+        third = np.zeros(len(ids), np.bool_)
+        third[2:] = key[2:] == key[:-2]
+        ids = ids[~third]
+        return np.ascontiguousarray(self.rows.codes[np.asarray(lines, np.int64)][:, ids]), ids
+
+
+def _meetings(equal: NDArray[np.bool_], differ: NDArray[np.bool_]) -> set[Meeting]:
+    """The meetings that decide a mask which asks for these equalities and differences; all pairs always do."""
+    places, apart = np.flatnonzero(equal).tolist(), np.flatnonzero(differ).tolist()
+    found: set[Meeting] = {((), None)}
+    for size in range(1, _MOST_EQUALITIES + 1):
+        for agree in combinations(places, size):
+            found.add((agree, None))
+            if size < _MOST_EQUALITIES:
+                found |= {(agree, i) for i in apart}
+    return found
+
+
+def _as_many(a: NDArray[np.int32], b: NDArray[np.int32], values: int) -> bool:
+    """Whether the two columns together have no more values than each alone. A few rows mostly tell that they have."""
+    for part in (slice(0, 10_000), slice(None)):
+        joint = a[part].astype(np.int64) * (int(b.max(initial=NULL)) + 2) + b[part]
+        if len(np.unique(joint)) > min(values, len(np.unique(a[part]))):
+            return False
+    return True
+
+
+def _pairs_within(groups: Ints) -> float:
+    sizes = np.unique(groups, return_counts=True)[1].astype(np.float64)
+    return float((sizes * (sizes - 1)).sum()) / 2
+
+
+def _ways(allowed: int, way: int) -> int:
+    """The relations of a constraint's operand pair as the walk reads them."""
+    ways = (LESS if allowed & LT else 0) | (EQUAL if allowed & EQ else 0) | (GREATER if allowed & GT else 0)
+    return ways | NULL_BESIDE_VALUE if way == ORDER_MEET and allowed == NE else ways

@@ -1,0 +1,156 @@
+"""What a discovery says: rules in the order they are shown, and how it went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.presented import Presented
+from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.rule import Names, Rule, RuleSet
+from holdfast.search.options import DiscoverOptions
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FoundRule:
+    """One discovered constraint: as a rule under a name, as a denial, and what speaks for it.
+
+    `support` is how many ordered pairs meet all its predicates but the one that is least often put to the test, and
+    `coverage` their share of all; `score`, from 0 to 1, is what rules are ranked by. The rule's description says it in
+    plain words.
+
+    `violating_pairs` is how many pairs break it, as `check` counts them: None where single rows do. How many rows are
+    suspect is known of rules that are shown, unless their pairs are too many to list. Where pairs were sampled,
+    `interval` holds the share of all ordered pairs that break it, 95 times in 100.
+    """
+
+    rule: Rule
+    constraint: DenialConstraint
+    score: float
+    coverage: float
+    support: int = 0
+    violating_pairs: int | None = 0
+    suspect_rows: int | None = 0
+    interval: tuple[float, float] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rule": str(self.rule),
+            "dc": str(self.constraint),
+            "kind": self.rule.kind,
+            "score": round(self.score, 6),
+            "coverage": round(self.coverage, 9),
+            "violating_pairs": self.violating_pairs,
+        }
+
+
+class RankedRules(Sequence[FoundRule]):
+    """Rules, best first, each made when it is first asked for; kinds and scores are known of all, and `which` of the
+    constraints they were made from each is.
+
+    A name is unique among the rules before it, so asking for one makes those before it, too.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[int], FoundRule],
+        kinds: Sequence[str],
+        *,
+        scores: Floats,
+        which: Ints | None = None,
+        first: Sequence[FoundRule] = (),
+    ) -> None:
+        self.kinds = tuple(kinds)
+        self.make = make
+        self.scores = scores
+        self.which = np.arange(len(self.kinds)) if which is None else which
+        self._made = list(first)
+        self._names = Names(one.rule.name for one in first)
+
+    def beginning(self, first: Sequence[FoundRule]) -> RankedRules:
+        """The same rules, the first of them as they are given, in their order: more is known of those. The others come
+        after them, with a score that is no better."""
+        least = min((one.score for one in first), default=1.0)
+        scores = np.concatenate([[one.score for one in first], np.minimum(self.scores[len(first) :], least)])
+
+        def make(i: int) -> FoundRule:
+            one = self.make(i)
+            return replace(one, score=min(one.score, least))
+
+        kinds = [*(one.rule.kind for one in first), *self.kinds[len(first) :]]
+        return RankedRules(make, kinds, scores=scores, first=first)
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    @overload
+    def __getitem__(self, place: int) -> FoundRule: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[FoundRule, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> FoundRule | tuple[FoundRule, ...]:
+        wanted = range(len(self))[place]
+        self._make_until(max(wanted, default=-1) + 1 if isinstance(wanted, range) else wanted + 1)
+        return tuple(self._made[i] for i in wanted) if isinstance(wanted, range) else self._made[wanted]
+
+    def _make_until(self, end: int) -> None:
+        for i in range(len(self._made), end):
+            one = self.make(i)
+            name = self._names.give(one.rule.name)
+            self._made.append(one if name == one.rule.name else replace(one, rule=replace(one.rule, name=name)))
+
+
+@dataclass(frozen=True)
+class DiscoverOutcome(Presented):
+    """All rules found, best first, of which the first `top` are shown (None: all)."""
+
+    table: str
+    rows: int
+    distinct_rows: int
+    predicates: int
+    evidence: int
+    complete: bool
+    seconds: float
+    found: Sequence[FoundRule]
+    options: DiscoverOptions
+    top: int | None = None
+    strategy: str = "all-pairs"
+    device: str = "cpu"
+    why: str | None = None
+    phases: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> tuple[FoundRule, ...]:
+        return tuple(self.found[: self.top])
+
+    @property
+    def kinds(self) -> Mapping[str, int]:
+        """How many rules of each kind were found."""
+        found = self.found
+        return Counter(found.kinds if isinstance(found, RankedRules) else [one.rule.kind for one in found])
+
+    @property
+    def rules(self) -> RuleSet:
+        """The rules that are shown, ready for a check."""
+        return RuleSet(tuple(one.rule for one in self.shown), nulls=self.options.nulls)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `holdfast discover --format json` prints."""
+        return {
+            "rows": self.rows,
+            "predicates": self.predicates,
+            "evidence": self.evidence,
+            "complete": self.complete,
+            "seconds": round(self.seconds, 3),
+            "rules": [one.to_dict() for one in self.shown],
+        }

@@ -1,0 +1,204 @@
+"""What a batch of changes does to the rows of a state: which go, which come, and that each may.
+
+A task gets the changes of some keys, all of each, in any order, with their place in the batch. It looks up the rows
+that have these keys now, takes the changes of a key one after the other, and keeps the net effect.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from holdfast.encode.codes import shared_codes
+from holdfast.states.manifest import ROWS
+from holdfast.states.segment import Segment, as_typed, entries_with, key_of, nullable, present, write_segment
+from holdfast.states.store import Store
+from holdfast.tables.pieces import pieces_of
+
+INSERT, DELETE, BEFORE, AFTER = range(4)
+CHANGE_TYPE = "_change_type"
+CHANGE_TYPES = ("insert", "delete", "update_preimage", "update_postimage")
+
+Ints = NDArray[np.int64]
+Problem = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class RowChanges:
+    """A task: changes with key `k`, its hash `h`, their type `ct`, their place `o0`, `o1`, `o2`, and columns `c0`, ...
+
+    Out come the rows that go (`sign` -1) and come (1), by the columns in `kept`, and notes (`sign` 0): the file that
+    was written, or the first problem. `known` are the columns that the changes have; only deletes do without others.
+    """
+
+    store: Store
+    segments: tuple[Segment, ...]
+    version: int
+    key: tuple[int, ...]
+    key_names: tuple[str, ...]
+    width: int
+    kept: tuple[int, ...]
+    known: tuple[int, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for table in pieces_of(batches):
+            yield from self._changed(nullable(table))
+
+    def _changed(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
+        keys = changes.column("k")
+        missing = np.flatnonzero(is_null_key(keys, len(self.key)))
+        if len(missing):
+            yield self._note(changes, problem={"what": "null", "key": None})
+            return
+        now = self._now(changes)
+        key_codes, now_codes = (coded.codes for coded in shared_codes([keys, self._key(now)]))
+        effect = net_effect(changes, key_codes, now_codes, whole=len(self.known) == self.width)
+        if isinstance(effect[0], str):
+            what, at = effect
+            yield self._note(changes, problem={"what": what, "key": told_key(keys[int(at)].as_py())})
+            return
+        go, come = effect
+        assert not isinstance(go, str), "a problem has been told above"
+        old, new = now.take(pa.array(go)), changes.take(pa.array(come))
+        if len(go) or len(come):
+            columns = [f"c{i}" for i in range(self.width)]
+            gone = _entries(old.select(["h", *columns]), self.version, gone=True)
+            entered = _entries(new.select(["h", *columns]), self.version, gone=False)
+            segment = write_segment(self.store, ROWS, pa.concat_tables([gone, entered]))
+            yield self._note(changes, segment=segment.to_json(), rows=len(come) - len(go), changed=len(come) + len(go))
+        for sign, rows, key in ((-1, old, self._key(old)), (1, new, new.column("k"))):
+            if rows.num_rows:
+                yield from self._batches(changes, rows, key, sign)
+
+    def _now(self, changes: pa.Table) -> pa.Table:
+        """The rows that are there now under the hashes of the changes' keys."""
+        columns = ["h", *(f"c{i}" for i in range(self.width))]
+        types = {name: changes.column(name).type for name in columns}
+        found = entries_with(self.store, self.segments, np.unique(changes.column("h").to_numpy()))
+        if not found:
+            return changes.select(columns).slice(0, 0)
+        entries = pa.concat_tables([as_typed(some, {**types, **_MARKS}) for some in found])
+        return entries.filter(pa.array(present(entries, self._key(entries)))).select(columns)
+
+    def _key(self, rows: pa.Table) -> pa.ChunkedArray:
+        return key_of(rows, [f"c{i}" for i in self.key], self.key_names)
+
+    def _batches(self, changes: pa.Table, rows: pa.Table, key: pa.ChunkedArray, sign: int) -> Iterator[pa.RecordBatch]:
+        size = rows.num_rows
+        kind = changes.column("k").type
+        told = pa.table(
+            {
+                "sign": pa.array(np.full(size, sign, np.int32)),
+                "note": pa.nulls(size, pa.string()),
+                "k": key if key.type == kind else key.cast(kind),
+                **{f"c{i}": rows.column(f"c{i}") for i in self.kept},
+            }
+        )
+        yield from told.combine_chunks().to_batches(max_chunksize=100_000)
+
+    def _note(self, changes: pa.Table, **note: Any) -> pa.RecordBatch:
+        columns: dict[str, Any] = {
+            "sign": pa.array([0], pa.int32()),
+            "note": pa.array([json.dumps(note)]),
+            "k": pa.nulls(1, changes.column("k").type),
+        }
+        columns |= {f"c{i}": pa.nulls(1, changes.column(f"c{i}").type) for i in self.kept}
+        return pa.RecordBatch.from_pydict(columns)
+
+
+_MARKS = {"v": pa.int32(), "gone": pa.uint8()}
+
+
+def _entries(rows: pa.Table, version: int, *, gone: bool) -> pa.Table:
+    size = rows.num_rows
+    marked = rows.append_column("v", pa.array(np.full(size, version, np.int32)))
+    return marked.append_column("gone", pa.array(np.full(size, gone, np.uint8)))
+
+
+def is_null_key(keys: pa.ChunkedArray, parts: int) -> NDArray[np.bool_]:
+    """Which keys of so many columns have a null in one."""
+    if parts == 1:
+        return np.asarray(keys.is_null().to_numpy(), np.bool_)
+    whole = keys.combine_chunks()
+    whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+    return np.asarray(np.logical_or.reduce([np.asarray(whole.field(i).is_null()) for i in range(parts)]), np.bool_)
+
+
+def net_effect(
+    changes: pa.Table, key_codes: Ints, now_codes: Ints, *, whole: bool
+) -> tuple[Ints, Ints] | tuple[str, int]:
+    """(rows of now that go, changes whose row comes), or (what is wrong, with which change): the first in the batch."""
+    place = [changes.column(name) for name in ("o2", "o1")]
+    order = np.lexsort((*(p.to_numpy() for p in place), shared_codes([changes.column("o0")])[0].codes))
+    kinds = np.asarray(pc.fill_null(changes.column("ct"), INSERT).to_numpy(), np.int64)[order]
+    codes = key_codes[order]
+    unknown = np.flatnonzero(kinds >= len(CHANGE_TYPES))
+    if len(unknown):
+        return "type", int(order[unknown[0]])
+    if not whole and (short := np.flatnonzero((kinds == INSERT) | (kinds == AFTER))).size:
+        return "columns", int(order[short[0]])
+    ids, keys = np.unique(codes, return_inverse=True)
+    sorted_now = np.argsort(now_codes, kind="stable")
+    at = np.searchsorted(now_codes[sorted_now], ids)
+    there = np.zeros(len(ids), np.bool_)
+    inside = at < len(now_codes)
+    there[inside] = now_codes[sorted_now][at[inside]] == ids[inside]
+    was = np.full(len(ids), -1, np.int64)
+    was[there] = sorted_now[at[there]]
+    often = np.bincount(keys, minlength=len(ids))[keys] > 1
+    comes = np.full(len(ids), -1, np.int64)
+    once = np.flatnonzero(~often)
+    is_there = there[keys[once]]
+    kind = kinds[once]
+    wrong = np.where(kind == INSERT, is_there, ~is_there) | (kind == BEFORE)
+    bad = {int(i): _wrong(int(kinds[i]), bool(there[keys[i]])) for i in once[wrong]}
+    entering = once[(kind == INSERT) | (kind == AFTER)]
+    comes[keys[entering]] = order[entering]
+    bad |= _one_after_the_other(np.flatnonzero(often), keys, kinds, order, there, comes)
+    if bad:
+        first = min(bad)
+        return bad[first], int(order[first])
+    touched = was[was >= 0]
+    return touched, comes[comes >= 0]
+
+
+def _one_after_the_other(
+    some: Ints, keys: Ints, kinds: Ints, order: Ints, there: NDArray[np.bool_], comes: Ints
+) -> dict[int, str]:
+    """What is wrong with keys that occur several times, by place; `comes` gets what is left of each in the end."""
+    bad: dict[int, str] = {}
+    is_there: dict[int, bool] = {}
+    waiting: dict[int, int] = {}  # images before an update, less those after one, which may also come alone
+    last: dict[int, int] = {}
+    for i in some:
+        key, kind = int(keys[i]), int(kinds[i])
+        here = is_there.setdefault(key, bool(there[key]))
+        waiting[key] = waiting.get(key, 0) + (kind == BEFORE) - (kind == AFTER)
+        if here == (kind == INSERT):
+            bad.setdefault(int(i), _wrong(kind, here))
+        if kind in (INSERT, AFTER):
+            comes[key], is_there[key] = order[i], True
+        elif kind == DELETE:
+            comes[key], is_there[key] = -1, False
+        last[key] = int(i)
+    return bad | {last[key]: "alone" for key, n in waiting.items() if n > 0 and last[key] not in bad}
+
+
+def _wrong(kind: int, here: bool) -> str:
+    return "alone" if kind == BEFORE and here else ("exists", "delete", "update", "update")[kind]
+
+
+def told_key(key: Any) -> Any:
+    """The key as a note can carry it."""
+    return [told_key(part) for part in key.values()] if isinstance(key, dict) else key if _plain(key) else str(key)
+
+
+def _plain(key: Any) -> bool:
+    return isinstance(key, int | str | float | bool) or key is None

@@ -1,0 +1,1 @@
+"""What is read: layouts and types of files; no engine."""

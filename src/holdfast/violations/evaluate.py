@@ -1,0 +1,548 @@
+"""Programs run on rows as arrays: counts, conflicts, suspects and pairs of one part of a table.
+
+A part is the whole table, or rows such that no violating pair leaves it. Nothing here knows column names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from holdfast.encode.codes import Coded, compacted, dense_ids
+from holdfast.kernels.cover import greedy_cover
+from holdfast.kernels.pair_counts import count_pairs
+from holdfast.kernels.pair_lists import list_pairs
+from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairProgram, Program, RowProgram
+from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE
+from holdfast.violations.part import Bools, Ints, Part
+
+UNLIMITED = 2**62
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule's program finds in a part. Rows are named by position.
+
+    `suspects` is None where they would follow from more pairs than may be listed. `groups` counts violating groups.
+    """
+
+    pairs: int | None
+    conflicts: Ints
+    violating: Bools
+    suspects: Ints | None
+    groups: int | None
+    witness: tuple[int, int | None] | None
+
+
+def evaluate(program: Program, part: Part, *, limit: int) -> Finding:
+    """What the program finds in the part; greedy suspects only when there are at most `limit` pairs."""
+    match program:
+        case RowProgram():
+            broken = part.flags[program.alone]
+            return Finding(
+                None, np.zeros(part.size, np.int64), broken, np.flatnonzero(broken), None, _first(broken, part)
+            )
+        case GroupProgram():
+            found = _Groups(program, part).finding()
+        case PairProgram():
+            found = _Pairs(program, part).finding(limit)
+    return found if program.alone is None else _with_alone(found, part.flags[program.alone], part)
+
+
+def pair_counts(program: PairProgram, part: Part) -> tuple[Ints, Ints]:
+    """Ordered violating pairs per row, as left row and as right row."""
+    return _Pairs(program, part).counts
+
+
+def listed_pairs(program: PairProgram, part: Part) -> tuple[Ints, Ints]:
+    """All violating pairs, without a count before them: for parts in which few pairs agree on the equalities.
+
+    Of a symmetric rule the smaller key is left; each pair once where its rows play both parts.
+    """
+    return _Pairs(program, part).pairs(UNLIMITED, counted=False)
+
+
+def both_pairs_count(program: PairProgram, part: Part, forms: int, flags: int) -> int:
+    """Ordered pairs that violate the program twice: by the part's forms and flags, and by those so many numbers on."""
+    later = [_shifted(denial, forms, flags) for denial in program.denials]
+    total = 0
+    for size in range(1, len(later) + 1):
+        for now in combinations(program.denials, size):
+            for later_size in range(1, len(later) + 1):
+                for then in combinations(later, later_size):
+                    sign = 1 if (size + later_size) % 2 == 0 else -1
+                    total += sign * int(_count_denials([*now, *then], part)[0].sum())
+    return total
+
+
+def _shifted(denial: PairDenial, forms: int, flags: int) -> PairDenial:
+    left, right = (None if flag is None else flag + flags for flag in (denial.left, denial.right))
+    compares = tuple(Compare(c.left + forms, c.right + forms, c.allowed) for c in denial.compares)
+    return PairDenial(left, right, compares, denial.symmetric)
+
+
+def violated_by(program: PairProgram, part: Part, left: Ints, right: Ints) -> Bools:
+    """Which of the pairs of rows, given by position, violate the program; roles are not asked."""
+    found = np.zeros(len(left), np.bool_)
+    for denial in program.denials:
+        fit = part.flag(denial.left)[left] & part.flag(denial.right)[right]
+        for compare in denial.compares:
+            a, b = part.forms[compare.left], part.forms[compare.right]
+            x, y, x_valid, y_valid = a.codes[left], b.codes[right], a.valid[left], b.valid[right]
+            related = np.zeros(len(left), np.bool_)
+            for allowed, holds in ((LT, x < y), (EQ, x == y), (GT, x > y)):
+                if compare.allowed & allowed:
+                    related |= holds
+            related &= x_valid & y_valid
+            if part.nulls == "equal":
+                if compare.allowed & EQ:
+                    related |= ~x_valid & ~y_valid
+                if compare.allowed == NE:
+                    related |= x_valid != y_valid
+            fit = fit & related
+        found |= fit
+    return found
+
+
+def pairs_of(program: Program, part: Part, *, limit: int) -> tuple[Ints, Ints]:
+    """At most `limit` violating pairs, by position; of a symmetric rule the smaller key left."""
+    match program:
+        case RowProgram():
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        case GroupProgram():
+            return _Groups(program, part).pairs(limit)
+        case PairProgram():
+            return _Pairs(program, part).pairs(limit)
+
+
+def _one_pair(pairs: Callable[..., tuple[Ints, Ints]], worst: int) -> tuple[int, int]:
+    """A pair with the row in most pairs, where it is left in one; any pair otherwise."""
+    left, right = pairs(1, worst)
+    if len(left) == 0:
+        left, right = pairs(1)
+    return int(left[0]), int(right[0])
+
+
+def _with_alone(found: Finding, broken: Bools, part: Part) -> Finding:
+    suspects = None if found.suspects is None else np.union1d(found.suspects, np.flatnonzero(broken))
+    witness = found.witness or _first(broken, part)
+    return Finding(found.pairs, found.conflicts, found.violating | broken, suspects, found.groups, witness)
+
+
+def _first(broken: Bools, part: Part) -> tuple[int, None] | None:
+    rows = np.flatnonzero(broken)
+    return (int(rows[np.argmin(part.order[rows])]), None) if len(rows) else None
+
+
+def _null_aware(form: Coded) -> list[Ints]:
+    """The form as parts of an identity in which a null is a value of its own."""
+    if form.valid.all():
+        return [form.codes]
+    return [np.where(form.valid, form.codes, 0), form.valid.astype(np.int64)]
+
+
+# Pairs --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A denial as the kernels take it: groups, strict inequalities, and values that must differ."""
+
+    left_group: Ints
+    right_group: Ints
+    a: Ints
+    b: Ints
+    unequal: tuple[Ints, Ints]
+    with_itself: Bools
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    program: PairProgram
+    part: Part
+
+    def finding(self, limit: int) -> Finding:
+        as_left, as_right = self.counts
+        total = int(as_left.sum())
+        pairs = total // 2 if self.program.symmetric else total
+        conflicts = as_left if self.program.symmetric else as_left + as_right
+        suspects: Ints | None = np.empty(0, np.int64)
+        witness = None
+        if pairs:
+            witness = _one_pair(self.pairs, int(np.argmax(conflicts)))
+            suspects = _cover(*self.pairs(pairs), self.part.order) if pairs <= limit else None
+        return Finding(pairs, conflicts, conflicts > 0, suspects, None, witness)
+
+    @cached_property
+    def counts(self) -> tuple[Ints, Ints]:
+        """Ordered violating pairs per row, as left and as right row; pairs of several denials once."""
+        as_left, as_right = np.zeros(self.part.size, np.int64), np.zeros(self.part.size, np.int64)
+        for size in range(1, len(self.program.denials) + 1):
+            for chosen in combinations(self.program.denials, size):
+                left, right = _count_denials(chosen, self.part)
+                sign = 1 if size % 2 else -1
+                as_left += sign * left
+                as_right += sign * right
+        return as_left, as_right
+
+    def pairs(self, limit: int, of: int | None = None, *, counted: bool = True) -> tuple[Ints, Ints]:
+        """At most `limit` pairs; with `of`, only such with this left row, or of a symmetric rule with this row.
+
+        `counted` counts first, and then looks only at rows that are in a pair.
+        """
+        if of is not None:
+            wanted = np.arange(self.part.size) == of
+        else:
+            wanted = self.counts[0] > 0 if counted else self.part.flag(None)
+        lefts, rights = [], []
+        order = self.part.order
+        for denial in self.program.denials:
+            shape = _shape(denial, self.part)
+            if shape is None:
+                continue
+            once = denial.symmetric and self.program.symmetric and of is None
+            left, right = list_pairs(
+                shape.left_group,
+                shape.right_group,
+                shape.a,
+                shape.b,
+                unequal=shape.unequal,
+                wanted=wanted,
+                order=order,
+                once=once,
+                limit=limit if len(self.program.denials) == 1 else UNLIMITED,
+            )
+            lefts.append(left)
+            rights.append(right)
+        left, right = np.concatenate([*lefts, np.empty(0, np.int64)]), np.concatenate([*rights, np.empty(0, np.int64)])
+        if self.program.symmetric:
+            turned = order[left] > order[right]
+            left, right = np.where(turned, right, left), np.where(turned, left, right)
+        if len(self.program.denials) > 1 and len(left):
+            _, once_each = np.unique(left * np.int64(self.part.size) + right, return_index=True)
+            left, right = left[once_each], right[once_each]
+        return left[:limit], right[:limit]
+
+
+def _count_denials(denials: Sequence[PairDenial], part: Part) -> tuple[Ints, Ints]:
+    """Ordered pairs of distinct rows that satisfy all the denials at once, per row."""
+    shape = _shape_of_all(denials, part)
+    zero = np.zeros(part.size, np.int64)
+    if shape is None:
+        return zero, zero.copy()
+    as_left, as_right = zero, zero.copy()
+    left_unequal = shape.unequal[0]
+    # p != q holds as often as anything, less as often as p = q.
+    for size in range(len(left_unequal) + 1):
+        for chosen in combinations(range(len(left_unequal)), size):
+            left_group, right_group = _refined(shape, chosen)
+            left, right = count_pairs(left_group, right_group, shape.a, shape.b)
+            as_left += left if size % 2 == 0 else -left
+            as_right += right if size % 2 == 0 else -right
+    if part.roles is None:
+        return as_left - shape.with_itself, as_right - shape.with_itself
+    twins = shape.with_itself & part.roles.twin
+    return as_left - (twins & part.roles.left), as_right - (twins & part.roles.right)
+
+
+def _refined(shape: _Shape, chosen: Sequence[int]) -> tuple[Ints, Ints]:
+    if not chosen:
+        return shape.left_group, shape.right_group
+    lefts = [shape.left_group, *(shape.unequal[0][k] for k in chosen)]
+    rights = [shape.right_group, *(shape.unequal[1][k] for k in chosen)]
+    left, right = _joint_ids(lefts, rights)
+    return np.where(shape.left_group < 0, -1, left), np.where(shape.right_group < 0, -1, right)
+
+
+def _joint_ids(lefts: Sequence[Ints], rights: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Ids for left and right rows that are equal exactly where all their parts are."""
+    size = len(lefts[0]) if lefts else 0
+    if all(left is right for left, right in zip(lefts, rights, strict=True)):
+        ids = dense_ids(lefts, size)
+        return ids, ids
+    both = dense_ids([np.concatenate([left, right]) for left, right in zip(lefts, rights, strict=True)], 2 * size)
+    return both[:size], both[size:]
+
+
+def _shape(denial: PairDenial, part: Part) -> _Shape | None:
+    return _shape_of_all((denial,), part)
+
+
+def _shape_of_all(denials: Sequence[PairDenial], part: Part) -> _Shape | None:
+    """The denials together in the kernels' terms; None when no row can play one of the parts."""
+    compares = list(dict.fromkeys(compare for denial in denials for compare in denial.compares))
+    left_fit, right_fit = part.flag(None), part.flag(None)
+    for denial in denials:
+        left_fit = left_fit & part.flag(denial.left)
+        right_fit = right_fit & part.flag(denial.right)
+    lefts: list[Ints] = []
+    rights: list[Ints] = []
+    a: list[Ints] = []
+    b: list[Ints] = []
+    unequal: tuple[list[Ints], list[Ints]] = ([], [])
+    for compare in compares:
+        left, right = part.forms[compare.left], part.forms[compare.right]
+        values_only = part.nulls == "sql" or compare.allowed in (LT, GT)
+        if values_only:
+            left_fit, right_fit = left_fit & left.valid, right_fit & right.valid
+        _add_compare(compare, left, right, values_only, lefts, rights, a, b, unequal)
+    if not left_fit.any() or not right_fit.any():
+        return None
+    if lefts:
+        left_ids, right_ids = _joint_ids(lefts, rights)
+    else:
+        left_ids = right_ids = np.zeros(part.size, np.int64)
+    with_itself = left_fit & right_fit & (left_ids == right_ids)
+    for x, y in zip(a, b, strict=True):
+        with_itself &= x < y
+    for x, y in zip(*unequal, strict=True):
+        with_itself &= x != y
+    if part.roles is not None:
+        left_fit, right_fit = left_fit & part.roles.left, right_fit & part.roles.right
+    return _Shape(
+        np.where(left_fit, left_ids, -1),
+        np.where(right_fit, right_ids, -1),
+        _lines(a, part.size),
+        _lines(b, part.size),
+        (_lines(unequal[0], part.size), _lines(unequal[1], part.size)),
+        with_itself,
+    )
+
+
+def _lines(arrays: Sequence[Ints], size: int) -> Ints:
+    return np.array(arrays, np.int64) if arrays else np.empty((0, size), np.int64)
+
+
+def _add_compare(
+    compare: Compare,
+    left: Coded,
+    right: Coded,
+    values_only: bool,
+    lefts: list[Ints],
+    rights: list[Ints],
+    a: list[Ints],
+    b: list[Ints],
+    unequal: tuple[list[Ints], list[Ints]],
+) -> None:
+    same = left is right
+    x, y = left.codes, right.codes
+    if not values_only:
+        x = np.where(left.valid, x, 0)
+        y = x if same else np.where(right.valid, y, 0)
+        x_null = left.valid.astype(np.int64)
+        y_null = x_null if same else right.valid.astype(np.int64)
+        if compare.allowed == NE:
+            x, y = _joint_ids([x, x_null], [y, y_null])
+        else:  # null with null, and value with value
+            lefts.append(x_null)
+            rights.append(y_null)
+    if compare.allowed == EQ:
+        lefts.append(x)
+        rights.append(y)
+    elif compare.allowed == NE:
+        unequal[0].append(x)
+        unequal[1].append(y)
+    else:
+        if compare.allowed in (LE, GE):
+            x, y = _ranked(x, y, same)
+        if compare.allowed in (GT, GE):
+            # ~ turns the order round without overflow, where - would not.
+            x, y = ~x, ~y
+        a.append(x * 2 if compare.allowed in (LE, GE) else x)
+        b.append(y * 2 + 1 if compare.allowed in (LE, GE) else y)
+
+
+def _ranked(x: Ints, y: Ints, same: bool) -> tuple[Ints, Ints]:
+    """Codes small enough to be doubled."""
+    if same:
+        ranks = compacted(x)
+        return ranks, ranks
+    both = compacted(np.concatenate([x, y]))
+    return both[: len(x)], both[len(x) :]
+
+
+def _cover(left: Ints, right: Ints, order: Ints) -> Ints:
+    """Rows of a greedy cover of the pairs; ties go to the larger key."""
+    involved = np.unique(np.concatenate([left, right]))
+    by_key = involved[np.argsort(order[involved], kind="stable")]
+    place = np.empty(int(involved.max()) + 1, np.int64)
+    place[by_key] = np.arange(len(by_key))
+    return by_key[greedy_cover(place[left], place[right], len(by_key))]
+
+
+# Groups -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Groups:
+    program: GroupProgram
+    part: Part
+
+    @cached_property
+    def _rows(self) -> Ints:
+        """Rows the rule can speak of."""
+        fit = self.part.flag(self.program.scope)
+        if self.part.nulls == "sql":
+            for number in self.program.left:
+                fit = fit & self.part.forms[number].valid
+            if len(self.program.right):
+                fit = fit & np.logical_or.reduce([self.part.forms[n].valid for n in self.program.right])
+        return np.flatnonzero(fit)
+
+    @cached_property
+    def _x(self) -> Ints:
+        return self._ids(self.program.left, self._rows)
+
+    def _ids(self, numbers: Sequence[int], rows: Ints) -> Ints:
+        forms = [Coded(self.part.forms[n].codes[rows], self.part.forms[n].valid[rows]) for n in numbers]
+        # Under sql no null is left on the left side; on the right one counts as a value here.
+        return dense_ids([array for form in forms for array in _null_aware(form)], len(rows))
+
+    @cached_property
+    def _conflicts(self) -> tuple[Ints, Ints, Ints]:
+        """(positions in `_rows` that are in a conflict, their side, how many rows each conflicts with)."""
+        x = self._x
+        sizes = np.bincount(x) if len(x) else np.empty(0, np.int64)
+        if not self.program.right:
+            hot = np.flatnonzero(sizes[x] > 1) if len(x) else np.empty(0, np.int64)
+            return hot, np.arange(len(hot)), sizes[x[hot]] - 1 if len(hot) else hot
+        # Most groups agree: look for the others first.
+        hot = self._in_divided_groups()
+        if len(hot) == 0:
+            return hot, hot, hot
+        side = dense_ids([x[hot], self._ids(self.program.right, self._rows[hot])], len(hot))
+        if self.part.nulls == "equal" or len(self.program.right) == 1:
+            total = np.bincount(x[hot])[x[hot]]
+            return hot, side, total - np.bincount(side)[side]
+        side = np.unique(side, return_inverse=True)[1].astype(np.int64)
+        against = self._null_tolerant_conflicts(hot, side)
+        kept = against > 0
+        return hot[kept], side[kept], against[kept]
+
+    def _in_divided_groups(self) -> Ints:
+        """Positions of rows whose group has two values in some right-hand column."""
+        x = self._x
+        divided = np.zeros(int(x.max(initial=-1)) + 1, np.bool_)
+        for number in self.program.right:
+            divided |= self._divided(number, x, np.arange(len(x)), len(divided))
+        return np.flatnonzero(divided[x])
+
+    def _divided(self, number: int, x: Ints, at: Ints, groups: int) -> Bools:
+        """Groups with two different values of the form, among the rows at these positions."""
+        form = self.part.forms[number]
+        rows = self._rows[at]
+        codes, valid = form.codes[rows], form.valid[rows]
+        ids = x[at]
+        nulls = np.zeros(groups, np.bool_)
+        if not valid.all():
+            if self.part.nulls == "equal":
+                nulls[ids[~valid]] = True
+            codes, ids = codes[valid], ids[valid]
+        first = np.zeros(groups, np.int64)
+        seen = np.zeros(groups, np.bool_)
+        first[ids] = codes  # any one value of the group: a group is divided when some row has another
+        seen[ids] = True
+        divided = nulls & seen
+        divided[ids[codes != first[ids]]] = True
+        return divided
+
+    def _null_tolerant_conflicts(self, hot: Ints, side: Ints) -> Ints:
+        """Rows each row conflicts with where a null agrees with everything: sides against sides of a group."""
+        _, first, sizes = np.unique(side, return_index=True, return_counts=True)
+        groups = self._x[hot][first]
+        rows = self._rows[hot][first]
+        codes = np.array([self.part.forms[n].codes[rows] for n in self.program.right])
+        valid = np.array([self.part.forms[n].valid[rows] for n in self.program.right])
+        against = np.zeros(len(first), np.int64)
+        order = np.argsort(groups, kind="stable")
+        for block in _runs(groups[order]):
+            members = order[block]
+            for one in members:
+                both = valid[:, [one]] & valid[:, members]
+                differ = (both & (codes[:, [one]] != codes[:, members])).any(axis=0)
+                against[one] = sizes[members[differ]].sum()
+        return against[side]
+
+    def finding(self) -> Finding:
+        hot, side, against = self._conflicts
+        conflicts = np.zeros(self.part.size, np.int64)
+        rows = self._rows[hot]
+        conflicts[rows] = against
+        pairs = int(against.sum()) // 2
+        groups = self._group_count(hot) if self.program.right else None
+        suspects, witness = self._suspects(hot, side), None
+        if pairs:
+            witness = _one_pair(self.pairs, int(np.argmax(conflicts)))
+        return Finding(pairs, conflicts, conflicts > 0, suspects, groups, witness)
+
+    def _group_count(self, hot: Ints) -> int:
+        groups = int(self._x.max(initial=-1)) + 1
+        return int(sum(self._divided(n, self._x, hot, groups).sum() for n in self.program.right)) if len(hot) else 0
+
+    def _suspects(self, hot: Ints, side: Ints) -> Ints:
+        """All but the largest side of each group, on a tie the one with the smallest key."""
+        if len(hot) == 0:
+            return hot
+        rows, x = self._rows[hot], self._x[hot]
+        key = self.part.order[rows]
+        sizes = np.bincount(side)[side] if self.program.right else np.ones(len(hot), np.int64)
+        smallest = np.full(int(side.max()) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(smallest, side, key)
+        # One line per side: its group, its size, its smallest key.
+        _, first = np.unique(side, return_index=True)
+        order = first[np.lexsort((smallest[side[first]], -sizes[first], x[first]))]
+        starts = np.flatnonzero(np.r_[True, x[order][1:] != x[order][:-1]])
+        kept = np.zeros(int(side.max()) + 1, np.bool_)
+        kept[side[order[starts]]] = True
+        return rows[~kept[side]]
+
+    def pairs(self, limit: int, of: int | None = None) -> tuple[Ints, Ints]:
+        """At most `limit` pairs; with `of`, only such with this row."""
+        hot, _, _ = self._conflicts
+        rows = self._rows[hot]
+        group = np.full(self.part.size, -1, np.int64)
+        group[rows] = self._x[hot]
+        none = np.empty((0, self.part.size), np.int64)
+        if self.part.nulls == "sql" and len(self.program.right) > 1:
+            return self._pairs_by_column(group, limit, of)
+        if self.program.right:
+            whole = np.zeros(self.part.size, np.int64)
+            whole[rows] = self._ids(self.program.right, rows)
+            unequal = (whole[None, :], whole[None, :])
+        else:
+            unequal = (none, none)
+        return self._listed(group, unequal, limit, of)
+
+    def _listed(self, group: Ints, unequal: tuple[Ints, Ints], limit: int, of: int | None) -> tuple[Ints, Ints]:
+        none = np.empty((0, self.part.size), np.int64)
+        order = self.part.order
+        wanted = group >= 0 if of is None else np.arange(self.part.size) == of
+        once = of is None
+        left, right = list_pairs(
+            group, group, none, none, unequal=unequal, wanted=wanted, order=order, once=once, limit=limit
+        )
+        turned = order[left] > order[right]
+        return np.where(turned, right, left), np.where(turned, left, right)
+
+    def _pairs_by_column(self, group: Ints, limit: int, of: int | None) -> tuple[Ints, Ints]:
+        """Pairs that differ on one right-hand column or another, where nulls differ from nothing; each once."""
+        found: list[Ints] = []
+        for number in self.program.right:
+            form = self.part.forms[number]
+            ids = np.where(form.valid, group, -1)
+            values = form.codes[None, :]
+            left, right = self._listed(ids, (values, values), UNLIMITED, of)
+            found.append(left * np.int64(self.part.size) + right)
+        once_each = np.unique(np.concatenate(found))[:limit]
+        return once_each // self.part.size, once_each % self.part.size
+
+
+def _runs(values: Ints) -> Iterator[slice]:
+    """Slices of equal values in a sorted array."""
+    cuts = np.flatnonzero(np.r_[True, values[1:] != values[:-1], True])
+    for start, end in pairwise(cuts):
+        yield slice(int(start), int(end))

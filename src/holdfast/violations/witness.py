@@ -1,0 +1,49 @@
+"""Violations that a person is shown: a pair in the table's own values, and the rows in most pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+# Stands where a value is that nobody may see.
+HIDDEN = "•••"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A violating pair, or a violating row alone, in the table's own values.
+
+    `marked` names the columns whose values break the rule; `shown` those that the rule speaks of, in its order.
+    """
+
+    left_key: Any
+    left: Mapping[str, Any]
+    right_key: Any = None
+    right: Mapping[str, Any] | None = None
+    shown: tuple[str, ...] = ()
+    marked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WorstRow:
+    """A row with how many violating pairs it is in."""
+
+    key: Any
+    conflicts: int
+
+
+def hidden_keys(rows: tuple[WorstRow, ...], hides_key: bool) -> tuple[WorstRow, ...]:
+    """The rows, with their keys hidden where `hides_key`."""
+    return tuple(WorstRow(HIDDEN, row.conflicts) for row in rows) if hides_key else rows
+
+
+def hidden_witness(witness: Witness, columns: Collection[str], hides_key: bool) -> Witness:
+    """The witness with the values of these columns hidden; its keys too where `hides_key`."""
+
+    def some(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: HIDDEN if name in columns else value for name, value in values.items()}
+
+    keys = (HIDDEN, HIDDEN) if hides_key else (witness.left_key, witness.right_key)
+    right = None if witness.right is None else some(witness.right)
+    return replace(witness, left_key=keys[0], left=some(witness.left), right_key=keys[1], right=right)

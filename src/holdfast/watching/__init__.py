@@ -1,0 +1,1 @@
+"""Keeping violations up to date: tables of a state, the tasks of a batch, the outcome."""

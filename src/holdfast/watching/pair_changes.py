@@ -1,0 +1,276 @@
+"""What a batch of changes does to the pairs of a state's rules: a task over changed rows, by the group they meet in.
+
+A task gets the changed rows of some hashes of a group, as they were and as they are, and looks up the rows they can
+meet. It writes the changed rows into the group's table, and those pairs it lists into a file of the log; what it
+returns are notes: counts, and the files that were written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.encode.codes import dense_ids, shared_codes
+from holdfast.states.change_log import write_log
+from holdfast.states.segment import (
+    OpenSegment,
+    Segment,
+    as_typed,
+    meeting_hashes,
+    nullable,
+    present,
+    spread,
+    write_segment,
+)
+from holdfast.states.store import Store
+from holdfast.tables.pieces import pieces_of
+from holdfast.violations.evaluate import UNLIMITED
+from holdfast.violations.part import part_of
+from holdfast.watching.changed_pairs import LISTABLE, ChangedRows, pair_change
+from holdfast.watching.pair_groups import ALONE, NOTES, PairGroup, PairGroups
+from holdfast.watching.zones import feasible
+
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+# Rows that changes are held against at once: what a task has in memory beside them.
+REST_ROWS = 500_000
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """Where the rows of a group lie."""
+
+    folder: str
+    segments: tuple[Segment, ...]
+
+
+@dataclass
+class _Log:
+    """Pairs and rows that came (1) and went (-1), at most `limit` of a rule and kind, to be written as one file."""
+
+    limit: int
+    rules: list[int] = field(default_factory=list)
+    lefts: list[pa.Array] = field(default_factory=list)
+    rights: list[pa.Array] = field(default_factory=list)
+    changes: list[int] = field(default_factory=list)
+
+    listed: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+    def room(self, rule: int, change: int) -> int:
+        """How many more can be listed."""
+        return self.limit - self.listed[rule, change]
+
+    def add(self, rule: int, change: int, left: pa.Array, right: pa.Array) -> None:
+        """Lists these, as far as there is room."""
+        size = min(len(left), self.room(rule, change))
+        if size:
+            self.listed[rule, change] += size
+            self.rules.append(rule)
+            self.lefts.append(left[:size])
+            self.rights.append(right[:size])
+            self.changes.append(change)
+
+
+@dataclass(frozen=True)
+class PairChanges:
+    """A task: changed rows with the group `g`, the hash `h` and the `role` they have there, and their `sign`.
+
+    Their key is `k`, what rules compare are `f0`, ..., `b0`, .... Without `rules` nothing is counted: the rows are the
+    first of their tables. At most `limit` pairs of a rule are listed in each direction.
+    """
+
+    store: Store
+    version: int
+    groups: PairGroups
+    tables: Mapping[int, GroupTable]
+    names: tuple[str, ...]
+    limit: int = UNLIMITED
+    counted: bool = True
+    listable: int = LISTABLE
+    rest_rows: int = REST_ROWS
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        log = _Log(self.limit)
+        for piece in map(nullable, pieces_of(batches)):
+            number = piece.column("g")[0].as_py()
+            if number == NOTES:
+                yield pa.RecordBatch.from_pydict({"note": piece.column("note").combine_chunks()})
+            elif number == ALONE:
+                yield from map(_note, self._alone(piece, log))
+            elif self.counted:
+                yield from map(_note, self._pairs(number, piece, log))
+            else:
+                yield _note(self._entered(number, piece.append_column("gone", _zeros(piece)), base=True))
+        if log.rules:
+            yield _note({"log": self._logged(log)})
+
+    # Rows that break a rule by themselves ---------------------------------------------------------------------
+
+    def _alone(self, rows: pa.Table, log: _Log) -> Iterator[dict[str, Any]]:
+        sign = rows.column("sign").to_numpy()
+        keys = rows.column("k")
+        codes = shared_codes([keys])[0].codes
+        for rule, flag in self.groups.alone.items():
+            broken = rows.column(f"b{flag}").to_numpy().astype(np.bool_)
+            before, after = (np.flatnonzero(broken & (sign == one)) for one in (-1, 1))
+            go = before[~np.isin(codes[before], codes[after])]
+            come = after[~np.isin(codes[after], codes[before])]
+            if len(go) or len(come):
+                yield {"rule": rule, "rows": [len(come), len(go)]}
+            for change, some in ((1, come), (-1, go)):
+                log.add(rule, change, _at(keys, some), pa.nulls(len(some), keys.type))
+
+    # Pairs ----------------------------------------------------------------------------------------------------
+
+    def _pairs(self, number: int, piece: pa.Table, log: _Log) -> Iterator[dict[str, Any]]:
+        group = self.groups.groups[number]
+        changed = _really_changed(piece, group)
+        if changed.num_rows == 0:
+            return
+        gone = pa.array((changed.column("sign").to_numpy() < 0).astype(np.uint8))
+        yield self._entered(number, changed.append_column("gone", gone), base=False)
+        counts = {rule: [0, 0] for rule in group.rules}
+        for rows, keys in self._beside(number, group, changed):
+            for rule in group.rules:
+                room = max(log.room(rule, 1), log.room(rule, -1))
+                found = pair_change(self.groups.program(rule), rows, limit=room, listable=self.listable)
+                counts[rule][0] += found.added
+                counts[rule][1] += found.removed
+                for change, (left, right) in ((1, found.come), (-1, found.go)):
+                    log.add(rule, change, _at(keys, left), _at(keys, right))
+        for rule, (added, removed) in counts.items():
+            if added or removed:
+                yield {"rule": rule, "pairs": [added, removed]}
+
+    def _beside(
+        self, number: int, group: PairGroup, changed: pa.Table
+    ) -> Iterator[tuple[ChangedRows, pa.ChunkedArray]]:
+        """The changed rows among themselves, and then beside each piece of the rows that they can meet."""
+        columns = ["k", "role", *group.columns]
+        own = changed.select(columns)
+        sign = changed.column("sign").to_numpy()
+        yield self._rows(own, sign, inner=True), own.column("k")
+        rest = self._rest(number, group, changed, columns)
+        for start in range(0, rest.num_rows, self.rest_rows):
+            some = pa.concat_tables([own, rest.slice(start, self.rest_rows)])
+            signs = np.concatenate([sign, np.zeros(some.num_rows - len(sign), sign.dtype)])
+            yield self._rows(some, signs, inner=False), some.column("k")
+
+    def _rows(self, table: pa.Table, sign: NDArray[Any], *, inner: bool) -> ChangedRows:
+        part = part_of(table, self.groups.programs)
+        order = np.unique(part.order, return_inverse=True)[1].astype(np.int64)
+        role = table.column("role").to_numpy().astype(np.int64)
+        return ChangedRows(replace(part, order=order), sign < 0, sign > 0, sign == 0, role, inner)
+
+    def _rest(self, number: int, group: PairGroup, changed: pa.Table, columns: list[str]) -> pa.Table:
+        """The rows of the group's table that the changed rows may meet, as they are before and after the batch."""
+        types = {name: changed.column(name).type for name in ("h", *columns)}
+        types |= {"v": pa.int32(), "gone": pa.uint8()}
+        hashes = changed.column("h").to_numpy()
+        found = []
+        for segment, some in meeting_hashes(self.tables[number].segments, np.unique(hashes)):
+            opened = OpenSegment(self.store, segment)
+            at = self._met(opened, group, changed, some)
+            if len(at):
+                found.append(as_typed(opened.entries(at), types))
+        if not found:
+            return changed.select(columns).slice(0, 0)
+        entries = pa.concat_tables(found)
+        entries = entries.filter(pa.array(present(entries, entries.column("k"))))
+        keys, going = shared_codes([entries.column("k"), changed.column("k")])
+        before = going.codes[changed.column("sign").to_numpy() < 0]
+        return entries.filter(pa.array(~np.isin(keys.codes, before))).select(columns)
+
+    def _met(self, opened: OpenSegment, group: PairGroup, changed: pa.Table, hashes: Ints) -> Ints:
+        """Positions of the segment's entries that the changed rows with these hashes may meet."""
+        starts, ends = opened.ranges(hashes)
+        first_block, last_block = opened.blocks(starts, ends)
+        long = np.flatnonzero(last_block > first_block)
+        if opened.zones is None or len(long) == 0:
+            return spread(starts, ends)
+        own = changed.column("h").to_numpy()
+        order = np.argsort(own, kind="stable")
+        first, last = (np.searchsorted(own[order], hashes[long], side) for side in ("left", "right"))
+        blocks = spread(first_block[long], last_block[long])
+        zones = opened.zones.take(pa.array(blocks))
+        fits = feasible(
+            [self.groups.program(rule) for rule in group.rules],
+            changed.take(pa.array(order[spread(first, last)])),
+            np.repeat(np.arange(len(long)), last - first),
+            zones,
+            np.repeat(np.arange(len(long)), last_block[long] - first_block[long]),
+            self.groups.programs.nulls,
+        )
+        some = zones.filter(pa.array(fits))
+        short = np.ones(len(hashes), np.bool_)
+        short[long] = False
+        met = spread(some.column("start").to_numpy(), some.column("end").to_numpy())
+        return np.concatenate([spread(starts[short], ends[short]), met])
+
+    # Files ----------------------------------------------------------------------------------------------------
+
+    def _entered(self, number: int, rows: pa.Table, *, base: bool) -> dict[str, Any]:
+        """The rows as a new file of the group's table."""
+        group, table = self.groups.groups[number], self.tables[number]
+        columns = ["h", "k", "role", "gone", *group.columns]
+        entries = rows.select(columns).append_column("v", pa.array(np.full(rows.num_rows, self.version, np.int32)))
+        segment = write_segment(
+            self.store,
+            table.folder,
+            entries,
+            sorted_by=None if group.sorted_by is None else f"f{group.sorted_by}",
+            zoned=[f"f{i}" for i in group.zoned],
+            base=base,
+        )
+        return {"group": number, "segment": segment.to_json()}
+
+    def _logged(self, log: _Log) -> str:
+        """The name of a file with (version, rule, left, right, change)."""
+        sizes = [len(left) for left in log.lefts]
+        table = pa.table(
+            {
+                "rule": pa.array(self.names).take(pa.array(np.repeat(log.rules, sizes))),
+                "left": pa.concat_arrays(log.lefts),
+                "right": pa.concat_arrays(log.rights),
+                "change": pa.array(np.repeat(np.array(log.changes, np.int8), sizes)),
+            }
+        )
+        return write_log(self.store, self.version, table)
+
+
+def _really_changed(piece: pa.Table, group: PairGroup) -> pa.Table:
+    """The rows without those that are in this group after the batch as they were before it."""
+    sign = piece.column("sign").to_numpy()
+    if not ((sign < 0).any() and (sign > 0).any()):
+        return piece
+    parts = [piece.column("h").to_numpy(), piece.column("role").to_numpy().astype(np.int64)]
+    for name in ("k", *(f"f{i}" for i in group.forms)):
+        coded = shared_codes([piece.column(name)])[0]
+        parts += [np.where(coded.valid, coded.codes, 0), coded.valid.astype(np.int64)]
+    parts += [piece.column(f"b{i}").to_numpy().astype(np.int64) for i in group.flags]
+    ids = np.unique(dense_ids(parts, piece.num_rows), return_inverse=True)[1]
+    moved = np.bincount(ids, weights=sign) != 0
+    return piece.filter(pa.array(moved[ids]))
+
+
+def _at(keys: pa.ChunkedArray, rows: Ints) -> pa.Array:
+    taken = keys.take(pa.array(rows))
+    if isinstance(taken, pa.ChunkedArray):
+        return pa.concat_arrays(taken.chunks) if taken.num_chunks else pa.array([], keys.type)
+    return taken
+
+
+def _zeros(piece: pa.Table) -> pa.Array:
+    return pa.array(np.zeros(piece.num_rows, np.uint8))
+
+
+def _note(note: dict[str, Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"note": pa.array([json.dumps(note)])})

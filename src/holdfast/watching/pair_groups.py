@@ -1,0 +1,157 @@
+"""Which rules share a table of a state: those whose rows meet by the same equalities.
+
+Such a table holds, for every row that can be in a pair, its key and what the rules of the group compare, under the hash
+of the equalities. A row that is left row under one hash and right row under another is entered under both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairProgram, Programs, RowProgram
+from holdfast.rules.relation import EQ, NE
+from holdfast.rules.rule import Nulls
+from holdfast.violations.part import BOTH, LEFT, RIGHT
+from holdfast.violations.route import Meeting, meeting, needed_columns
+
+# Groups of rows that are in no table: those that break a rule alone, and notes from one task to the next.
+ALONE, NOTES = -1, -2
+
+
+@dataclass(frozen=True)
+class PairGroup:
+    """Rules, by position, whose rows meet by the same equalities, and what of a row they read."""
+
+    meets: Meeting
+    rules: tuple[int, ...]
+    forms: tuple[int, ...]
+    flags: tuple[int, ...]
+    sorted_by: int | None
+    zoned: tuple[int, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        return [*(f"f{i}" for i in self.forms), *(f"b{i}" for i in self.flags)]
+
+
+@dataclass(frozen=True)
+class PairGroups:
+    """The programs of a rule set as pairs and as single rows, and the groups of those that speak of pairs."""
+
+    programs: Programs
+    groups: tuple[PairGroup, ...]
+
+    def program(self, rule: int) -> PairProgram:
+        program = self.programs.programs[rule]
+        assert isinstance(program, PairProgram), "groups have rules over pairs only"
+        return program
+
+    @cached_property
+    def alone(self) -> dict[int, int]:
+        """The flag of rows that break the rule by themselves, by the rule's position."""
+        flags = {i: p.alone for i, p in enumerate(self.programs.programs) if not isinstance(p, GroupProgram)}
+        return {i: flag for i, flag in flags.items() if flag is not None}
+
+    def speaks_of_pairs(self, rule: int) -> bool:
+        return not isinstance(self.programs.programs[rule], RowProgram)
+
+    def about(self, number: int) -> str:
+        """What the group's table holds, told apart from every other content."""
+        group, programs = self.groups[number], self.programs
+        told = [
+            [programs.forms[i] for i in group.meets.left],
+            [programs.forms[i] for i in group.meets.right],
+            {f"f{i}": programs.forms[i] for i in group.forms},
+            {f"b{i}": programs.flags[i] for i in group.flags},
+            group.sorted_by,
+            group.zoned,
+            programs.nulls,
+        ]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:24]
+
+    def routes_sql(self, which: Sequence[int] | None = None, *, alone: bool = True) -> str:
+        """SQL for the array of (g, h, role) of a row: the groups it belongs to, its hash there, the parts it plays.
+
+        Of all groups and the one of rows alone, or only of those given.
+        """
+        some = range(len(self.groups)) if which is None else which
+        parts = [self._route(number) for number in some]
+        flags = sorted(set(self.alone.values()))
+        if alone and flags:
+            parts.append(
+                f"IF({' OR '.join(f'b{flag}' for flag in flags)}, array({_place(ALONE, '0L', BOTH)}), array())"
+            )
+        return f"concat({', '.join(parts)})" if parts else f"slice(array({_place(NOTES, '0L', BOTH)}), 1, 0)"
+
+    def _route(self, number: int) -> str:
+        meets = self.groups[number].meets
+        left, right = meets.hashes_sql
+        if meets.in_one_place:
+            return _unless_null(meets.left + meets.right, self.programs.nulls, _place(number, left, BOTH))
+        both = f"IF({left} = {right}, array({_place(number, left, BOTH)}), array({_place(number, left, LEFT)}, "
+        both += f"{_place(number, right, RIGHT)}))"
+        if self.programs.nulls == "equal":
+            return both
+        as_left = _unless_null(meets.left, "sql", _place(number, left, LEFT))
+        as_right = _unless_null(meets.right, "sql", _place(number, right, RIGHT))
+        known = " AND ".join(f"f{i} IS NOT NULL" for i in sorted({*meets.left, *meets.right}))
+        return f"IF({known}, {both}, concat({as_left}, {as_right}))"
+
+
+def _place(group: int, hash_sql: str, role: int) -> str:
+    return f"named_struct('g', {group}, 'h', {hash_sql}, 'role', {role})"
+
+
+def _unless_null(forms: Sequence[int], nulls: Nulls, place: str) -> str:
+    """The one place, or none for a row that can meet no other."""
+    if nulls == "equal" or not forms:
+        return f"array({place})"
+    return f"IF({' AND '.join(f'f{i} IS NOT NULL' for i in sorted(set(forms)))}, array({place}), array())"
+
+
+def pair_groups(programs: Programs) -> PairGroups:
+    """The groups of the rules, in order of first use."""
+    made = tuple(as_pairs(p) if isinstance(p, GroupProgram) else p for p in programs.programs)
+    members: dict[Meeting, list[int]] = {}
+    for i, program in enumerate(made):
+        if isinstance(program, PairProgram):
+            members.setdefault(meeting(program), []).append(i)
+    groups = tuple(
+        _group(meets, rules, [p for p in (made[i] for i in rules) if isinstance(p, PairProgram)])
+        for meets, rules in members.items()
+    )
+    return PairGroups(Programs(made, programs.forms, programs.flags, programs.nulls), groups)
+
+
+def _group(meets: Meeting, rules: Sequence[int], programs: Sequence[PairProgram]) -> PairGroup:
+    forms: set[int] = {*meets.left, *meets.right}
+    flags: set[int] = set()
+    for program in programs:
+        for denial in program.denials:
+            flags |= {flag for flag in (denial.left, denial.right) if flag is not None}
+        forms |= needed_columns(program)[0]
+    compares = [c for program in programs for denial in program.denials for c in denial.compares if c.allowed != EQ]
+    ordered = Counter(form for c in compares if c.allowed != NE for form in {c.left, c.right})
+    unequal = Counter(form for c in compares for form in {c.left, c.right})
+    favourite = (ordered or unequal).most_common(1)
+    return PairGroup(
+        meets=meets,
+        rules=tuple(rules),
+        forms=tuple(sorted(forms)),
+        flags=tuple(sorted(flags)),
+        sorted_by=favourite[0][0] if favourite else None,
+        zoned=tuple(sorted(unequal)),
+    )
+
+
+def as_pairs(program: GroupProgram) -> PairProgram:
+    """The dependency as what it denies: two rows that agree on the left and differ somewhere on the right."""
+    agree = tuple(Compare(form, form, EQ) for form in program.left)
+    differ: list[tuple[Compare, ...]] = [(Compare(form, form, NE),) for form in program.right] or [()]
+    denials = (PairDenial(program.scope, program.scope, agree + one, symmetric=True) for one in differ)
+    return PairProgram(tuple(denials), symmetric=True, alone=program.alone)

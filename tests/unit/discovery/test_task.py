@@ -1,0 +1,48 @@
+"""What a task tells in lines of bytes is what it found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from holdfast.discovery.task import FindTask, found_in
+from holdfast.encode.column_type import column_type
+from holdfast.search.find import find
+from holdfast.search.options import DiscoverOptions
+
+TABLE = pa.table({"a": [1, 2, 3, 3], 'q"t': ["x", "y", None, "x"], "Ünï": [0.5, 1.5, 2.0, 0.5]})
+TYPES = {name: column_type(kind) for name, kind in zip(TABLE.column_names, ("bigint", "string", "double"), strict=True)}
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+def test_lines_in_any_order_are_what_was_found(piece: int) -> None:
+    options = DiscoverOptions(cross_columns=0.0)
+    found = find(TABLE, TYPES, options)
+    told = FindTask(TYPES, options, piece_bytes=piece)(iter(TABLE.to_batches()))
+    lines = [tuple(row.values()) for batch in told for row in batch.to_pylist()]
+    assert (len(lines) > 6) == (piece < 1 << 20)
+    back = found_in(lines[::-1])
+    assert back is not None
+    assert len(back.masks)
+    assert back.space == found.space
+    for name in ("masks", "support"):
+        assert np.array_equal(getattr(back, name), getattr(found, name))
+    assert np.array_equal(back.evidence.words, found.evidence.words)
+    assert np.array_equal(back.evidence.counts, found.evidence.counts)
+    assert (back.rows, back.distinct_rows, back.strategy) == (found.rows, found.distinct_rows, found.strategy)
+    assert (back.exact, back.complete, back.why) == (found.exact, found.complete, found.why)
+    assert back.phases.keys() == found.phases.keys()
+
+
+def test_a_task_without_rows_tells_nothing() -> None:
+    assert list(FindTask(TYPES, DiscoverOptions())(iter([]))) == []
+    assert found_in([]) is None
+
+
+def test_batches_are_one_table() -> None:
+    renamed = TABLE.rename_columns(["c0", "c1", "c2"])
+    told = FindTask(TYPES, DiscoverOptions())(iter(renamed.to_batches(max_chunksize=1)))
+    back = found_in(tuple(row.values()) for batch in told for row in batch.to_pylist())
+    assert back is not None
+    assert np.array_equal(back.masks, find(TABLE, TYPES, DiscoverOptions()).masks)

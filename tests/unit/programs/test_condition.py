@@ -1,0 +1,92 @@
+"""`where` without Spark: true exactly where SQL says so, and refused where it says more than can be told."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from holdfast.errors import ConditionError
+from holdfast.programs.condition import condition_test
+from holdfast.rules.rule import parse_rule
+
+TABLE = pa.table(
+    {
+        "n": pa.array([1, 2, None, 2**53 + 1], pa.int64()),
+        "x": pa.array([0.5, None, 2.0, float(2**53)]),
+        "country": ["US", "DE", None, "o'x"],
+        "ok": [True, False, None, True],
+        "day": pa.array([dt.date(2024, 1, 31), None, dt.date(2024, 2, 1), dt.date(2023, 1, 1)]),
+        "zip code": ["a", "ab", "b", None],
+    }
+)
+
+
+@dataclass
+class Given:
+    nulls: Any = "sql"
+
+    def __len__(self) -> int:
+        return TABLE.num_rows
+
+    def values(self) -> pa.Table:
+        return TABLE
+
+
+def rows_of(text: str) -> list[int]:
+    from dataclasses import replace
+
+    test = condition_test(replace(parse_rule("unique(n)"), where=text))
+    return [i for i, held in enumerate(test(Given())) if held]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("n = 1", [0]),
+        ("n != 1", [1, 3]),
+        ("n > x", [0, 3]),
+        ("n % 2 = 0", [1]),
+        ("-n < -1", [1, 3]),
+        ("n * 2 - 1 = 3", [1]),
+        ("n / 2 = 0.5", [0]),
+        ("n / 0 = 1", []),
+        ("x * 0.2 = 0.1", [0]),
+        ("x >= 0.5", [0, 2, 3]),
+        ("country = 'US'", [0]),
+        ("country = 'o''x'", [3]),
+        ('country = "US"', [0]),
+        ("country in ('US', 'DE')", [0, 1]),
+        ("country not in ('US', null)", []),
+        ("not country = 'US'", [1, 3]),
+        ("country is null or n = 1", [0, 2]),
+        ("country is not null and not ok", [1]),
+        ("ok", [0, 3]),
+        ("n between 1 and 2", [0, 1]),
+        ("n not between 1 and 2", [3]),
+        ("`zip code` like 'a%'", [0, 1]),
+        ("`zip code` not like '_'", [1]),
+        ("day >= date '2024-01-31'", [0, 2]),
+        ("(n = 1 or n = 2) and country = 'DE'", [1]),
+        ("n = 1 OR country = 'DE' AND n = 5", [0]),
+        ("null", []),
+        ("true", [0, 1, 2, 3]),
+    ],
+)
+def test_a_condition_holds_where_it_is_true(text: str, held: list[int]) -> None:
+    assert rows_of(text) == held
+
+
+@pytest.mark.parametrize("text", ["upper(country) = 'US'", "n =", "exists (select 1)", "n = 1;"])
+def test_what_only_spark_can_tell_is_refused(text: str) -> None:
+    with pytest.raises(ConditionError, match="without Spark"):
+        rows_of(text)
+
+
+@pytest.mark.parametrize("text", ["n", "country + 1 = 2"])
+def test_what_has_no_truth_is_refused(text: str) -> None:
+    with pytest.raises(ConditionError):
+        rows_of(text)

@@ -1,0 +1,89 @@
+"""Coded rows show the evidence that the reference reads off the rows, also over several words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from holdfast import reference
+from holdfast.encode.column_type import column_type
+from holdfast.kernels.evidence import all_pairs
+from holdfast.rules.rule import Nulls
+from holdfast.search.coded_rows import CodedRows, coded_rows
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.space import as_masks
+
+KINDS = {"bigint": "number", "double": "number", "string": "text"}
+
+
+def table_of(rows: int, columns: int, seed: int) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Columns of three types with few values, every other one with nulls, and rows that repeat."""
+    rng = np.random.default_rng(seed)
+    types = {f"c{i}": ("bigint", "double", "string")[i % 3] for i in range(columns)}
+    made: list[dict[str, Any]] = []
+    for _ in range(rows):
+        row: dict[str, Any] = {}
+        for i, (name, kind) in enumerate(types.items()):
+            value = int(rng.integers(0, 3)) + 2 * (i // 6)
+            null = i % 2 and rng.random() < 0.2
+            row[name] = None if null else {"bigint": value, "double": float(value), "string": f"v{value}"}[kind]
+        made.append(row)
+    return [*made, made[0], made[0], made[1]], types
+
+
+def shown_by_the_reference(
+    rows: list[dict[str, Any]], types: dict[str, str], coded: CodedRows, nulls: Nulls
+) -> Counter[int]:
+    relations = [((pair.left, pair.right), pair.relations) for pair in coded.space.pairs]
+    found: Counter[int] = Counter()
+    for i, t in enumerate(rows):
+        for j, s in enumerate(rows):
+            if i != j:
+                mask = 0
+                for (operands, each), first in zip(relations, coded.space.first_bits, strict=False):
+                    shown = reference._shown(operands, each, t, s, nulls)
+                    mask |= sum(1 << (first + bit) for bit, relation in enumerate(each) if shown & relation)
+                found[mask] += 1
+    return found
+
+
+@pytest.mark.parametrize("nulls", ["sql", "equal"])
+@pytest.mark.parametrize(
+    ("columns", "options", "words"),
+    [
+        (3, {"cross_columns": None}, 1),
+        (6, {"cross_columns": 0.3, "one_row": True}, 2),
+        (30, {"cross_columns": None}, 2),
+        (30, {"cross_columns": None, "order_text": True}, 2),
+        (18, {"cross_columns": 0.3, "one_row": True}, 12),
+    ],
+)
+def test_the_evidence_is_the_references(columns: int, options: dict[str, Any], words: int, nulls: Nulls) -> None:
+    rows, types = table_of(12, columns, seed=columns)
+    table = pa.table({name: [row[name] for row in rows] for name in types})
+    coded = coded_rows(
+        table, {name: column_type(kind) for name, kind in types.items()}, DiscoverOptions(nulls=nulls, **options)
+    )
+    assert coded.rows == len(rows)
+    assert len(coded.weights) <= len(rows) - 3
+    assert coded.space.words == words
+    found = coded.evidence(all_pairs(coded.codes, coded.weights, coded.layout))
+    told = dict(zip(as_masks(found.words), found.counts.tolist(), strict=True))
+    assert told == shown_by_the_reference(rows, types, coded, nulls)
+    wanted = reference.operand_pairs(rows, {name: KINDS[kind] for name, kind in types.items()}, **options)
+    assert {(pair.left, pair.right): pair.relations for pair in coded.space.pairs} == wanted
+
+
+def test_listed_pairs_show_the_same_evidence_as_all_pairs() -> None:
+    rows, types = table_of(12, 30, seed=1)
+    table = pa.table({name: [row[name] for row in rows] for name in types})
+    coded = coded_rows(table, {name: column_type(kind) for name, kind in types.items()}, DiscoverOptions())
+    left, right = np.triu_indices(len(coded.weights), 1)
+    listed = coded.evidence_of_pairs(left, right)
+    every = coded.evidence(all_pairs(coded.codes, np.ones(len(coded.weights), np.int64), coded.layout))
+    assert np.array_equal(listed.words, every.words)
+    assert np.array_equal(listed.counts, every.counts)
