@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.checking.sql_steps import sql_steps
 from holdfast.engines.spark.checking import spread_engine
 from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
 from holdfast.engines.spark.sources.table import Table
-from holdfast.programs.tableau import LISTED
+from holdfast.programs.sql_forms import LISTED
 from holdfast.rules.dependency import CFD, Pattern
 from holdfast.rules.predicate import Constant
 from holdfast.rules.rule import Nulls, Rule, parse_rule, rule_set
@@ -84,7 +85,7 @@ def test_rules_that_share_a_grouping_find_what_each_finds_alone(
     rules = [parse_rule(text, name=f"r{i}") for i, text in enumerate(DEPENDENCIES)]
     rules[2] = replace(rules[2], where="b > 20")
     plan = plan_check(table, rule_set(rules, nulls=nulls), ("id",))
-    assert [len(grouping.which) for grouping in plan.groupings] == [len(DEPENDENCIES)]
+    assert [len(grouping.which) for grouping in sql_steps(plan).groupings] == [len(DEPENDENCIES)]
     together = found_by(spark, table, "sql", nulls, rules)
     assert together == found_by(spark, table, "kernel", nulls, rules)
     for rule, told in zip(rules, together[0], strict=True):

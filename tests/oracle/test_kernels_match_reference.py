@@ -12,27 +12,28 @@ from hypothesis import strategies as st
 
 from holdfast import reference
 from holdfast.encode.codes import Coded
-from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairProgram, Program, RowProgram
-from holdfast.rules.constraint import DenialConstraint
-from holdfast.rules.dependency import CFD, Key, as_dependency, is_symmetric
-from holdfast.rules.predicate import Column, Comparison, equals
+from holdfast.programs.compile import compile_rules
+from holdfast.programs.form import AllOf, AnyOf, BreaksConstant, Flag, LeavesFree, Satisfies, Where
+from holdfast.programs.program import GroupProgram
+from holdfast.rules.dependency import CFD, Pattern
+from holdfast.rules.predicate import Column, equals
 from holdfast.rules.relation import GT, LT
-from holdfast.rules.rule import Rule
 from holdfast.violations.evaluate import UNLIMITED, evaluate, pairs_of
 from holdfast.violations.part import Part
 from strategies import NUMBERS, TIMES, RandomRules, RandomTable, rule_sets, tables
 
 
 class ByHand:
-    """Forms and flags as Spark SQL would compute them, by the reference's own comparisons."""
+    """Forms and flags of compiled rules, computed by the reference's own comparisons."""
 
     def __init__(self, table: RandomTable, random: RandomRules) -> None:
         self.rows, self.random = table.rows, random
-        self.flags: list[np.ndarray] = []
-        self.numbers = {name: i for i, name in enumerate(table.types)}
-        self.forms = self._forms(table)
+        self.programs = compile_rules(random.rules)
+        coded = self._coded(table)
+        self.forms = [coded[form.column] for form in self.programs.forms]
+        self.flags = [np.array([self._holds(flag, row) for row in self.rows], bool) for flag in self.programs.flags]
 
-    def _forms(self, table: RandomTable) -> list[Coded]:
+    def _coded(self, table: RandomTable) -> dict[str, Coded]:
         families: dict[str, list[str]] = {}
         for name, kind in table.types.items():
             families.setdefault("number" if kind in NUMBERS else "time" if kind in TIMES else kind, []).append(name)
@@ -45,77 +46,31 @@ class ByHand:
                 part = slice(i * len(table.rows), (i + 1) * len(table.rows))
                 valid = np.array([v is not None for v in values[part]], bool)
                 coded[name] = Coded(np.array(codes[part], np.int64), valid)
-        return [coded[name] for name in table.types]
+        return coded
 
-    def flag(self, held: list[bool]) -> int:
-        self.flags.append(np.array(held, bool))
-        return len(self.flags) - 1
+    def _holds(self, flag: Flag, row: Mapping[str, Any]) -> bool:
+        nulls = self.random.rules.nulls
+        match flag:
+            case Satisfies(predicate):
+                return reference.satisfied(predicate, row, row, nulls)
+            case Where(condition):
+                named = next(rule.name for rule in self.random.rules if rule.where == condition)
+                return self.random.conditions[named](row)
+            case AllOf(flags):
+                return all(self._holds(part, row) for part in flags)
+            case AnyOf(flags):
+                return any(self._holds(part, row) for part in flags)
+            case LeavesFree():
+                return any(self._fits(flag.dependency, line, row) for line in flag.lines)
+            case BreaksConstant(dependency):
+                denials = [constraint for constraint in dependency.denials if not constraint.two_rows]
+                return any(reference.violates(constraint, row, row, nulls) for constraint in denials)
 
-    def program(self, rule: Rule) -> Program:
-        condition = self.random.conditions.get(rule.name, lambda row: True)
-        one_row = [c for c in rule.body.denials if not c.two_rows]
-        two_row = [c for c in rule.body.denials if c.two_rows]
-        alone = None
-        if one_row:
-            nulls = self.random.rules.nulls
-            held = [condition(r) and any(reference.violates(c, r, r, nulls) for c in one_row) for r in self.rows]
-            alone = self.flag(held)
-        if not two_row:
-            assert alone is not None
-            return RowProgram(alone)
-        dependency = as_dependency(rule.body)
-        if isinstance(dependency, Key):
-            names = dependency.columns
-            return GroupProgram(self.flag([condition(r) for r in self.rows]), self._numbers(names), (), alone)
-        if dependency is not None:
-            return self._group(dependency, condition, alone)
-        denials = tuple(self._denial(c, condition) for c in two_row)
-        return PairProgram(denials, is_symmetric(rule.body), alone)
-
-    def _numbers(self, names: tuple[str, ...]) -> tuple[int, ...]:
-        return tuple(self.numbers[name] for name in names)
-
-    def _group(self, dependency: Any, condition: Any, alone: int | None) -> GroupProgram:
-        """A right-hand column counts as null on rows whose left side no pattern leaves it free for."""
-        right = []
-        matched = [False] * len(self.rows)
-        for at, name in enumerate(dependency.right):
-            lines = dependency.patterns if isinstance(dependency, CFD) else [None]
-            lines = [line for line in lines if line is None or line.right[at] is None]
-            if not lines:
-                continue
-            fits = [any(self._fits(dependency, line, row) for line in lines) for row in self.rows]
-            matched = [a or b for a, b in zip(matched, fits, strict=True)]
-            form = self.forms[self.numbers[name]]
-            self.forms.append(Coded(form.codes, form.valid & np.array(fits, bool)))
-            right.append(len(self.forms) - 1)
-        scope = self.flag([m and condition(r) for m, r in zip(matched, self.rows, strict=True)])
-        return GroupProgram(scope, self._numbers(dependency.left), tuple(right), alone)
-
-    def _fits(self, dependency: Any, line: Any, row: Mapping[str, Any]) -> bool:
-        if line is None:
-            return True
+    def _fits(self, dependency: CFD, line: Pattern, row: Mapping[str, Any]) -> bool:
         return all(
             value is None or reference.satisfied(equals(Column("t", name), value), row, row, self.random.rules.nulls)
             for name, value in zip(dependency.left, line.left, strict=True)
         )
-
-    def _denial(self, constraint: DenialConstraint, condition: Any) -> PairDenial:
-        flags = {"t": [condition(r) for r in self.rows], "s": [condition(r) for r in self.rows]}
-        compares = []
-        for predicate in constraint.predicates:
-            rows = {column.row for column in predicate.columns()}
-            if len(rows) == 2:
-                assert isinstance(predicate, Comparison)
-                assert isinstance(predicate.right, Column)
-                left, right = self.numbers[predicate.left.name], self.numbers[predicate.right.name]
-                compares.append(Compare(left, right, predicate.allowed))
-            else:
-                (row,) = rows
-                nulls = self.random.rules.nulls
-                held = [reference.satisfied(predicate, r, r, nulls) for r in self.rows]
-                flags[row] = [a and b for a, b in zip(flags[row], held, strict=True)]
-        return PairDenial(self.flag(flags["t"]), self.flag(flags["s"]), tuple(compares), constraint.symmetric)
 
 
 def _order(a: Any, b: Any) -> int:
@@ -134,7 +89,7 @@ def test_programs_match_reference(case: tuple[RandomTable, RandomRules]) -> None
     table, random = case
     expected = reference.check(table.rows, random.rules, where=random.conditions)
     hand = ByHand(table, random)
-    programs = [hand.program(rule) for rule in random.rules]
+    programs = hand.programs.programs
     order = np.array([row["id"] for row in table.rows], np.int64)
     part = Part(len(table.rows), hand.forms, hand.flags, order, random.rules.nulls)
     for program, wanted in zip(programs, expected, strict=True):
@@ -149,6 +104,9 @@ def test_programs_match_reference(case: tuple[RandomTable, RandomRules]) -> None
         assert found.suspects is not None
         assert {int(order[r]) for r in found.suspects} == wanted.suspects, told
         assert found.groups == wanted.violating_groups, told
+        if isinstance(program, GroupProgram):
+            as_pairs = pairs_of(program.as_pairs(), part, limit=UNLIMITED)
+            assert sorted(zip(*(order[ends].tolist() for ends in as_pairs), strict=True)) == listed, told
         if found.witness is not None and found.witness[1] is not None:
             ends = tuple(int(order[r]) for r in found.witness)
             assert ends in (wanted.pairs or ()), told

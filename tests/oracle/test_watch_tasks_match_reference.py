@@ -137,7 +137,7 @@ class Watched:
         return notes
 
     def _entries(self, number: int, sign: int, row: Row) -> Iterator[dict[str, Any]]:
-        forms = {i: row[["id", *COLUMNS][int(text[1:])]] for i, text in enumerate(self.groups.programs.forms)}
+        forms = {i: row[form.column] for i, form in enumerate(self.groups.programs.forms)}
         meets, equal = self.groups.groups[number].meets, self.rules.nulls == "equal"
         left, right = (tuple(forms[i] for i in side) for side in (meets.left, meets.right))
         hl, hr = hash(left) % self.hashes, hash(right) % self.hashes

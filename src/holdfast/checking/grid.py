@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.checking.task import Lines, Mode
+from holdfast.programs.form import Form
 from holdfast.programs.program import Compare, PairDenial, PairProgram, Programs
 from holdfast.rules.relation import GE, GT, LE, LT
 from holdfast.tables.pieces import pieces_of
@@ -92,7 +93,7 @@ class BandTask:
         first, second = denial.compares
         by_block = Compare(self.block_form, self.block_form, LT if _is_upward(first) else GT)
         banded = PairProgram((PairDenial(denial.left, denial.right, (by_block, second), False),), False)
-        programs = replace(self.programs, programs=(banded,), forms=(*self.programs.forms, ""))
+        programs = replace(self.programs, programs=(banded,), forms=(*self.programs.forms, Form("block")))
         for table in pieces_of(batches):
             as_left, as_right = pair_counts(banded, part_of(table, programs))
             counted = table.append_column("as_left", pa.array(as_left)).append_column("as_right", pa.array(as_right))

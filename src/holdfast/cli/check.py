@@ -128,10 +128,11 @@ def check(
     progress = spark.progress
     if explain:
         from holdfast.api import plan_check
+        from holdfast.checking.plan_text import plan_text
 
         with progress.step("starting Spark"):
             _, plan = plan_check(data, rules, **asked)
-        emit(plan.explain(sql=spark.verbose) + "\n", output)
+        emit(plan_text(plan, sql=spark.verbose) + "\n", output)
         return
     folders = [
         (violations, VIOLATION_FOLDERS),

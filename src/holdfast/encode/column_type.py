@@ -80,8 +80,8 @@ def column_type(sql: str) -> ColumnType:
 
 
 @dataclass(frozen=True)
-class Form:
-    """A form in which values of two types compare exactly with Spark's own operators.
+class Encoding:
+    """How values of two types are written so that they compare exactly with Spark's own operators.
 
     `same` leaves values alone, `cast` casts to `target` without loss. `halves` is for integers beside floats: a
     double and what the integer has beyond it. `digits` is for decimals beside floats: bytes that sort as the
@@ -92,11 +92,11 @@ class Form:
     target: str = ""
 
 
-SAME = Form("same")
+SAME = Encoding("same")
 
 
-def common_form(a: ColumnType, b: ColumnType) -> Form | None:
-    """The form in which the two types compare exactly by value; None when they do not compare.
+def common_encoding(a: ColumnType, b: ColumnType) -> Encoding | None:
+    """How values of the two types compare exactly; None when they do not compare.
 
     Spark's own implicit casts go through double, where 2^53 + 1 equals 2^53 and 0.1 equals every 0.1; never here.
     """
@@ -104,29 +104,29 @@ def common_form(a: ColumnType, b: ColumnType) -> Form | None:
         return None
     if a.family == "void" or b.family == "void":
         known = b if a.family == "void" else a
-        return SAME if known.family == "void" else Form("cast", _plain(known))
+        return SAME if known.family == "void" else Encoding("cast", _plain(known))
     if a.numeric and b.numeric:
-        return _numeric_form(a, b)
+        return _numeric_encoding(a, b)
     if a.family == b.family == "text":
         return SAME
     if {a.family, b.family} <= {"date", "timestamp"}:
-        return SAME if a.sql == b.sql else Form("cast", _wider_time(a, b))
+        return SAME if a.sql == b.sql else Encoding("cast", _wider_time(a, b))
     return SAME if a.sql == b.sql else None
 
 
-def _numeric_form(a: ColumnType, b: ColumnType) -> Form:
+def _numeric_encoding(a: ColumnType, b: ColumnType) -> Encoding:
     families = {a.family, b.family}
     if a.sql == b.sql:
         return SAME
     if families == {"integer"}:
-        return Form("cast", "bigint")
+        return Encoding("cast", "bigint")
     if families == {"float"}:
-        return Form("cast", "double")
+        return Encoding("cast", "double")
     if "float" not in families:
         scale = max(a.scale, b.scale)
         digits = scale + max(a.precision - a.scale, b.precision - b.scale)
-        return Form("cast", f"decimal({digits},{scale})") if digits <= _MAX_DIGITS else Form("digits")
-    return Form("halves") if "integer" in families else Form("digits")
+        return Encoding("cast", f"decimal({digits},{scale})") if digits <= _MAX_DIGITS else Encoding("digits")
+    return Encoding("halves") if "integer" in families else Encoding("digits")
 
 
 def _wider_time(a: ColumnType, b: ColumnType) -> str:

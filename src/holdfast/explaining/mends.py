@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 from holdfast.encode.column_type import ColumnType
 from holdfast.explaining.row_conflicts import RowConflicts
+from holdfast.programs.form import AllOf, AnyOf, BreaksConstant, Flag, Satisfies
 from holdfast.programs.plan import Plan
-from holdfast.programs.program import GroupProgram, PairDenial, PairProgram
+from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairProgram
 from holdfast.programs.sql_expression import Encoder, text_literal
-from holdfast.rules.constraint import DenialConstraint
-from holdfast.rules.dependency import CFD, FD, as_dependency
-from holdfast.rules.predicate import Column, Comparison, Constant, Membership
+from holdfast.rules.dependency import CFD
+from holdfast.rules.predicate import Column, Comparison, Constant, Membership, Predicate
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE, swapped
 
 # Values can be written as text and read back; those of other families are not suggested.
@@ -33,44 +33,48 @@ _LINES = 1_000
 def mend_queries(plan: Plan, i: int) -> list[str]:
     """The queries of one rule. They read {given}, rows to be mended, {rows}, the table, and {sound}, its rows without
     the rule's suspects; all encoded."""
-    return list(_Mends(plan, i, RowConflicts.of(plan, i)).queries())
+    return list(_Mends(plan, RowConflicts.of(plan.programs, i)).queries())
 
 
 @dataclass(frozen=True)
 class _Mends:
     plan: Plan
-    i: int
     conflicts: RowConflicts
 
     def queries(self) -> Iterator[str]:
-        rule, program = self.plan.steps[self.i].rule, self.conflicts.program
-        dependency = as_dependency(rule.body)
-        if isinstance(program, GroupProgram) and isinstance(dependency, FD | CFD):
-            yield from self._of_groups(program, dependency)
+        program = self.conflicts.program
+        if isinstance(program, GroupProgram) and program.right:
+            yield from self._of_groups(program)
         if isinstance(program, PairProgram):
-            two_row = [c for c in rule.body.denials if c.two_rows]
-            yield from self._of_pairs(program, two_row)
-        if isinstance(rule.body, CFD):
-            yield from self._of_constants(rule.body)
-        else:
-            for constraint in rule.body.denials:
-                if not constraint.two_rows:
-                    yield from self._of_rows(constraint)
+            yield from self._of_pairs(program)
+        if program.alone is not None:
+            yield from self._of_flag(self.plan.programs.flags[program.alone])
+
+    def _of_flag(self, flag: Flag) -> Iterator[str]:
+        """Of what makes a row break a rule by itself."""
+        if isinstance(flag, BreaksConstant):
+            yield from self._of_constants(flag.dependency)
+        elif isinstance(flag, AllOf | AnyOf):
+            predicates = [part.predicate for part in flag.flags if isinstance(part, Satisfies)]
+            if predicates:
+                yield from self._of_rows(predicates)
+            for part in flag.flags:
+                yield from self._of_flag(part)
 
     # Dependencies ---------------------------------------------------------------------------------------------------
 
-    def _of_groups(self, program: GroupProgram, dependency: FD | CFD) -> Iterator[str]:
-        columns = [self._column(name) for name in dependency.columns]
+    def _of_groups(self, program: GroupProgram) -> Iterator[str]:
+        left = [self._form_name(form) for form in program.left]
+        right = [self._form_name(side.form) for side in program.right]
+        columns = [self._column(name) for name in (*left, *right)]
         scope = [] if program.scope is None else [f"r.b{program.scope}", f"o.b{program.scope}"]
         agree = self.conflicts.equal(program.left, "r", "o")
-        for name in dependency.right:
-            if self._writable(name) and name not in dependency.left:
+        for name in right:
+            if self._writable(name) and name not in left:
                 yield self._most_frequent(name, columns, [*agree, *scope])
-        if len(program.left) != len(dependency.left):
-            return
         # The left side may be what is wrong: most rows with this right side have another one.
-        same = self.conflicts.equal(program.right, "r", "o")
-        for place, name in enumerate(dependency.left):
+        same = self.conflicts.equal([side.form for side in program.right], "r", "o")
+        for place, name in enumerate(left):
             if self._writable(name):
                 others = self.conflicts.equal([f for j, f in enumerate(program.left) if j != place], "r", "o")
                 yield self._most_frequent(name, columns, [*others, *same, *scope[1:]])
@@ -120,42 +124,30 @@ class _Mends:
 
     # Other rules on two rows ----------------------------------------------------------------------------------------
 
-    def _of_pairs(self, program: PairProgram, constraints: Sequence[DenialConstraint]) -> Iterator[str]:
+    def _of_pairs(self, program: PairProgram) -> Iterator[str]:
         bounds: dict[str, list[str]] = {}
-        for denial, constraint in zip(program.denials, constraints, strict=True):
-            compared = [
-                p for p in constraint.predicates if isinstance(p, Comparison) and len({c.row for c in p.columns()}) == 2
-            ]
+        for denial in program.denials:
             for turned in (False, True):
-                for p in compared:
-                    assert isinstance(p.right, Column), "it speaks of two rows"
-                    mine, theirs = (p.right, p.left) if turned else (p.left, p.right)
-                    allowed = swapped(p.allowed) if turned else p.allowed
-                    if not self._writable(mine.name) or allowed == EQ:
+                # As seen from the row that is to be mended: its own form, and that of the other row.
+                compares = [c.mirrored() if turned else c for c in denial.compares]
+                for compare in compares:
+                    name, other = self._form_name(compare.left), self._form_name(compare.right)
+                    if not self._writable(name) or compare.allowed == EQ:
                         continue
-                    free = [q for q in compared if mine not in q.columns()]
-                    conditions = self._others(denial, compared, free, turned)
-                    if allowed == NE:
-                        yield self._most_met(mine.name, theirs.name, conditions)
+                    rest = [c for c in compares if self._form_name(c.left) != name]
+                    conditions = self._others(denial, rest, turned)
+                    if compare.allowed == NE:
+                        yield self._most_met(name, other, conditions)
                     else:
-                        bounds.setdefault(mine.name, []).append(
-                            self._bound(mine.name, theirs.name, allowed, conditions)
-                        )
+                        bounds.setdefault(name, []).append(self._bound(name, other, compare.allowed, conditions))
         for name, parts in bounds.items():
             yield self._within(name, parts)
 
-    def _others(
-        self, denial: PairDenial, compared: Sequence[Comparison], free: Sequence[Comparison], turned: bool
-    ) -> str:
+    def _others(self, denial: PairDenial, compares: Sequence[Compare], turned: bool) -> str:
         """When the other row of the pair could be met, whatever the cell is."""
-        left, right = ("o", "r") if turned else ("r", "o")
-        conditions = ["r.k != o.k"]
-        for p, compare in zip(compared, denial.compares, strict=True):
-            if p in free:
-                conditions.append(self.conflicts.compared(compare, left, right))
-        conditions += [
-            f"{row}.b{flag}" for row, flag in ((left, denial.left), (right, denial.right)) if flag is not None
-        ]
+        own, other = (denial.right, denial.left) if turned else (denial.left, denial.right)
+        conditions = ["r.k != o.k", *(self.conflicts.compared(compare, "r", "o") for compare in compares)]
+        conditions += [f"{row}.b{flag}" for row, flag in (("r", own), ("o", other)) if flag is not None]
         return " AND ".join(conditions)
 
     def _most_met(self, name: str, theirs: str, conditions: str) -> str:
@@ -198,11 +190,11 @@ class _Mends:
 
     # Rules on single rows -------------------------------------------------------------------------------------------
 
-    def _of_rows(self, constraint: DenialConstraint) -> Iterator[str]:
+    def _of_rows(self, predicates: Sequence[Predicate]) -> Iterator[str]:
         encoder = self._encoder("r")
-        broken = " AND ".join(f"({encoder.predicate(p)})" for p in constraint.predicates)
+        broken = " AND ".join(f"({encoder.predicate(p)})" for p in predicates)
         source = f"{{given}} r WHERE {broken}"
-        for p in constraint.predicates:
+        for p in predicates:
             if isinstance(p, Membership):
                 if not p.inside and self._writable(p.column.name):
                     yield from self._nearest(p, encoder, source)
@@ -254,6 +246,9 @@ class _Mends:
 
     def _encoder(self, alias: str) -> Encoder:
         return Encoder(self.plan.schema.types, self.plan.rules.nulls, lambda c: f"{alias}.{self._column(c.name)}")
+
+    def _form_name(self, form: int) -> str:
+        return self.plan.programs.forms[form].column
 
     def _place(self, name: str) -> int:
         return self.plan.schema.position(name)

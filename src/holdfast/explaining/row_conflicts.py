@@ -8,8 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from holdfast.programs.plan import Plan
-from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairProgram, Program, RowProgram
+from holdfast.programs.program import (
+    Compare,
+    GroupProgram,
+    PairProgram,
+    Program,
+    Programs,
+    RowProgram,
+    forms_and_flags,
+    shared_equalities,
+)
 from holdfast.programs.sql_expression import comparison_sql
 from holdfast.rules.relation import EQ, NE
 from holdfast.rules.rule import Nulls
@@ -23,21 +31,14 @@ class RowConflicts:
     nulls: Nulls
 
     @classmethod
-    def of(cls, plan: Plan, i: int) -> RowConflicts:
-        return cls(plan.programs.programs[i], plan.programs.nulls)
+    def of(cls, programs: Programs, i: int) -> RowConflicts:
+        return cls(programs.programs[i], programs.nulls)
 
     @property
     def needed(self) -> list[str]:
         """The forms and flags that the rule compares."""
-        program = self.program
-        if isinstance(program, RowProgram):
-            return []
-        if isinstance(program, GroupProgram):
-            forms, flags = {*program.left, *program.right}, {program.scope}
-        else:
-            forms = {form for d in program.denials for c in d.compares for form in (c.left, c.right)}
-            flags = {flag for d in program.denials for flag in (d.left, d.right)}
-        return [f"f{i}" for i in sorted(forms)] + [f"b{i}" for i in sorted(f for f in flags if f is not None)]
+        forms, flags = forms_and_flags(self.program)
+        return [f"f{i}" for i in forms] + [f"b{i}" for i in flags]
 
     def conditions(self, given: str, other: str) -> list[str]:
         """When a given row and another violate the rule together: one condition, or one for each way round.
@@ -98,7 +99,11 @@ class RowConflicts:
         if program.scope is not None:
             conditions += [f"{given}.b{program.scope}", f"{other}.b{program.scope}"]
         if program.right:
-            differ = [comparison_sql(f"{given}.f{i}", NE, f"{other}.f{i}", self.nulls) for i in program.right]
+            differ = []
+            for side in program.right:
+                apart = comparison_sql(f"{given}.f{side.form}", NE, f"{other}.f{side.form}", self.nulls)
+                # Both rows are in one group, which is free there or not.
+                differ.append(apart if side.free is None else f"({given}.b{side.free} AND {apart})")
             conditions.append(f"({' OR '.join(differ)})")
         return " AND ".join(conditions) or "true"
 
@@ -120,12 +125,12 @@ class RowConflicts:
         return " AND ".join([*conditions, f"({' OR '.join(f'({one})' for one in each)})"])
 
 
-def counted_in_one_pass(plan: Plan) -> str:
+def counted_in_one_pass(programs: Programs) -> str:
     """(i, k, place, value, n), as `counted` of every rule i: each row of {rows} is held against each of {variants}.
 
     For a few variants: that is one pass over the table, where joins would be several for each rule.
     """
-    rules = [RowConflicts.of(plan, i) for i in range(len(plan.steps))]
+    rules = [RowConflicts.of(programs, i) for i in range(len(programs.programs))]
     pairs, alone = [], []
     for i, rule in enumerate(rules):
         counted = [f"count_if({condition})" for condition in rule.conditions("v", "o")]
@@ -143,9 +148,3 @@ def counted_in_one_pass(plan: Plan) -> str:
         f"      UNION ALL SELECT k, place, value, {', '.join(alone)} FROM {{variants}})\n"
         "    GROUP BY k, place, value)) WHERE n > 0"
     )
-
-
-def shared_equalities(denials: Sequence[PairDenial]) -> list[Compare]:
-    """What every denial wants to be equal."""
-    first, *others = denials
-    return [c for c in first.compares if c.allowed == EQ and all(c in other.compares for other in others)]

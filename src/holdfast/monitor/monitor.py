@@ -16,10 +16,12 @@ from holdfast.monitor.explain import told_schedule, told_ways
 from holdfast.monitor.partners import AccessPath, Partners
 from holdfast.monitor.slot_pairs import NO_PAIRS, SlotPairs
 from holdfast.presented import Presented
+from holdfast.programs.arrow_forms import flag_values
 from holdfast.programs.bind import Schema, require_columns, require_types
-from holdfast.programs.condition import condition_test
-from holdfast.programs.program import RowProgram
-from holdfast.programs.rule_program import rule_programs
+from holdfast.programs.compile import compile_rules
+from holdfast.programs.condition import rule_condition
+from holdfast.programs.form import Form
+from holdfast.programs.program import RowProgram, is_symmetric
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import as_rule_set, named_key
 from holdfast.states.lazy_list import LazyList
@@ -71,12 +73,15 @@ class Monitor(KeyedRows, Presented):
         if access not in ("auto", "runs", "bitmaps"):
             raise OptionError(f"access is {access!r}.", hint="it is 'auto', 'runs' or 'bitmaps'.")
         self.limit, self.keep, self.access = limit, keep, access
-        where = {rule.name: condition_test(rule) for rule in self.rules if rule.where is not None}
-        self._programs = rule_programs(self.rules, named, where)
-        self._columns = {name: at for at, name in enumerate(self._programs.columns)}
-        needed = list(dict.fromkeys([*self._columns, *(n for test in where.values() for n in test.columns)]))
-        coding = made_coding(self._programs.columns, self.rules)
-        super().__init__(named, coding, needed=needed, flags=len(self._programs.tests))
+        conditions = [condition for rule in self.rules if (condition := rule_condition(rule)) is not None]
+        self._programs = compile_rules(self.rules, first=tuple(map(Form, named))).as_pairs()
+        # A form is the column with its number; columns that only flags read come after those.
+        forms = [form.column for form in self._programs.forms]
+        names = tuple(dict.fromkeys([*forms, *(name for rule in self.rules for name in rule.body.columns)]))
+        self._columns = {name: at for at, name in enumerate(names)}
+        needed = list(dict.fromkeys([*names, *(name for condition in conditions for name in condition.columns)]))
+        coding = made_coding(names, self.rules)
+        super().__init__(named, coding, needed=needed, flags=len(self._programs.flags))
         self._totals = dict.fromkeys((rule.name for rule in self.rules), 0)
         self._pairs: dict[str, set[Violation]] = {rule.name: set() for rule in self.rules} if keep == "pairs" else {}
         if schema is not None:
@@ -110,7 +115,7 @@ class Monitor(KeyedRows, Presented):
 
     def explain(self) -> str:
         """Per rule, how the partners of a row are found; then the order in which sets of rows are intersected."""
-        columns, bitmaps = self._programs.columns, self._partners.bitmaps
+        columns, bitmaps = tuple(self._columns), self._partners.bitmaps
         lines = [f"{len(self):,} rows, {self.bytes / 2**20:,.0f} MiB"]
         for at, rule in enumerate(self.rules):
             lines.append(f"{rule.name}: {rule}")
@@ -190,9 +195,9 @@ class Monitor(KeyedRows, Presented):
 
     def _come(self, coming: Coming) -> Slots:
         coded = Coded(self._columns, coming.codes, coming.valid, self.rules.nulls, self._coding, coming.batch)
-        flags = np.zeros((len(coded), len(self._programs.tests)), np.bool_)
-        for at, test in enumerate(self._programs.tests):
-            flags[:, at] = test(coded)
+        flags = np.zeros((len(coded), len(self._programs.flags)), np.bool_)
+        for at, flag in enumerate(self._programs.flags):
+            flags[:, at] = flag_values(flag, coded)
         self._known = frozenset(coming.batch.columns)
         return self._store.add(coming.codes, coming.valid, flags)
 
@@ -223,8 +228,7 @@ class Monitor(KeyedRows, Presented):
     def _naming(self, at: int, alone: Slots, pairs: SlotPairs) -> Callable[[], list[Violation]]:
         """The violations by key, rows alone first; of a symmetric rule the smaller key left."""
         alone_names, left, right = map(self._keys.names, (alone, pairs.left, pairs.right))
-        program = self._programs.programs[at]
-        symmetric = not isinstance(program, RowProgram) and program.symmetric
+        symmetric = is_symmetric(self._programs.programs[at])
 
         def made() -> list[Violation]:
             found: list[Violation] = [(key, None) for key in alone_names()]

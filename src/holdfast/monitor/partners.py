@@ -20,8 +20,7 @@ from holdfast.monitor.access import Access, accesses, by_range_only, constraint_
 from holdfast.monitor.bitmap_path import BitmapPath, sets_seconds
 from holdfast.monitor.group_index import GroupIndex, IndexSpec
 from holdfast.monitor.slot_pairs import NO_PAIRS, PairCollector, SlotPairs, net_pairs
-from holdfast.programs.program import Compare, PairProgram
-from holdfast.programs.rule_program import RulePrograms
+from holdfast.programs.program import Compare, PairProgram, Programs
 from holdfast.rules.relation import EQ, GT, LT, is_inequality
 from holdfast.rules.rule import Nulls
 from holdfast.violations.evaluate import pair_counts, pairs_of
@@ -57,7 +56,7 @@ class Way:
 class Partners:
     """All indexes over the rows of a store, and the pairs they find."""
 
-    def __init__(self, store: RowStore, programs: RulePrograms, nulls: Nulls, path: AccessPath) -> None:
+    def __init__(self, store: RowStore, programs: Programs, nulls: Nulls, path: AccessPath) -> None:
         self._store, self._programs, self._nulls, self._path = store, programs, nulls, path
         self._pairs = {at: p for at, p in enumerate(programs.programs) if isinstance(p, PairProgram)}
         self._tables = {at: constraint_table(p.denials) for at, p in self._pairs.items()}

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from holdfast.encode.codes import comparable_codes
 from holdfast.errors import ConditionError
-from holdfast.programs.row_test import Rows
 from holdfast.rules.relation import EQ, GT, LT, mask_of
 from holdfast.rules.rule import Rule
 
@@ -76,32 +75,42 @@ class Condition:
     columns: tuple[str, ...] = field(compare=False)
     value: Value = field(compare=False)
 
-    def __call__(self, rows: Rows) -> NDArray[np.bool_]:
-        table = rows.values()
+    def holds(self, table: pa.Table) -> NDArray[np.bool_]:
+        """Which rows of the table satisfy the condition."""
         try:
             held = _array(self.value(table), table)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as problem:
             raise ConditionError(f"the condition {self.text!r} has no meaning on these rows: {problem}.") from None
         if pa.types.is_null(held.type):
-            return np.zeros(len(rows), np.bool_)
+            return np.zeros(table.num_rows, np.bool_)
         if not pa.types.is_boolean(held.type):
             raise ConditionError(f"the condition {self.text!r} is {held.type}, and neither true nor false.")
         return np.asarray(pc.fill_null(held, False).to_numpy(zero_copy_only=False), np.bool_)
 
 
-def condition_test(rule: Rule) -> Condition:
-    """The rule's condition. ConditionError where it uses more of SQL than can be told without Spark."""
-    assert rule.where is not None, "the rule has a condition"
-    made = _Conditions()
+@lru_cache(maxsize=256)
+def parsed_condition(text: str) -> Condition:
+    """The condition. Raises ConditionError where it uses more of SQL than can be computed without Spark."""
+    conditions = _Conditions()
     try:
-        value = made.transform(_parser().parse(rule.where))
+        value = conditions.transform(_parser().parse(text))
     except LarkError:
         raise ConditionError(
-            f"the condition of rule {rule.name!r} cannot be told without Spark: {rule.where}",
+            f"the condition {text!r} cannot be computed without Spark.",
             hint="a monitor knows comparisons, and, or, not, in, between, like, is null and arithmetic; "
             "`holdfast watch` knows all of SQL.",
         ) from None
-    return Condition(rule.where, tuple(dict.fromkeys(made.columns)), value)
+    return Condition(text, tuple(dict.fromkeys(conditions.columns)), value)
+
+
+def rule_condition(rule: Rule) -> Condition | None:
+    """The condition of the rule, where it has one. Raises ConditionError, naming the rule, as parsed_condition does."""
+    if rule.where is None:
+        return None
+    try:
+        return parsed_condition(rule.where)
+    except ConditionError as problem:
+        raise ConditionError(f"rule {rule.name!r}: {problem.message}", hint=problem.hint) from None
 
 
 @lru_cache(maxsize=1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.errors import OptionError, closest_hint
-from holdfast.rules.constraint import DenialConstraint
-from holdfast.rules.dependency import is_symmetric
-from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Operand, Predicate
+from holdfast.programs.compile import compile_rules
+from holdfast.programs.form import AllOf, AnyOf, Flag, Satisfies
+from holdfast.programs.program import PairDenial, PairProgram, Programs, is_symmetric
+from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Operand, Predicate, Row
 from holdfast.rules.relation import EQ, NE, operator_of
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 
@@ -82,19 +83,21 @@ def rule_sql(rule: Rule, *, table: str, key: Sequence[str], nulls: Nulls, dialec
         )
     written = _Writer(dialect, nulls)
     source = table if rule.where is None else f"(SELECT * FROM {table} WHERE {rule.where})"
-    alone = [c for c in rule.body.denials if not c.two_rows]
-    paired = [c for c in rule.body.denials if c.two_rows]
+    programs = compile_rules(RuleSet((replace(rule, where=None),), nulls=nulls), style="denials")
+    (program,) = programs.programs
+    paired = program.denials if isinstance(program, PairProgram) else ()
+    alone = [] if program.alone is None else written.ways_alone(programs.flags[program.alone])
     # Of a symmetric rule the mirror of each is among them: with the smaller key left, one of the two finds the pair.
-    apart = written.before(key) if is_symmetric(rule.body) else written.differs(key)
+    apart = written.before(key) if is_symmetric(program) else written.differs(key)
     names = ", ".join(f"t.{dialect.name(name)} AS {dialect.name(f'left_{name}')}" for name in key)
     others = ", ".join(f"s.{dialect.name(name)} AS {dialect.name(f'right_{name}')}" for name in key)
     missing = ", ".join(f"NULL AS {dialect.name(f'right_{name}')}" for name in key)
     head = names if not paired else f"{names}, {missing}"
     queries = [
-        f"SELECT {names}, {others}\nFROM {source} t JOIN {source} s ON {written.all_of(one)} AND {apart}"
-        for one in paired
+        f"SELECT {names}, {others}\nFROM {source} t JOIN {source} s ON {written.pair(denial, programs)} AND {apart}"
+        for denial in paired
     ]
-    queries += [f"SELECT {head}\nFROM {source} t\nWHERE {written.all_of(one)}" for one in alone]
+    queries += [f"SELECT {head}\nFROM {source} t\nWHERE {condition}" for condition in alone]
     return "\nUNION\n".join(queries)
 
 
@@ -120,8 +123,29 @@ class _Writer:
     dialect: Dialect
     nulls: Nulls
 
-    def all_of(self, constraint: DenialConstraint) -> str:
-        return " AND ".join(map(self._predicate, constraint.predicates))
+    def pair(self, denial: PairDenial, programs: Programs) -> str:
+        """When a row t and a row s violate the denial together."""
+        conditions = []
+        if denial.left is not None:
+            conditions.append(self._flag(programs.flags[denial.left], "t"))
+        if denial.right is not None:
+            conditions.append(self._flag(programs.flags[denial.right], "s"))
+        for compare in denial.compares:
+            left, right = (programs.forms[form].column for form in (compare.left, compare.right))
+            conditions.append(self._comparison(Comparison(Column("t", left), compare.allowed, Column("s", right))))
+        return " AND ".join(conditions)
+
+    def ways_alone(self, flag: Flag) -> list[str]:
+        """The conditions on a row t, each of which makes the flag true."""
+        assert isinstance(flag, AllOf), "a program's flags are conjunctions"
+        (ways,) = flag.flags
+        assert isinstance(ways, AnyOf), "a rule on single rows is broken in one way or another"
+        return [self._flag(way, "t") for way in ways.flags]
+
+    def _flag(self, flag: Flag, row: Row) -> str:
+        assert isinstance(flag, AllOf), "a program's flags are conjunctions"
+        predicates = [part.predicate for part in flag.flags if isinstance(part, Satisfies)]
+        return " AND ".join(self._predicate(p if row == "t" else p.mirrored()) for p in predicates)
 
     def differs(self, key: Sequence[str]) -> str:
         parts = [f"t.{self.dialect.name(name)} <> s.{self.dialect.name(name)}" for name in key]

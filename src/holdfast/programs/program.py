@@ -1,22 +1,17 @@
-"""Rules as programs for the kernels: which columns to compare, over columns of one type each, and nothing else.
+"""Programs: what rules ask of rows and pairs of rows, over numbered forms and flags, and nothing else.
 
-Spark SQL computes each compared column in the form in which it compares exactly (`f0`, `f1`, ...), and each condition
-on one row alone as a truth value (`b0`, `b1`, ...). A program refers to these by number.
+Whoever runs a program gives it the forms `f0`, `f1`, ... and the flags `b0`, `b1`, ... of rows; column names do not
+matter to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from holdfast.programs.bind import Schema
-from holdfast.programs.grouped import GroupedSql
-from holdfast.programs.sql_expression import Encoder
-from holdfast.programs.tableau import LookupBook, TableauSql
-from holdfast.rules.constraint import DenialConstraint
-from holdfast.rules.dependency import CFD, FD, Key, as_dependency, is_symmetric
-from holdfast.rules.predicate import Column, Comparison
-from holdfast.rules.rule import Nulls, Rule, RuleSet
+from holdfast.programs.form import Flag, Form
+from holdfast.rules.relation import EQ, NE, swapped
+from holdfast.rules.rule import Nulls
 
 
 @dataclass(frozen=True)
@@ -27,6 +22,9 @@ class Compare:
     right: int
     allowed: int
 
+    def mirrored(self) -> Compare:
+        return Compare(self.right, self.left, swapped(self.allowed))
+
 
 @dataclass(frozen=True)
 class PairDenial:
@@ -36,6 +34,11 @@ class PairDenial:
     right: int | None
     compares: tuple[Compare, ...]
     symmetric: bool
+
+    def is_mirror_of(self, other: PairDenial) -> bool:
+        """Whether (t, s) violates this exactly where (s, t) violates the other."""
+        turned = {compare.mirrored() for compare in other.compares}
+        return (self.left, self.right, set(self.compares)) == (other.right, other.left, turned)
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,35 @@ class PairProgram:
 
 
 @dataclass(frozen=True)
+class RightSide:
+    """A form on which rows of a group must agree: those with flag `free`, or all where that is None."""
+
+    form: int
+    free: int | None = None
+
+
+@dataclass(frozen=True)
 class GroupProgram:
-    """Rows with flag `scope` that agree on `left` must agree on each of `right`; without `right`, must not be two."""
+    """Rows with flag `scope` that agree on `left` must agree on each of `right`; without `right`, must not be two.
+
+    Rows that agree on `left` have the same flags `free`: a group is free in a right side, or it is not.
+    """
 
     scope: int | None
     left: tuple[int, ...]
-    right: tuple[int, ...]
+    right: tuple[RightSide, ...]
     alone: int | None = None
+
+    def as_pairs(self) -> PairProgram:
+        """The program as what it denies: two rows that agree on the left and differ somewhere on the right."""
+        agree = tuple(Compare(form, form, EQ) for form in self.left)
+        if not self.right:
+            return PairProgram((PairDenial(self.scope, self.scope, agree, True),), True, self.alone)
+        denials = []
+        for side in self.right:
+            flag = self.scope if side.free is None else side.free
+            denials.append(PairDenial(flag, flag, (*agree, Compare(side.form, side.form, NE)), True))
+        return PairProgram(tuple(denials), True, self.alone)
 
 
 @dataclass(frozen=True)
@@ -69,100 +94,47 @@ Program = PairProgram | GroupProgram | RowProgram
 
 @dataclass(frozen=True)
 class Programs:
-    """The programs of a rule set, in order, with the SQL of the forms and flags they refer to."""
+    """The programs of a rule set, in order, and the forms and flags that they refer to by number."""
 
     programs: tuple[Program, ...]
-    forms: tuple[str, ...]
-    flags: tuple[str, ...]
+    forms: tuple[Form, ...]
+    flags: tuple[Flag, ...]
     nulls: Nulls
 
-
-@dataclass
-class _Book:
-    """Numbers SQL texts in order of first use."""
-
-    numbers: dict[str, int] = field(default_factory=dict)
-
-    def number(self, text: str) -> int:
-        return self.numbers.setdefault(text, len(self.numbers))
+    def as_pairs(self) -> Programs:
+        """The same with every dependency as what it denies."""
+        pairs = (p.as_pairs() if isinstance(p, GroupProgram) else p for p in self.programs)
+        return replace(self, programs=tuple(pairs))
 
 
-def make_programs(rules: RuleSet, schema: Schema, scopes: Mapping[str, str], lookups: LookupBook) -> Programs:
-    """The programs of all rules. `scopes` names the truth value of each `where` condition."""
-    forms, flags = _Book(), _Book()
-    place = {name: f"c{i}" for i, name in enumerate(schema.types)}
-
-    def naming(column: Column) -> str:
-        return place[column.name]
-
-    encoder = Encoder(schema.types, rules.nulls, naming)
-    compiler = _Compiler(schema, encoder, lookups, forms, flags)
-    programs = tuple(compiler.program(rule, scopes.get(rule.where or "")) for rule in rules)
-    return Programs(programs, tuple(forms.numbers), tuple(flags.numbers), rules.nulls)
+def is_symmetric(program: Program) -> bool:
+    """Whether (t, s) violates the program exactly where (s, t) does, so that each pair is listed once."""
+    return isinstance(program, GroupProgram) or (isinstance(program, PairProgram) and program.symmetric)
 
 
-@dataclass(frozen=True)
-class _Compiler:
-    schema: Schema
-    encoder: Encoder
-    lookups: LookupBook
-    forms: _Book
-    flags: _Book
-
-    def program(self, rule: Rule, scope: str | None) -> Program:
-        two_row = [c for c in rule.body.denials if c.two_rows]
-        one_row = [c for c in rule.body.denials if not c.two_rows]
-        alone = None
-        if one_row:
-            broken = broken_alone(rule, one_row, self.encoder, self.lookups)
-            alone = self.flags.number(broken if scope is None else f"{scope} AND ({broken})")
-        if not two_row:
-            assert alone is not None, "a rule has at least one denial"
-            return RowProgram(alone)
-        dependency = as_dependency(rule.body)
-        if dependency is not None:
-            return self._group(dependency, scope, alone)
-        return PairProgram(tuple(self._denial(c, scope) for c in two_row), is_symmetric(rule.body), alone)
-
-    def _group(self, dependency: Key | FD | CFD, scope: str | None, alone: int | None) -> GroupProgram:
-        grouped = GroupedSql(dependency, self.schema, self.encoder.nulls, "", self.encoder, self.lookups)
-        conditions = [scope, grouped.match_any()]
-        return GroupProgram(
-            scope=self._flag([c for c in conditions if c is not None]),
-            left=tuple(self.forms.number(self._form(name)) for name in grouped.left),
-            right=tuple(self.forms.number(grouped.right_value(name)) for name in grouped.right),
-            alone=alone,
-        )
-
-    def _denial(self, constraint: DenialConstraint, scope: str | None) -> PairDenial:
-        compares = []
-        conditions: dict[str, list[str]] = {"t": [], "s": []}
-        for predicate in constraint.predicates:
-            rows = {column.row for column in predicate.columns()}
-            if len(rows) == 1:
-                conditions[rows.pop()].append(self.encoder.predicate(predicate))
-            else:
-                assert isinstance(predicate, Comparison), "only a comparison speaks of two rows"
-                compares.append(self._compare(predicate))
-        left, right = ([*([scope] if scope else []), *conditions[row]] for row in ("t", "s"))
-        return PairDenial(self._flag(left), self._flag(right), tuple(compares), constraint.symmetric)
-
-    def _compare(self, predicate: Comparison) -> Compare:
-        assert isinstance(predicate.right, Column), "constants speak of one row"
-        left, right = self.encoder.operands(predicate.left, predicate.right)
-        return Compare(self.forms.number(left), self.forms.number(right), predicate.allowed)
-
-    def _form(self, name: str) -> str:
-        return self.encoder.operands(Column("t", name), Column("t", name))[0]
-
-    def _flag(self, conditions: Sequence[str]) -> int | None:
-        return self.flags.number(" AND ".join(f"({c})" for c in conditions)) if conditions else None
+def forms_and_flags(program: Program) -> tuple[list[int], list[int]]:
+    """The forms and the flags that two rows are compared by, in order; not the flag of rows that violate alone."""
+    forms: set[int] = set()
+    flags: set[int | None] = set()
+    if isinstance(program, GroupProgram):
+        forms = {*program.left, *(side.form for side in program.right)}
+        flags = {program.scope, *(side.free for side in program.right)}
+    elif isinstance(program, PairProgram):
+        forms = {form for d in program.denials for c in d.compares for form in (c.left, c.right)}
+        flags = {flag for d in program.denials for flag in (d.left, d.right)}
+    return sorted(forms), sorted(flag for flag in flags if flag is not None)
 
 
-def broken_alone(rule: Rule, one_row: Sequence[DenialConstraint], encoder: Encoder, lookups: LookupBook) -> str:
-    """When a row breaks the rule by itself: one of its one-row denials, or a constant of its tableau."""
-    if isinstance(rule.body, CFD):
-        broken = TableauSql(rule.body, encoder, lookups).broken()
-        assert broken is not None, "a CFD has one-row denials where it has constants on the right"
-        return broken
-    return " OR ".join(f"({' AND '.join(map(encoder.predicate, c.predicates))})" for c in one_row)
+def one_of_mirrors(denials: Sequence[PairDenial]) -> list[PairDenial]:
+    """The denials, without those whose mirror image is among them already."""
+    kept: list[PairDenial] = []
+    for denial in denials:
+        if not any(denial.is_mirror_of(other) for other in kept):
+            kept.append(denial)
+    return kept
+
+
+def shared_equalities(denials: Sequence[PairDenial]) -> list[Compare]:
+    """The equalities that every denial has."""
+    first, *others = denials
+    return [c for c in first.compares if c.allowed == EQ and all(c in other.compares for other in others)]

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
 
-from holdfast.encode.column_type import ColumnType, Form, common_form
+from holdfast.encode.column_type import SAME, ColumnType, Encoding, common_encoding
 from holdfast.errors import TypeMismatchError
+from holdfast.programs.form import Form
 from holdfast.rules.predicate import Column, Constant, Membership, NullTest, Predicate
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE, operator_of
 from holdfast.rules.rule import Nulls
@@ -42,19 +43,27 @@ class Encoder:
         self._require_order(predicate.left, predicate.allowed)
         if isinstance(predicate.right, Constant):
             return self._with_constant(predicate.left, predicate.allowed, predicate.right)
-        left, right = self.operands(predicate.left, predicate.right)
+        forms = self.compared(predicate.left, predicate.right)
+        left, right = (
+            encoded_sql(self.naming(column), self.types[column.name], form.encoding)
+            for column, form in zip((predicate.left, predicate.right), forms, strict=True)
+        )
         return comparison_sql(left, predicate.allowed, right, self.nulls)
 
-    def operands(self, left: Column, right: Column) -> tuple[str, str]:
-        """Both columns in the form in which they compare exactly."""
+    def form(self, form: Form) -> str:
+        """The form's value in SQL."""
+        return encoded_sql(self.naming(Column("t", form.column)), self.types[form.column], form.encoding)
+
+    def compared(self, left: Column, right: Column) -> tuple[Form, Form]:
+        """Both columns in the forms in which they compare exactly."""
         a, b = self.types[left.name], self.types[right.name]
-        form = common_form(a, b)
-        if form is None:
+        encoding = common_encoding(a, b)
+        if encoding is None:
             other = a if a.family == "other" else b
             if other.family == "other":
                 raise TypeMismatchError(f"compares {left}, but values of type {other} cannot be compared")
             raise TypeMismatchError(f"compares {left} ({a}) with {right} ({b})")
-        return in_form(self.naming(left), a, form), in_form(self.naming(right), b, form)
+        return Form(left.name, _needed(a, encoding)), Form(right.name, _needed(b, encoding))
 
     def lookup_value(self, column: Column) -> str:
         """The column in a form in which `IN` looks up what `lookup_literal` gives."""
@@ -133,11 +142,16 @@ def comparison_sql(left: str, allowed: int, right: str, nulls: Nulls) -> str:
     return f"({left} {operator} {right} OR ({left} IS NULL AND {right} IS NULL))"
 
 
-def in_form(name: str, kind: ColumnType, form: Form) -> str:
-    """The column's SQL in a form, exact."""
-    match form.way:
+def _needed(kind: ColumnType, encoding: Encoding) -> Encoding:
+    """The encoding, or none where values of the type are written so already."""
+    return SAME if encoding.way == "cast" and kind.sql == encoding.target else encoding
+
+
+def encoded_sql(name: str, kind: ColumnType, encoding: Encoding) -> str:
+    """The column's SQL in an encoding, exact."""
+    match encoding.way:
         case "cast":
-            return name if kind.sql == form.target else f"CAST({name} AS {form.target})"
+            return f"CAST({name} AS {encoding.target})"
         case "digits":
             # As text, which reads back as the same double or decimal; a null double would reach Python as NaN.
             if kind.family == "float":

@@ -389,16 +389,30 @@ class _Groups:
         if self.part.nulls == "sql":
             for number in self.program.left:
                 fit = fit & self.part.forms[number].valid
-            if len(self.program.right):
-                fit = fit & np.logical_or.reduce([self.part.forms[n].valid for n in self.program.right])
+            if len(self._right):
+                fit = fit & np.logical_or.reduce([form.valid for form in self._right])
         return np.flatnonzero(fit)
 
     @cached_property
-    def _x(self) -> Ints:
-        return self._ids(self.program.left, self._rows)
+    def _left(self) -> list[Coded]:
+        return [self.part.forms[form] for form in self.program.left]
 
-    def _ids(self, numbers: Sequence[int], rows: Ints) -> Ints:
-        forms = [Coded(self.part.forms[n].codes[rows], self.part.forms[n].valid[rows]) for n in numbers]
+    @cached_property
+    def _right(self) -> list[Coded]:
+        """The right sides, as null in rows that no pattern leaves free there: among those nothing differs."""
+        sides = []
+        for side in self.program.right:
+            form = self.part.forms[side.form]
+            free = side.free is None or self.part.flags[side.free]
+            sides.append(form if free is True else Coded(form.codes, form.valid & free))
+        return sides
+
+    @cached_property
+    def _x(self) -> Ints:
+        return self._ids(self._left, self._rows)
+
+    def _ids(self, sides: Sequence[Coded], rows: Ints) -> Ints:
+        forms = [Coded(side.codes[rows], side.valid[rows]) for side in sides]
         # Under sql no null is left on the left side; on the right one counts as a value here.
         return dense_ids([array for form in forms for array in _null_aware(form)], len(rows))
 
@@ -414,7 +428,7 @@ class _Groups:
         hot = self._in_divided_groups()
         if len(hot) == 0:
             return hot, hot, hot
-        side = dense_ids([x[hot], self._ids(self.program.right, self._rows[hot])], len(hot))
+        side = dense_ids([x[hot], self._ids(self._right, self._rows[hot])], len(hot))
         if self.part.nulls == "equal" or len(self.program.right) == 1:
             total = np.bincount(x[hot])[x[hot]]
             return hot, side, total - np.bincount(side)[side]
@@ -427,13 +441,12 @@ class _Groups:
         """Positions of rows whose group has two values in some right-hand column."""
         x = self._x
         divided = np.zeros(int(x.max(initial=-1)) + 1, np.bool_)
-        for number in self.program.right:
-            divided |= self._divided(number, x, np.arange(len(x)), len(divided))
+        for side in self._right:
+            divided |= self._divided(side, x, np.arange(len(x)), len(divided))
         return np.flatnonzero(divided[x])
 
-    def _divided(self, number: int, x: Ints, at: Ints, groups: int) -> Bools:
+    def _divided(self, form: Coded, x: Ints, at: Ints, groups: int) -> Bools:
         """Groups with two different values of the form, among the rows at these positions."""
-        form = self.part.forms[number]
         rows = self._rows[at]
         codes, valid = form.codes[rows], form.valid[rows]
         ids = x[at]
@@ -455,8 +468,8 @@ class _Groups:
         _, first, sizes = np.unique(side, return_index=True, return_counts=True)
         groups = self._x[hot][first]
         rows = self._rows[hot][first]
-        codes = np.array([self.part.forms[n].codes[rows] for n in self.program.right])
-        valid = np.array([self.part.forms[n].valid[rows] for n in self.program.right])
+        codes = np.array([side.codes[rows] for side in self._right])
+        valid = np.array([side.valid[rows] for side in self._right])
         against = np.zeros(len(first), np.int64)
         order = np.argsort(groups, kind="stable")
         for block in _runs(groups[order]):
@@ -481,7 +494,7 @@ class _Groups:
 
     def _group_count(self, hot: Ints) -> int:
         groups = int(self._x.max(initial=-1)) + 1
-        return int(sum(self._divided(n, self._x, hot, groups).sum() for n in self.program.right)) if len(hot) else 0
+        return int(sum(self._divided(side, self._x, hot, groups).sum() for side in self._right)) if len(hot) else 0
 
     def _suspects(self, hot: Ints, side: Ints) -> Ints:
         """All but the largest side of each group, on a tie the one with the smallest key."""
@@ -511,7 +524,7 @@ class _Groups:
             return self._pairs_by_column(group, limit, of)
         if self.program.right:
             whole = np.zeros(self.part.size, np.int64)
-            whole[rows] = self._ids(self.program.right, rows)
+            whole[rows] = self._ids(self._right, rows)
             unequal = (whole[None, :], whole[None, :])
         else:
             unequal = (none, none)
@@ -531,8 +544,7 @@ class _Groups:
     def _pairs_by_column(self, group: Ints, limit: int, of: int | None) -> tuple[Ints, Ints]:
         """Pairs that differ on one right-hand column or another, where nulls differ from nothing; each once."""
         found: list[Ints] = []
-        for number in self.program.right:
-            form = self.part.forms[number]
+        for form in self._right:
             ids = np.where(form.valid, group, -1)
             values = form.codes[None, :]
             left, right = self._listed(ids, (values, values), UNLIMITED, of)

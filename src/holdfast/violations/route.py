@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from holdfast.programs.program import Compare, PairProgram
+from holdfast.programs.program import Compare, PairProgram, forms_and_flags
 from holdfast.rules.relation import EQ, GE, GT, LE, LT
 from holdfast.rules.rule import Nulls
 from holdfast.violations.part import BOTH, LEFT, RIGHT
@@ -78,9 +78,8 @@ def dividing_compare(program: PairProgram) -> Compare | None:
 
 def needed_columns(program: PairProgram) -> tuple[set[int], set[int]]:
     """(forms, flags) that the program reads."""
-    forms = {form for denial in program.denials for c in denial.compares for form in (c.left, c.right)}
-    flags = {flag for d in program.denials for flag in (d.left, d.right) if flag is not None}
-    return forms, flags | ({program.alone} if program.alone is not None else set())
+    forms, flags = forms_and_flags(program)
+    return set(forms), set(flags) | ({program.alone} if program.alone is not None else set())
 
 
 def routes_sql(meets: Meeting, buckets: int, blocks: Blocks | None) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairProgram, Programs, RowProgram
+from holdfast.programs.program import GroupProgram, PairProgram, Programs, RowProgram
 from holdfast.rules.relation import EQ, NE
 from holdfast.rules.rule import Nulls
 from holdfast.violations.part import BOTH, LEFT, RIGHT
@@ -116,16 +116,16 @@ def _unless_null(forms: Sequence[int], nulls: Nulls, place: str) -> str:
 
 def pair_groups(programs: Programs) -> PairGroups:
     """The groups of the rules, in order of first use."""
-    made = tuple(as_pairs(p) if isinstance(p, GroupProgram) else p for p in programs.programs)
+    paired = programs.as_pairs()
     members: dict[Meeting, list[int]] = {}
-    for i, program in enumerate(made):
+    for i, program in enumerate(paired.programs):
         if isinstance(program, PairProgram):
             members.setdefault(meeting(program), []).append(i)
     groups = tuple(
-        _group(meets, rules, [p for p in (made[i] for i in rules) if isinstance(p, PairProgram)])
+        _group(meets, rules, [p for p in (paired.programs[i] for i in rules) if isinstance(p, PairProgram)])
         for meets, rules in members.items()
     )
-    return PairGroups(Programs(made, programs.forms, programs.flags, programs.nulls), groups)
+    return PairGroups(paired, groups)
 
 
 def _group(meets: Meeting, rules: Sequence[int], programs: Sequence[PairProgram]) -> PairGroup:
@@ -147,11 +147,3 @@ def _group(meets: Meeting, rules: Sequence[int], programs: Sequence[PairProgram]
         sorted_by=favourite[0][0] if favourite else None,
         zoned=tuple(sorted(unequal)),
     )
-
-
-def as_pairs(program: GroupProgram) -> PairProgram:
-    """The dependency as what it denies: two rows that agree on the left and differ somewhere on the right."""
-    agree = tuple(Compare(form, form, EQ) for form in program.left)
-    differ: list[tuple[Compare, ...]] = [(Compare(form, form, NE),) for form in program.right] or [()]
-    denials = (PairDenial(program.scope, program.scope, agree + one, symmetric=True) for one in differ)
-    return PairProgram(tuple(denials), symmetric=True, alone=program.alone)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from holdfast.checking.grid import BandTask, BlockTask, Decided, grid_compares
+from holdfast.programs.form import Form, Where
 from holdfast.programs.program import Compare, PairDenial, PairProgram, Programs
 from holdfast.rules.relation import EQ, GE, GT, LE, LT
 from holdfast.violations.evaluate import pair_counts
@@ -20,7 +21,7 @@ ROWS = 400
 def programs_of(first: int, second: int, nulls: str = "sql") -> Programs:
     """Form 0 and form 1 compared; only rows with flag 0 are left rows."""
     denial = PairDenial(0, None, (Compare(0, 0, first), Compare(1, 1, second)), False)
-    return Programs((PairProgram((denial,), False),), ("a", "b"), ("flag",), nulls)  # type: ignore[arg-type]
+    return Programs((PairProgram((denial,), False),), (Form("a"), Form("b")), (Where("flag"),), nulls)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("first", [LT, GE])
@@ -68,4 +69,4 @@ def test_a_grid_takes_two_inequalities_of_one_column_each_and_nothing_else() -> 
     assert grid_compares(programs_of(LT, GT, "equal"), 0) is not None
     assert grid_compares(programs_of(LE, GT, "equal"), 0) is None  # two nulls satisfy <=, and are in no block
     crossed = PairDenial(None, None, (Compare(0, 1, LT), Compare(1, 1, LT)), False)
-    assert grid_compares(Programs((PairProgram((crossed,), False),), ("a", "b"), (), "sql"), 0) is None
+    assert grid_compares(Programs((PairProgram((crossed,), False),), (Form("a"), Form("b")), (), "sql"), 0) is None

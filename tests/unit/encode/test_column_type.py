@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from holdfast.encode.column_type import SAME, VOID, ColumnType, Form, column_type, common_form
+from holdfast.encode.column_type import SAME, VOID, ColumnType, Encoding, column_type, common_encoding
 
 SIMPLE = {
     "tinyint": "integer",
@@ -61,31 +61,31 @@ def test_a_type_is_told_in_a_persons_words(sql: str, told: str) -> None:
 
 FORMS = [
     ("bigint", "bigint", SAME),
-    ("int", "bigint", Form("cast", "bigint")),
-    ("tinyint", "smallint", Form("cast", "bigint")),
-    ("float", "double", Form("cast", "double")),
+    ("int", "bigint", Encoding("cast", "bigint")),
+    ("tinyint", "smallint", Encoding("cast", "bigint")),
+    ("float", "double", Encoding("cast", "double")),
     ("double", "double", SAME),
-    ("bigint", "double", Form("halves")),
-    ("int", "float", Form("halves")),
-    ("decimal(10,2)", "double", Form("digits")),
-    ("decimal(10,2)", "float", Form("digits")),
+    ("bigint", "double", Encoding("halves")),
+    ("int", "float", Encoding("halves")),
+    ("decimal(10,2)", "double", Encoding("digits")),
+    ("decimal(10,2)", "float", Encoding("digits")),
     ("decimal(10,2)", "decimal(10,2)", SAME),
-    ("decimal(10,2)", "decimal(12,4)", Form("cast", "decimal(12,4)")),
-    ("decimal(10,2)", "decimal(5,4)", Form("cast", "decimal(12,4)")),
-    ("decimal(10,2)", "bigint", Form("cast", "decimal(21,2)")),
-    ("decimal(38,0)", "decimal(38,20)", Form("digits")),
-    ("decimal(38,30)", "bigint", Form("digits")),
+    ("decimal(10,2)", "decimal(12,4)", Encoding("cast", "decimal(12,4)")),
+    ("decimal(10,2)", "decimal(5,4)", Encoding("cast", "decimal(12,4)")),
+    ("decimal(10,2)", "bigint", Encoding("cast", "decimal(21,2)")),
+    ("decimal(38,0)", "decimal(38,20)", Encoding("digits")),
+    ("decimal(38,30)", "bigint", Encoding("digits")),
     ("string", "string", SAME),
     ("string", "varchar(3)", SAME),
     ("date", "date", SAME),
-    ("date", "timestamp", Form("cast", "timestamp")),
-    ("date", "timestamp_ntz", Form("cast", "timestamp_ntz")),
-    ("timestamp", "timestamp_ntz", Form("cast", "timestamp")),
+    ("date", "timestamp", Encoding("cast", "timestamp")),
+    ("date", "timestamp_ntz", Encoding("cast", "timestamp_ntz")),
+    ("timestamp", "timestamp_ntz", Encoding("cast", "timestamp")),
     ("boolean", "boolean", SAME),
     ("binary", "binary", SAME),
     ("void", "void", SAME),
-    ("void", "bigint", Form("cast", "bigint")),
-    ("void", "varchar(3)", Form("cast", "string")),
+    ("void", "bigint", Encoding("cast", "bigint")),
+    ("void", "varchar(3)", Encoding("cast", "string")),
     ("string", "bigint", None),
     ("string", "date", None),
     ("string", "binary", None),
@@ -98,19 +98,19 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("a", "b", "form"), FORMS)
-def test_two_types_have_the_form_in_which_they_compare_exactly(a: str, b: str, form: Form | None) -> None:
-    assert common_form(column_type(a), column_type(b)) == form
+def test_two_types_have_the_form_in_which_they_compare_exactly(a: str, b: str, form: Encoding | None) -> None:
+    assert common_encoding(column_type(a), column_type(b)) == form
 
 
 def test_the_common_form_does_not_depend_on_the_way_round() -> None:
     for a, b in product(map(column_type, SIMPLE), repeat=2):
-        assert common_form(a, b) == common_form(b, a)
+        assert common_encoding(a, b) == common_encoding(b, a)
 
 
 def test_numbers_always_compare_and_nothing_passes_through_double_but_floats() -> None:
     numbers = [kind for kind in map(column_type, SIMPLE) if kind.numeric]
     for a, b in product(numbers, repeat=2):
-        form = common_form(a, b)
+        form = common_encoding(a, b)
         assert form is not None
         if form.target in ("double", "float"):
             assert {a.family, b.family} == {"float"}
@@ -118,7 +118,7 @@ def test_numbers_always_compare_and_nothing_passes_through_double_but_floats() -
 
 def test_a_column_of_nulls_compares_with_everything_that_compares() -> None:
     for kind in map(column_type, SIMPLE):
-        assert (common_form(VOID, kind) is None) == (kind.family == "other")
+        assert (common_encoding(VOID, kind) is None) == (kind.family == "other")
 
 
 def test_a_type_is_a_value() -> None:

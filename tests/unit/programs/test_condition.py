@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from holdfast.errors import ConditionError
-from holdfast.programs.condition import condition_test
-from holdfast.rules.rule import parse_rule
+from holdfast.programs.condition import parsed_condition
 
 TABLE = pa.table(
     {
@@ -25,22 +22,8 @@ TABLE = pa.table(
 )
 
 
-@dataclass
-class Given:
-    nulls: Any = "sql"
-
-    def __len__(self) -> int:
-        return TABLE.num_rows
-
-    def values(self) -> pa.Table:
-        return TABLE
-
-
 def rows_of(text: str) -> list[int]:
-    from dataclasses import replace
-
-    test = condition_test(replace(parse_rule("unique(n)"), where=text))
-    return [i for i, held in enumerate(test(Given())) if held]  # type: ignore[arg-type]
+    return [i for i, held in enumerate(parsed_condition(text).holds(TABLE)) if held]
 
 
 @pytest.mark.parametrize(

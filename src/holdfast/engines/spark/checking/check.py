@@ -33,7 +33,8 @@ from holdfast.explaining.explanation import RowExplanation
 from holdfast.explaining.redact import redacted_explanation
 from holdfast.presented import presentation
 from holdfast.programs.bind import mismatched_columns, require_columns, require_types, without_types
-from holdfast.programs.plan import Plan, RulePlan, make_plan
+from holdfast.programs.plan import Plan, make_plan
+from holdfast.programs.program import is_symmetric
 from holdfast.programs.sql_expression import DIGITS_FUNCTION
 from holdfast.rules.dependency import CFD, FD, Key, as_dependency
 from holdfast.rules.predicate import Comparison
@@ -102,13 +103,13 @@ def run_check(
             scan = Scan.of(spark, table, plan, all_columns, hidden)
             engines = _engines(scan, plan, limit, engine, notes)
         found = {i: summary for one in engines for i, summary in one.summaries.items()}
-    summaries = [found[i] for i in range(len(plan.steps))]
+    summaries = [found[i] for i in range(len(plan.rules))]
     outcome = CheckOutcome(
         table=table.name,
         rows=scan.count,
         key=plan.key,
         seconds=time.monotonic() - started,
-        rules=tuple(_outcome(step, one, scan, limit) for step, one in zip(plan.steps, summaries, strict=True)),
+        rules=tuple(_outcome(scan, i, summary, limit) for i, summary in enumerate(summaries)),
         fail_on=fail_on,
         limit=limit,
         notes=tuple(notes),
@@ -135,7 +136,7 @@ def register_functions(spark: SparkSession, plan: Plan) -> None:
 
 def _engines(scan: Scan, plan: Plan, limit: int | None, engine: EngineName, notes: list[str]) -> list[Engine]:
     """The engines that together check all rules, their summaries known."""
-    everything = range(len(plan.steps))
+    everything = range(len(plan.rules))
     engines: list[Engine] = [SqlEngine(scan.spark, scan.rows, plan, everything, limit)]
     if engine == "sql":
         return engines
@@ -195,7 +196,7 @@ class CheckResult:
 
     def in_scope(self, i: int) -> int:
         """How many rows the rule speaks of."""
-        return self._scan.in_scope(self.plan.steps[i].scope)
+        return self._scan.in_scope(self.plan.scope(i))
 
     @property
     def scanned(self) -> DataFrame:
@@ -234,7 +235,7 @@ class CheckResult:
         """The engine that lists groups, whichever counted them."""
         known = next((engine for engine in self.engines if isinstance(engine, SqlEngine)), None)
         scan = self._scan
-        return known or SqlEngine(scan.spark, scan.rows, self.plan, range(len(self.plan.steps)), self.outcome.limit)
+        return known or SqlEngine(scan.spark, scan.rows, self.plan, range(len(self.plan.rules)), self.outcome.limit)
 
     @cached_property
     def suspects(self) -> DataFrame:
@@ -397,17 +398,18 @@ def told_plainly(table: Table, doing: str = "checking") -> Iterator[None]:
         ) from problem
 
 
-def _outcome(step: RulePlan, found: Summary, scan: Scan, limit: int | None) -> RuleOutcome:
+def _outcome(scan: Scan, i: int, found: Summary, limit: int | None) -> RuleOutcome:
+    rule = scan.plan.rules.rules[i]
     holds = rule_holds(
-        step.rule,
+        rule,
         suspects=found.suspects,
         violating_rows=found.rows,
         pairs=found.pairs,
-        symmetric=step.symmetric,
-        rows=scan.in_scope(step.scope),
+        symmetric=is_symmetric(scan.plan.programs.programs[i]),
+        rows=scan.in_scope(scan.plan.scope(i)),
     )
     cut = bool(found.pairs and limit is not None and found.pairs > limit)
-    return RuleOutcome(step.rule, holds, found.pairs, found.rows, found.suspects, found.groups, pairs_cut=cut)
+    return RuleOutcome(rule, holds, found.pairs, found.rows, found.suspects, found.groups, pairs_cut=cut)
 
 
 def _marked(found: RuleOutcome, left: dict[str, Any], right: dict[str, Any] | None) -> tuple[str, ...]:

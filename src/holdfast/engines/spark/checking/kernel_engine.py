@@ -80,21 +80,13 @@ class KernelEngine:
     def _run(self, mode: Mode, which: Sequence[int]) -> DataFrame:
         programs = self._plan.programs
         task = Task(programs, tuple(which), mode, UNLIMITED if self._limit is None else self._limit)
-        columns = form_columns(self._plan, range(len(programs.forms)), range(len(programs.flags)))
-        prepared = self._rows.selectExpr("k", *columns).coalesce(1)
+        prepared = self._rows.selectExpr("k", *self._plan.form_columns()).coalesce(1)
         return prepared.mapInArrow(task, findings_schema(self._rows.schema["k"].dataType))
-
-
-def form_columns(plan: Plan, forms: Sequence[int], flags: Sequence[int]) -> list[str]:
-    """SQL of the forms and flags with these numbers, under their names."""
-    programs = plan.programs
-    named = [f"{programs.forms[i]} AS f{i}" for i in forms]
-    return named + [f"coalesce({programs.flags[i]}, false) AS b{i}" for i in flags]
 
 
 def with_rule_names(spark: SparkSession, plan: Plan, found: DataFrame, which: Sequence[int]) -> DataFrame:
     """The frame with its column `i` replaced by the rule's name in front."""
-    names = spark.createDataFrame([(i, plan.steps[i].rule.name) for i in which], "i int, rule string")
+    names = spark.createDataFrame([(i, plan.rules.rules[i].name) for i in which], "i int, rule string")
     return found.join(F.broadcast(names), "i").select("rule", *[c for c in found.columns if c != "i"])
 
 

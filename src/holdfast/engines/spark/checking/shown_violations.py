@@ -163,5 +163,5 @@ def _plots(result: CheckResult, pairs: dict[int, list[tuple[Any, Any]]], values:
 
 
 def _in_scope(result: CheckResult, i: int) -> DataFrame:
-    scope = result.plan.steps[i].scope
+    scope = result.plan.scope(i)
     return result.scanned if scope is None else result.scanned.where(F.col(scope))

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 from holdfast.checking.grid import BandTask, BlockTask, Decided, grid_compares
 from holdfast.checking.outcome import Summary
 from holdfast.checking.task import WORST_ROWS, Mode, Task
-from holdfast.engines.spark.checking.kernel_engine import findings_schema, form_columns, with_rule_names
+from holdfast.engines.spark.checking.kernel_engine import findings_schema, with_rule_names
 from holdfast.engines.spark.checking.sql_engine import greedy_covers
 from holdfast.programs.plan import Plan
 from holdfast.programs.program import Compare, PairProgram, Program
@@ -157,7 +157,7 @@ class SpreadEngine:
         forms = sorted({*meets.left, *meets.right}.union(*(forms for forms, _ in needed)))
         flags = sorted(set().union(*(flags for _, flags in needed)))
         rows = self._rows if share == 1.0 else self._rows.sample(fraction=share, seed=1)
-        base = rows.selectExpr("k", *form_columns(self._plan, forms, flags))
+        base = rows.selectExpr("k", *self._plan.form_columns(forms, flags))
         condition = needed_rows_sql(meets, [self._program(i) for i in which], self._plan.programs.nulls)
         base = base if condition is None else base.where(condition)
         left, right = meets.hashes_sql
@@ -377,7 +377,7 @@ class SpreadEngine:
         pairs = reduce(DataFrame.union, [listed for _, listed in self._listed(self._to_cover)])
         flags = {i: self._program(i).alone for i in self._to_cover}
         alone = [
-            self._rows.where(self._plan.programs.flags[flag]).selectExpr(f"{i} AS i", "k AS key")
+            self._rows.where(self._plan.flags[flag]).selectExpr(f"{i} AS i", "k AS key")
             for i, flag in flags.items()
             if flag is not None
         ]

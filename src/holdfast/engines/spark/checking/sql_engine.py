@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from holdfast.checking.outcome import Summary
+from holdfast.checking.sql_steps import sql_steps
 from holdfast.checking.task import WORST_ROWS
 from holdfast.engines.spark.checking.rows import kept_plainly
 from holdfast.kernels.cover import greedy_cover
@@ -28,7 +29,9 @@ class SqlEngine:
     def __init__(
         self, spark: SparkSession, rows: DataFrame, plan: Plan, which: Sequence[int], limit: int | None
     ) -> None:
-        self._spark, self._rows, self._plan, self._limit = spark, rows, plan, limit
+        self._spark, self._plan, self._limit = spark, plan, limit
+        self._scanned, self._rows = rows, rows.selectExpr("k", *plan.form_columns())
+        self._steps = sql_steps(plan)
         self.which = tuple(which)
         self._to_cover: list[int] = []
         self._kept: dict[str, DataFrame] = {}
@@ -37,7 +40,7 @@ class SqlEngine:
     def summaries(self) -> dict[int, Summary]:
         """The summary of every rule: one job for rules over pairs, one for rules over single rows, and one more where
         suspects are a cover of pairs."""
-        parts = [(i, step.summary) for i in self.which if (step := self._plan.steps[i]).summary is not None]
+        parts = [(i, step.summary) for i in self.which if (step := self._steps.rules[i]).summary is not None]
         found = {}
         if parts:
             listed = self._sql(" UNION ALL ".join(f"SELECT {i} AS i, * FROM ({summary})" for i, summary in parts))
@@ -59,7 +62,7 @@ class SqlEngine:
 
     def _filtered(self) -> dict[int, Summary]:
         """The summaries of rules over single rows: one pass over the rows for all of them."""
-        alone = {i: step.alone for i in self.which if (step := self._plan.steps[i]).summary is None}
+        alone = {i: step.alone for i in self.which if (step := self._steps.rules[i]).summary is None}
         if not alone:
             return {}
         parts = [f"count_if({c}) AS n{i}, min(IF({c}, k, NULL)) AS k{i}" for i, c in alone.items()]
@@ -71,7 +74,7 @@ class SqlEngine:
         """The keys of a pair in conflict, or of a row that breaks the rule alone, where the summary has none."""
         parts = []
         for i in self._mine(which):
-            step = self._plan.steps[i]
+            step = self._steps.rules[i]
             if self.summaries[i].left is None and step.witness is not None:
                 parts.append(f"SELECT {i} AS i, * FROM ({step.witness})")
             if step.summary is not None and step.one_row is not None:
@@ -87,7 +90,7 @@ class SqlEngine:
     def worst(self, which: Sequence[int]) -> dict[int, tuple[WorstRow, ...]]:
         """The rows in most violating pairs of each rule."""
         parts = [
-            f"SELECT * FROM (SELECT {i} AS i, * FROM ({self._plan.steps[i].conflicts}) "
+            f"SELECT * FROM (SELECT {i} AS i, * FROM ({self._steps.rules[i].conflicts}) "
             f"ORDER BY conflicts DESC, key LIMIT {WORST_ROWS})"
             for i in self._mine(which)
         ]
@@ -98,7 +101,7 @@ class SqlEngine:
 
     def groups(self, which: Sequence[int]) -> DataFrame | None:
         """(rule, group, column, value, rows, keys) of the rules that have groups."""
-        steps = self._plan.steps
+        steps = self._steps.rules
         return self._union(
             [
                 f"SELECT {self._name(i)} AS rule, * FROM ({steps[i].groups})"
@@ -112,36 +115,36 @@ class SqlEngine:
 
     def limited(self, limit: int) -> SqlEngine:
         """The same engine, which lists at most so many pairs of each rule."""
-        return SqlEngine(self._spark, self._rows, self._plan, self.which, limit)
+        return SqlEngine(self._spark, self._scanned, self._plan, self.which, limit)
 
     def pairs(self, which: Sequence[int]) -> DataFrame | None:
         """(rule, left, right), at most `limit` of each rule."""
         limit = "" if self._limit is None else f" LIMIT {self._limit}"
         return self._union(
             [
-                f"SELECT {self._name(i)} AS rule, * FROM ({self._plan.steps[i].pairs}{limit})"
+                f"SELECT {self._name(i)} AS rule, * FROM ({self._steps.rules[i].pairs}{limit})"
                 for i in self._mine(which)
-                if self._plan.steps[i].pairs is not None
+                if self._steps.rules[i].pairs is not None
             ]
         )
 
     def rows(self, which: Sequence[int]) -> DataFrame | None:
         """(rule, key, conflicts) of every violating row."""
         return self._union(
-            [f"SELECT {self._name(i)} AS rule, * FROM ({self._plan.steps[i].conflicts})" for i in self._mine(which)]
+            [f"SELECT {self._name(i)} AS rule, * FROM ({self._steps.rules[i].conflicts})" for i in self._mine(which)]
         )
 
     def suspects(self, which: Sequence[int]) -> DataFrame | None:
         """(rule, key) of the rows that would have to go; all violating rows where those are unknown."""
         parts, covered = [], []
         for i in self._mine(which):
-            step, found = self._plan.steps[i], self.summaries[i]
+            step, found = self._steps.rules[i], self.summaries[i]
             if step.suspects is not None:
                 parts.append(f"SELECT {self._name(i)} AS rule, key FROM ({step.suspects})")
             elif not found.pairs or found.suspects is None:
                 parts.append(f"SELECT {self._name(i)} AS rule, key FROM ({step.conflicts})")
             else:
-                covered.append((i, step.rule.name))
+                covered.append((i, self._plan.rules.rules[i].name))
         frame = self._union(parts)
         if covered:
             names = self._spark.createDataFrame(covered, "i int, rule string")
@@ -159,7 +162,7 @@ class SqlEngine:
         return [i for i in which if i in self.which]
 
     def _name(self, i: int) -> str:
-        return text_literal(self._plan.steps[i].rule.name)
+        return text_literal(self._plan.rules.rules[i].name)
 
     def _sql(self, text: str) -> DataFrame:
         named = dict.fromkeys(re.findall(r"(?<=\{)[gh]\d+(?=\})", text))
@@ -169,10 +172,7 @@ class SqlEngine:
     def _table(self, name: str) -> DataFrame:
         """A table that several queries read: rows counted for several rules, or the groups of a rule in conflict."""
         if name not in self._kept:
-            number = int(name[1:])
-            sql = self._plan.counts(number) if name[0] == "g" else self._plan.steps[number].in_conflict
-            assert sql is not None, "only dependencies have groups"
-            self._kept[name] = self._sql(sql).persist()
+            self._kept[name] = self._sql(self._steps.table_sql(name)).persist()
         # Something made from what is persisted: SQL over that itself would not find it again.
         return self._kept[name].where("n > 0" if name[0] == "g" else "ends > 0")
 
@@ -181,7 +181,7 @@ class SqlEngine:
 
     @cached_property
     def _covers(self) -> DataFrame:
-        steps = self._plan.steps
+        steps = self._steps.rules
         parts = [f"SELECT {i} AS i, * FROM ({steps[i].pairs})" for i in self._to_cover]
         alone = [f"SELECT {i} AS i, k AS key FROM ({steps[i].one_row})" for i in self._to_cover if steps[i].one_row]
         return greedy_covers(self._spark, self._sql("\nUNION ALL\n".join(parts)), self._union(alone))

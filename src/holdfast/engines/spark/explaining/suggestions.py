@@ -15,14 +15,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DoubleType, LongType, StringType, StructField, StructType
 
-from holdfast.engines.spark.checking.kernel_engine import form_columns
 from holdfast.engines.spark.checking.rows import reread_rows
 from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS, plain
 from holdfast.errors import OptionError
 from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggestion
 from holdfast.explaining.mends import mend_queries
-from holdfast.explaining.row_conflicts import RowConflicts, counted_in_one_pass, shared_equalities
-from holdfast.programs.program import PairProgram
+from holdfast.explaining.row_conflicts import RowConflicts, counted_in_one_pass
+from holdfast.programs.program import PairProgram, shared_equalities
 from holdfast.rules.predicate import quoted_name
 from holdfast.violations.witness import WorstRow
 
@@ -154,7 +153,7 @@ def _broken(result: CheckResult, trial: Trial, row: Any) -> list[BrokenRule]:
         others = [WorstRow(plain(key), conflicts.get((i, text), 0)) for text, key in partners[i].items()]
         others.sort(key=lambda other: -other.conflicts)  # a stable sort: otherwise in order of their keys
         witness = result.witness(i, ends[i], values)
-        broken.append(BrokenRule(result.plan.steps[i].rule, violations, witness, tuple(others)))
+        broken.append(BrokenRule(result.plan.rules.rules[i], violations, witness, tuple(others)))
     return broken
 
 
@@ -166,8 +165,8 @@ def _conflicts(result: CheckResult, partners: dict[int, dict[str, Any]]) -> dict
     """How many violations of the rule each of these rows is in."""
     if not any(partners.values()):
         return {}
-    place = {step.rule.name: i for i, step in enumerate(result.plan.steps)}
-    lines = [(result.plan.steps[i].rule.name, key) for i, some in partners.items() for key in some.values()]
+    place = {rule.name: i for i, rule in enumerate(result.plan.rules)}
+    lines = [(result.plan.rules.rules[i].name, key) for i, some in partners.items() for key in some.values()]
     kind = result.scanned.schema["k"].dataType.simpleString()
     wanted = result.scanned.sparkSession.createDataFrame(lines, f"rule string, key {kind}")
     rows = result.rows.join(F.broadcast(wanted), ["rule", "key"])
@@ -199,15 +198,13 @@ class Trial:
         return self._encoded(some.drop("_hf_key")).coalesce(1).localCheckpoint()
 
     def _encoded(self, rows: DataFrame) -> DataFrame:
-        programs = self.result.plan.programs
-        forms = form_columns(self.result.plan, range(len(programs.forms)), range(len(programs.flags)))
-        return rows.selectExpr("*", *forms)
+        return rows.selectExpr("*", *self.result.plan.form_columns())
 
     @cached_property
     def before(self) -> DataFrame:
         """(i, k, n): the violations of each rule that each row is in."""
         as_they_are = self.given.selectExpr("*", "0 AS place", "'' AS value")
-        every = range(len(self.result.plan.steps))
+        every = range(len(self.result.plan.rules))
         return self._counted(dict.fromkeys(every, as_they_are), as_they_are).select("i", "k", "n").localCheckpoint()
 
     def _counted(self, of_rule: Mapping[int, DataFrame], variants: DataFrame) -> DataFrame:
@@ -216,7 +213,7 @@ class Trial:
         A few are all held against all rules; of many, each rule against those that matter to it.
         """
         if variants.count() <= FEW:
-            found = self._sql(counted_in_one_pass(self.result.plan), variants=F.broadcast(variants))
+            found = self._sql(counted_in_one_pass(self.result.plan.programs), variants=F.broadcast(variants))
         else:
             frames = [self._sql(self._conflicts(i).counted(), variants=some) for i, some in of_rule.items()]
             told = [frame.select(F.lit(i).alias("i"), "*") for i, frame in zip(of_rule, frames, strict=True)]
@@ -229,7 +226,7 @@ class Trial:
         A rule that does not speak of the changed column counts as it did before.
         """
         variants = self._variants(candidates)
-        every = range(len(self.result.plan.steps))
+        every = range(len(self.result.plan.rules))
         touched = {i: variants.where(F.col("place").isin(self._touching(i))) for i in every}
         return self._counted(touched, variants).localCheckpoint()
 
@@ -262,7 +259,7 @@ class Trial:
         for i, text in queries.items():
             sound = self._rows
             if suspects is not None and i in bounded:
-                mine = suspects.where(F.col("rule") == plan.steps[i].rule.name).select("key")
+                mine = suspects.where(F.col("rule") == plan.rules.rules[i].name).select("key")
                 sound = sound.join(F.broadcast(mine), F.col("k") == F.col("key"), "left_anti")
             frames.append(self._sql(text, sound=sound))
         texts = F.array(*(F.col(f"c{i}").cast("string") for i in range(len(plan.schema.types))))
@@ -308,7 +305,7 @@ class Trial:
         plan, spark, candidates = self.result.plan, self.result.scanned.sparkSession, self._candidates
         if candidates is None:
             return spark.createDataFrame([], _suggestions_schema(self.result.scanned.schema["k"].dataType))
-        touching = [(i, place, plan.steps[i].rule.name) for i in range(len(plan.steps)) for place in self._touching(i)]
+        touching = [(i, place, plan.rules.rules[i].name) for i in range(len(plan.rules)) for place in self._touching(i)]
         names = list(enumerate(plan.schema.types))
         return spark.sql(
             f"""
@@ -341,13 +338,13 @@ class Trial:
 
     def _touching(self, i: int) -> list[int]:
         """The columns whose values matter to the rule; what a condition reads is not known."""
-        step, schema = self.result.plan.steps[i], self.result.plan.schema
-        if step.scope is not None:
+        rule, schema = self.result.plan.rules.rules[i], self.result.plan.schema
+        if rule.where is not None:
             return list(range(len(schema.types)))
-        return sorted({schema.position(name) for name in step.rule.body.columns})
+        return sorted({schema.position(name) for name in rule.body.columns})
 
     def _conflicts(self, i: int) -> RowConflicts:
-        return RowConflicts.of(self.result.plan, i)
+        return RowConflicts.of(self.result.plan.programs, i)
 
     def _sql(self, text: str, **frames: DataFrame) -> DataFrame:
         known = {"given": self.given, "rows": self._rows, **frames}

@@ -20,8 +20,9 @@ from holdfast.errors import TypeMismatchError
 from holdfast.fragments.parts import Atom
 from holdfast.fragments.site_tables import Layout
 from holdfast.programs.bind import Schema
+from holdfast.programs.form import Form
 from holdfast.programs.sql_expression import Encoder, text_literal
-from holdfast.rules.predicate import Column, quoted_name
+from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import Nulls
 
 
@@ -61,7 +62,7 @@ class Packing:
         for atom in (self.layout.atoms[i] for i in atoms):
             if atom.is_column:
                 name = atom.columns[0]
-                value = encoder.operands(Column("t", name), Column("t", name))[0]
+                value = encoder.form(Form(name))
                 ids.append(f"coalesce({self._id_sql(name, value)}, X'{'00' * 16}')")
                 bits.append("X'01'" if self.nulls == "equal" else f"IF({value} IS NOT NULL, X'01', X'00')")
             else:

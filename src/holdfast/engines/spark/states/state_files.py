@@ -10,7 +10,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from holdfast.engines.spark.checking.kernel_engine import form_columns
 from holdfast.engines.spark.sources.table import Table
 from holdfast.programs.plan import Plan
 from holdfast.states.compaction import places_for
@@ -74,10 +73,7 @@ def routed_rows(
 
     `which` are the groups of a first load: no row alone, and rows that meet by nothing are divided by their keys.
     """
-    programs = plan.programs
-    formed = rows.selectExpr(
-        "sign", "note", "k", *form_columns(plan, range(len(programs.forms)), range(len(programs.flags)))
-    )
+    formed = rows.selectExpr("sign", "note", "k", *plan.form_columns())
     routes = groups.routes_sql(which, alone=which is None)
     noted = f"array(named_struct('g', {NOTES}, 'h', 0L, 'role', 3))"
     routed = formed.select("*", F.explode(F.expr(f"IF(sign = 0, {noted}, {routes})")).alias("r"))

@@ -7,112 +7,79 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from holdfast.encode.column_type import ColumnType
-from holdfast.programs.bind import Schema
-from holdfast.programs.grouping import left_side, right_side
-from holdfast.programs.sql_expression import Encoder, comparison_sql, text_literal
-from holdfast.programs.tableau import LookupBook, TableauSql
-from holdfast.rules.dependency import CFD, FD, Key
-from holdfast.rules.predicate import Column, quoted_name
+from holdfast.programs.program import GroupProgram
+from holdfast.programs.sql_expression import comparison_sql, text_literal
 from holdfast.rules.relation import EQ, NE
 from holdfast.rules.rule import Nulls
 
 KEYS_PER_GROUP = 1_000
+# The rows with their forms and flags, in SQL that has yet to be given them.
+ROWS = "{rows}"
 
 
 @dataclass(frozen=True)
-class GroupedSql:
-    """The SQL of one dependency.
+class GroupSql:
+    """The SQL of one dependency, over rows with their key `k`, forms `f0`, ... and flags `b0`, ...
 
     Rows that agree on the left side (x0, x1, ...) form a group, and within it those that agree on the right side (y0,
     y1, ...) a side. Counts come from sides and their sizes, not from pairs. `cf` of a side is how many rows each of its
     rows is in conflict with. A key is a dependency whose right side is the row itself.
 
     `counts` is a table of rows counted by more columns than these, as (columns, n), where the dependency shares one.
-    `found` is a table of what `in_conflict` yields: what speaks of single rows reads only those of groups in there.
+    `divided` is a table of what `in_conflict` yields: what speaks of single rows reads only those of groups in there.
     """
 
-    dependency: Key | FD | CFD
-    schema: Schema
+    program: GroupProgram
     nulls: Nulls
-    rows: str
-    encoder: Encoder
-    lookups: LookupBook
     counts: str | None = None
-    found: str = ""
-
-    def about(self, grouped_by: Sequence[str]) -> str:
-        """What is asked of the groups, in words, beside a step that groups by these columns."""
-        of = "" if set(self.left) == set(grouped_by) else f" of {', '.join(map(quoted_name, self.left)) or 'all rows'}"
-        if not self.right:
-            return f"no two in one group{of}"
-        some = " where a pattern fits" if isinstance(self.dependency, CFD) else ""
-        return f"one value of {' and of '.join(self.right)} in each group{of}{some}"
+    divided: str = ""
 
     @property
-    def left(self) -> tuple[str, ...]:
-        return left_side(self.dependency)
-
-    @property
-    def right(self) -> tuple[str, ...]:
-        return right_side(self.dependency)
+    def _is_key(self) -> bool:
+        return not self.program.right
 
     @cached_property
     def _xs(self) -> list[str]:
-        return [f"x{i}" for i in range(max(len(self.left), 1))]
+        return [f"x{i}" for i in range(max(len(self.program.left), 1))]
 
     @cached_property
     def _ys(self) -> list[str]:
-        return [f"y{i}" for i in range(len(self.right))]
+        return [f"y{i}" for i in range(len(self.program.right))]
 
     def _read(self, what: str, source: str) -> str:
         """(what, x0, ..., y0, ...) of the lines of the source that the rule can speak of."""
-        columns = [f"{self._value(name)} AS x{i}" for i, name in enumerate(self.left)] or ["0 AS x0"]
-        columns += [f"{self.right_value(name)} AS y{i}" for i, name in enumerate(self.right)]
-        conditions = [f"{self._value(name)} IS NOT NULL" for name in self.left] if self.nulls == "sql" else []
-        if (match := self.match_any()) is not None:
-            conditions.append(match)
-        if len(self.right) == 1 and self.nulls == "sql":
-            conditions.append(f"{self._value(self.right[0])} IS NOT NULL")
-        where = f" WHERE {' AND '.join(f'({c})' for c in conditions)}" if conditions else ""
+        program = self.program
+        columns = [f"f{form} AS x{i}" for i, form in enumerate(program.left)] or ["0 AS x0"]
+        # In a group that no pattern leaves free there nothing differs.
+        columns += [
+            f"{f'f{side.form}' if side.free is None else f'IF(b{side.free}, f{side.form}, NULL)'} AS y{i}"
+            for i, side in enumerate(program.right)
+        ]
+        conditions = [f"f{form} IS NOT NULL" for form in program.left] if self.nulls == "sql" else []
+        if program.scope is not None:
+            conditions.append(f"b{program.scope}")
+        if len(program.right) == 1 and self.nulls == "sql":
+            conditions.append(f"f{program.right[0].form} IS NOT NULL")
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         return f"SELECT {what}, {', '.join(columns)} FROM {source} t{where}"
-
-    def right_value(self, name: str) -> str:
-        """The right-hand column, as null in groups where no pattern leaves it free: there nothing differs."""
-        match, value = self._match(name), self._value(name)
-        return value if match is None else f"IF({match}, {value}, NULL)"
-
-    def match_any(self) -> str | None:
-        """When some right-hand column is left free by a pattern; None for always."""
-        matches = [self._match(name) for name in self.right]
-        free = [match for match in matches if match is not None]
-        return " OR ".join(f"({m})" for m in dict.fromkeys(free)) if free and len(free) == len(matches) else None
-
-    def _value(self, name: str) -> str:
-        return self.encoder.operands(Column("t", name), Column("t", name))[0]
-
-    def _match(self, column: str) -> str | None:
-        """When the patterns leave the column free, as a condition on the left side; None for always."""
-        if not isinstance(self.dependency, CFD):
-            return None
-        return TableauSql(self.dependency, self.encoder, self.lookups).free(column)
 
     @cached_property
     def _sizes(self) -> str:
         """(x.., y.., n): every side with its number of rows."""
         by = ", ".join([*self._xs, *self._ys])
         if self.counts is None:
-            return f"SELECT {by}, count(*) AS n FROM ({self._read('t.k', self.rows)}) GROUP BY {by}"
+            return f"SELECT {by}, count(*) AS n FROM ({self._read('t.k', ROWS)}) GROUP BY {by}"
         return f"SELECT {by}, sum(n) AS n FROM ({self._read('t.n', self.counts)}) GROUP BY {by}"
 
     @property
     def _null_tolerant(self) -> bool:
         """Whether a null on the right agrees with everything, so that agreement is not transitive."""
-        return len(self.right) > 1 and self.nulls == "sql"
+        return len(self.program.right) > 1 and self.nulls == "sql"
 
     def in_conflict(self) -> str:
         """(x.., rows, suspects, ends of pairs, h0, ...: whether in y0, ...) of the groups that have a conflict."""
         xs = ", ".join(self._xs)
-        if isinstance(self.dependency, Key):
+        if self._is_key:
             return f"SELECT {xs}, n AS `rows`, n - 1 AS suspects, n * (n - 1) AS ends FROM ({self._sizes}) WHERE n > 1"
         if self._null_tolerant:
             flags = ", ".join(f"{self._has_conflict(y)} AS h{i}" for i, y in enumerate(self._ys))
@@ -150,7 +117,7 @@ class GroupedSql:
 
     def summary(self) -> str:
         found = " + ".join(f"CAST(h{i} AS BIGINT)" for i in range(len(self._ys)))
-        groups = "CAST(NULL AS BIGINT)" if isinstance(self.dependency, Key) else f"coalesce(sum({found}), 0)"
+        groups = "CAST(NULL AS BIGINT)" if self._is_key else f"coalesce(sum({found}), 0)"
         return (
             f"SELECT coalesce(sum(ends), 0) DIV 2 AS pairs, coalesce(sum(`rows`), 0) AS `rows`,\n"
             f"  coalesce(sum(suspects), 0) AS suspects, {groups} AS groups, NULL AS `left`, NULL AS `right`\n"
@@ -160,19 +127,19 @@ class GroupedSql:
     @cached_property
     def _involved(self) -> str:
         """(k, x.., y..) of the rows in groups that have a conflict."""
-        return self._rows_in(f"SELECT {', '.join(self._xs)} FROM {self.found}")
+        return self._rows_in(f"SELECT {', '.join(self._xs)} FROM {self.divided}")
 
     def _rows_in(self, groups: str) -> str:
         equal = "=" if self.nulls == "sql" else "<=>"
         on = " AND ".join(f"r.{x} {equal} h.{x}" for x in self._xs)
-        return f"SELECT r.* FROM ({self._read('t.k', self.rows)}) r LEFT SEMI JOIN ({groups}) h ON {on}"
+        return f"SELECT r.* FROM ({self._read('t.k', ROWS)}) r LEFT SEMI JOIN ({groups}) h ON {on}"
 
     def witness(self) -> str:
         """(left, right) of a pair in conflict, from the first group that has one; null where there is none."""
         xs = ", ".join(self._xs)
-        first = f"SELECT g.* FROM (SELECT min(struct({xs})) AS g FROM {self.found})"
+        first = f"SELECT g.* FROM (SELECT min(struct({xs})) AS g FROM {self.divided})"
         members = self._rows_in(first)
-        if isinstance(self.dependency, Key):
+        if self._is_key:
             return f"SELECT min(k) AS `left`, max(k) AS `right` FROM ({members})"
         present = [f" WHERE {y} IS NOT NULL" if self.nulls == "sql" else "" for y in self._ys]
         ends = [
@@ -186,7 +153,7 @@ class GroupedSql:
     def _sides(self) -> str:
         """(x.., y.., n rows, lo their smallest key, cf) of the sides that have a conflict."""
         xs, ys = ", ".join(self._xs), ", ".join(self._ys)
-        if isinstance(self.dependency, Key):
+        if self._is_key:
             return f"SELECT {xs}, count(*) AS n, min(k) AS lo, count(*) - 1 AS cf FROM ({self._involved}) GROUP BY {xs}"
         sides = f"SELECT {xs}, {ys}, count(*) AS n, min(k) AS lo FROM ({self._involved}) GROUP BY {xs}, {ys}"
         if self._null_tolerant:
@@ -201,7 +168,7 @@ class GroupedSql:
         )
 
     def suspects(self) -> str:
-        if isinstance(self.dependency, Key):
+        if self._is_key:
             ranked, left_over = self._sides, "b.k != g.lo"
         else:
             place = f"row_number() OVER (PARTITION BY {', '.join(self._xs)} ORDER BY n DESC, lo) AS place"
@@ -214,17 +181,20 @@ class GroupedSql:
         on = " AND ".join([*same, "a.k < b.k"] + ([f"({' OR '.join(differ)})"] if differ else []))
         return f"SELECT a.k AS `left`, b.k AS `right` FROM ({self._involved}) a JOIN ({self._involved}) b ON {on}"
 
-    def groups(self) -> str:
-        """(group, column, value, rows, keys): a line per value of a right-hand column, in groups with a conflict."""
-        return "\nUNION ALL\n".join(self._groups_of(i, name) for i, name in enumerate(self.right))
+    def groups(self, left: Sequence[ColumnType], right: Sequence[tuple[str, ColumnType]]) -> str:
+        """(group, column, value, rows, keys): a line per value of a right-hand column, in groups with a conflict.
 
-    def _groups_of(self, i: int, name: str) -> str:
-        xs = ", ".join(self._xs)
-        involved = self._rows_in(f"SELECT * FROM {self.found} WHERE h{i}")
-        present = f" WHERE y{i} IS NOT NULL" if self.nulls == "sql" else ""
-        texts = [_as_text(f"x{j}", self.schema.types[n]) for j, n in enumerate(self.left)]
+        `left` are the types of the left side, `right` the names and types of the right-hand columns.
+        """
+        texts = [_as_text(f"x{i}", kind) for i, kind in enumerate(left)]
         group = f"concat_ws(', ', {', '.join(texts)})" if texts else "''"
-        value = _as_text(f"y{i}", self.schema.types[name], null="CAST(NULL AS STRING)")
+        return "\nUNION ALL\n".join(self._groups_of(i, group, name, kind) for i, (name, kind) in enumerate(right))
+
+    def _groups_of(self, i: int, group: str, name: str, kind: ColumnType) -> str:
+        xs = ", ".join(self._xs)
+        involved = self._rows_in(f"SELECT * FROM {self.divided} WHERE h{i}")
+        present = f" WHERE y{i} IS NOT NULL" if self.nulls == "sql" else ""
+        value = _as_text(f"y{i}", kind, null="CAST(NULL AS STRING)")
         return (
             f"SELECT {group} AS `group`, {text_literal(name)} AS `column`, {value} AS value, count(*) AS `rows`,\n"
             f"  array_sort(collect_list(IF(place <= {KEYS_PER_GROUP}, k, NULL))) AS keys FROM (\n"
