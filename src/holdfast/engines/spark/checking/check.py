@@ -20,6 +20,7 @@ from holdfast.checking.outcome import CheckOutcome, FailOn, RuleOutcome, Summary
 from holdfast.checking.redact import redacted_check, redacted_outcome
 from holdfast.checking.shown_check import ShownCheck
 from holdfast.encode.digits import digits_key
+from holdfast.engines.spark.checking.engine import CheckEngine
 from holdfast.engines.spark.checking.kernel_engine import KernelEngine
 from holdfast.engines.spark.checking.rows import entirely_null, schema_of
 from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS, Scan, plain
@@ -44,7 +45,6 @@ from holdfast.violations.witness import Witness, WorstRow
 
 BROKEN_RULES = "_broken_rules"
 
-Engine = SqlEngine | KernelEngine | SpreadEngine
 EngineName = Literal["auto", "sql", "kernel", "spread"]
 
 
@@ -89,9 +89,9 @@ def run_check(
         in_one_task = _in_one_task(scan, engine)
         problem, engines = scan.key_missing or (None if in_one_task else scan.key_twice), []
         if problem is None:
-            engines = _engines(scan, plan, limit, engine, notes)
+            engines = _engines(scan, limit, engine, notes)
             first = engines[0]
-            problem = scan.told_twice(first.key_twice) if isinstance(first, KernelEngine) else scan.key_twice
+            problem = scan.told_twice(first.duplicate_key) if first.finds_duplicate_keys else scan.key_twice
         if problem is not None:
             scan.close()
             if key_required:
@@ -101,7 +101,7 @@ def run_check(
             notes.append(f"{problem}; rows are named by _row instead")
             plan = replace(plan, key=())
             scan = Scan.of(spark, table, plan, all_columns, hidden)
-            engines = _engines(scan, plan, limit, engine, notes)
+            engines = _engines(scan, limit, engine, notes)
         found = {i: summary for one in engines for i, summary in one.summaries.items()}
     summaries = [found[i] for i in range(len(plan.rules))]
     outcome = CheckOutcome(
@@ -115,7 +115,7 @@ def run_check(
         notes=tuple(notes),
         place=table.place,
     )
-    return CheckResult(scan, plan, outcome, engines, summaries)
+    return CheckResult(scan, plan, outcome, engines)
 
 
 def _hidden(table: Table, redact: Sequence[str]) -> frozenset[str]:
@@ -134,22 +134,20 @@ def register_functions(spark: SparkSession, plan: Plan) -> None:
         spark.udf.register(DIGITS_FUNCTION, F.udf(_digits, BinaryType(), useArrow=True))
 
 
-def _engines(scan: Scan, plan: Plan, limit: int | None, engine: EngineName, notes: list[str]) -> list[Engine]:
+def _engines(scan: Scan, limit: int | None, engine: EngineName, notes: list[str]) -> list[CheckEngine]:
     """The engines that together check all rules, their summaries known."""
-    everything = range(len(plan.rules))
-    engines: list[Engine] = [SqlEngine(scan.spark, scan.rows, plan, everything, limit)]
+    programs = scan.plan.programs.programs
+    everything = range(len(programs))
+    engines: list[CheckEngine] = [SqlEngine(scan, everything, limit)]
     if engine == "sql":
         return engines
     if _in_one_task(scan, engine):
-        with_kernels: list[Engine] = [KernelEngine(scan.spark, scan.rows, plan, everything, limit)]
+        with_kernels: list[CheckEngine] = [KernelEngine(scan, everything, limit)]
     else:
         # Groups and filters are what Spark SQL does well; pairs are spread over tasks.
-        paired = [i for i in everything if SpreadEngine.takes(plan.programs.programs[i])]
+        paired = [i for i in everything if SpreadEngine.takes(programs[i])]
         others = [i for i in everything if i not in paired]
-        with_kernels = [
-            SqlEngine(scan.spark, scan.rows, plan, others, limit),
-            SpreadEngine(scan.spark, scan.rows, plan, paired, limit, scan.count),
-        ]
+        with_kernels = [SqlEngine(scan, others, limit), SpreadEngine(scan, paired, limit)]
     try:
         for one in with_kernels:
             one.summaries  # noqa: B018 (runs now, to see whether it can)
@@ -174,10 +172,8 @@ class CheckResult:
     The scanned rows stay persisted until `close()`, or until the end of a `with` block.
     """
 
-    def __init__(
-        self, scan: Scan, plan: Plan, outcome: CheckOutcome, engines: Sequence[Engine], summaries: Sequence[Summary]
-    ) -> None:
-        self._scan, self.engines, self._summaries = scan, engines, summaries
+    def __init__(self, scan: Scan, plan: Plan, outcome: CheckOutcome, engines: Sequence[CheckEngine]) -> None:
+        self._scan, self.engines = scan, engines
         self.plan = plan
         self.outcome = outcome
 
@@ -187,7 +183,7 @@ class CheckResult:
 
     def with_outcome(self, outcome: CheckOutcome) -> CheckResult:
         """The same violations under other verdicts."""
-        return CheckResult(self._scan, self.plan, outcome, self.engines, self._summaries)
+        return CheckResult(self._scan, self.plan, outcome, self.engines)
 
     @property
     def hidden(self) -> frozenset[str]:
@@ -234,8 +230,7 @@ class CheckResult:
     def _sql(self) -> SqlEngine:
         """The engine that lists groups, whichever counted them."""
         known = next((engine for engine in self.engines if isinstance(engine, SqlEngine)), None)
-        scan = self._scan
-        return known or SqlEngine(scan.spark, scan.rows, self.plan, range(len(self.plan.rules)), self.outcome.limit)
+        return known or SqlEngine(self._scan, range(len(self.plan.rules)), self.outcome.limit)
 
     @cached_property
     def suspects(self) -> DataFrame:
@@ -294,7 +289,8 @@ class CheckResult:
         if not violated:
             return self.outcome
         with told_plainly(self._scan.table):
-            witnesses, worst = self._looked_up(violated)
+            witnesses = {i: keys for engine in self.engines for i, keys in engine.witnesses(violated).items()}
+            worst = {i: rows for engine in self.engines for i, rows in engine.worst(violated).items()}
             ends = [witnesses[i] for i in violated]
             values = self.values_of([key for pair in ends for key in pair if key is not None])
         rules = list(self.outcome.rules)
@@ -346,16 +342,6 @@ class CheckResult:
         if not some:
             return self._scan.spark.sql(empty, rows=self._scan.rows)
         return reduce(DataFrame.union, some)
-
-    def _looked_up(self, which: Sequence[int]) -> tuple[dict[int, tuple[Any, Any]], dict[int, tuple[WorstRow, ...]]]:
-        """A witness and the worst rows of each rule, asked of Spark SQL where its summary has not told them."""
-        witnesses = {i: (self._summaries[i].left, self._summaries[i].right) for i in which}
-        worst = {i: rows for i in which if (rows := self._summaries[i].worst) is not None}
-        for engine in self.engines:
-            if isinstance(engine, SqlEngine):
-                witnesses |= engine.witnesses(which)
-                worst |= engine.worst([i for i in which if i not in worst])
-        return witnesses, worst
 
     def values_of(self, keys: Sequence[Any]) -> dict[Any, Row]:
         """The scanned rows that have these keys, by key as hashable() makes it."""

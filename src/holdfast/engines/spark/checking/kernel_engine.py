@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from holdfast.checking.outcome import Summary
 from holdfast.checking.task import Mode, Task
+from holdfast.engines.spark.checking.engine import CheckEngine
 from holdfast.programs.plan import Plan
 from holdfast.programs.program import GroupProgram, Program, RowProgram
 from holdfast.violations.evaluate import UNLIMITED
 from holdfast.violations.witness import WorstRow
 
 
-class KernelEngine:
+class KernelEngine(CheckEngine):
     """The plan's programs, run in one task over all rows."""
 
-    def __init__(
-        self, spark: SparkSession, rows: DataFrame, plan: Plan, which: Sequence[int], limit: int | None
-    ) -> None:
-        self._spark, self._rows, self._plan, self._limit = spark, rows, plan, limit
-        self.which = tuple(which)
+    finds_duplicate_keys = True
 
     @cached_property
     def _found(self) -> dict[int, list[tuple[str, int, object, object]]]:
@@ -34,13 +31,11 @@ class KernelEngine:
         return found
 
     @property
-    def key_twice(self) -> tuple[object, int] | None:
-        """A key that two rows have, and how many have it."""
+    def duplicate_key(self) -> tuple[object, int] | None:
         return next(((key, n) for what, n, key, _ in self._found.get(-1, ()) if what == "twice"), None)
 
     @cached_property
     def summaries(self) -> dict[int, Summary]:
-        """The summary of every rule, from one job."""
         result = {}
         for i in self.which:
             found = self._found.get(i)
@@ -54,28 +49,18 @@ class KernelEngine:
             result[i] = Summary(counts.get("pairs"), counts["rows"], suspects, groups, left, right, worst)
         return result
 
-    def limited(self, limit: int) -> KernelEngine:
-        """The same engine, which lists at most so many pairs of each rule."""
-        return KernelEngine(self._spark, self._rows, self._plan, self.which, limit)
-
     def pairs(self, which: Sequence[int]) -> DataFrame | None:
-        """(rule, left, right), at most `limit` of each rule."""
         return self._named("pairs", which, lambda f: f.selectExpr("i", "key AS `left`", "other AS `right`"))
 
     def rows(self, which: Sequence[int]) -> DataFrame | None:
-        """(rule, key, conflicts) of every violating row."""
         return self._named("rows", which, lambda f: f.selectExpr("i", "key", "n AS conflicts"))
 
     def suspects(self, which: Sequence[int]) -> DataFrame | None:
-        """(rule, key) of the rows that would have to go; all violating rows where those are unknown."""
         return self._named("rows", which, lambda f: f.where("suspect").select("i", "key"))
 
-    def close(self) -> None:
-        """Nothing is kept."""
-
     def _named(self, mode: Mode, which: Sequence[int], shape: Callable[[DataFrame], DataFrame]) -> DataFrame | None:
-        mine = [i for i in which if i in self.which]
-        return with_rule_names(self._spark, self._plan, shape(self._run(mode, mine)), mine) if mine else None
+        own = self._own(which)
+        return with_rule_names(self._plan, shape(self._run(mode, own)), own) if own else None
 
     def _run(self, mode: Mode, which: Sequence[int]) -> DataFrame:
         programs = self._plan.programs
@@ -84,9 +69,9 @@ class KernelEngine:
         return prepared.mapInArrow(task, findings_schema(self._rows.schema["k"].dataType))
 
 
-def with_rule_names(spark: SparkSession, plan: Plan, found: DataFrame, which: Sequence[int]) -> DataFrame:
+def with_rule_names(plan: Plan, found: DataFrame, which: Sequence[int]) -> DataFrame:
     """The frame with its column `i` replaced by the rule's name in front."""
-    names = spark.createDataFrame([(i, plan.rules.rules[i].name) for i in which], "i int, rule string")
+    names = found.sparkSession.createDataFrame([(i, plan.rules.rules[i].name) for i in which], "i int, rule string")
     return found.join(F.broadcast(names), "i").select("rule", *[c for c in found.columns if c != "i"])
 
 

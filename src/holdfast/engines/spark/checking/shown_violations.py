@@ -30,7 +30,6 @@ from holdfast.checking.shown_check import (
 )
 from holdfast.engines.spark.checking.check import CheckResult, hashable
 from holdfast.engines.spark.checking.scan import plain
-from holdfast.engines.spark.checking.spread_engine import SpreadEngine
 from holdfast.rules.dependency import Key, as_dependency
 from holdfast.violations.witness import WorstRow
 
@@ -77,11 +76,7 @@ def _pairs(result: CheckResult, which: Sequence[int]) -> dict[int, list[tuple[An
     place = {found.rule.name: i for i, found in enumerate(result.outcome.rules)}
     frames: list[DataFrame | None] = []
     for engine in result.engines:
-        mine = [i for i in which if i in engine.which]
-        if isinstance(engine, SpreadEngine):
-            frames += [frame.limit(LINES) for i in mine if (frame := engine.pairs([i])) is not None]
-        else:
-            frames.append(engine.limited(LINES).pairs(mine))
+        frames.append(engine.limited(LINES).pairs([i for i in which if i in engine.which]))
     some = [frame for frame in frames if frame is not None]
     found: dict[int, list[tuple[Any, Any]]] = {}
     for row in reduce(DataFrame.union, some).collect() if some else ():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     DataType,
@@ -24,9 +24,10 @@ from pyspark.sql.types import (
 from holdfast.checking.grid import BandTask, BlockTask, Decided, grid_compares
 from holdfast.checking.outcome import Summary
 from holdfast.checking.task import WORST_ROWS, Mode, Task
+from holdfast.engines.spark.checking.engine import CheckEngine
 from holdfast.engines.spark.checking.kernel_engine import findings_schema, with_rule_names
+from holdfast.engines.spark.checking.scan import Scan
 from holdfast.engines.spark.checking.sql_engine import greedy_covers
-from holdfast.programs.plan import Plan
 from holdfast.programs.program import Compare, PairProgram, Program
 from holdfast.violations.evaluate import UNLIMITED
 from holdfast.violations.route import (
@@ -64,14 +65,12 @@ class _Gridded:
     decided: Decided
 
 
-class SpreadEngine:
+class SpreadEngine(CheckEngine):
     """Programs over two rows. Rules that meet by the same equalities share one shuffle."""
 
-    def __init__(
-        self, spark: SparkSession, rows: DataFrame, plan: Plan, which: Sequence[int], limit: int | None, count: int
-    ) -> None:
-        self._spark, self._rows, self._plan, self._limit, self._count = spark, rows, plan, limit, count
-        self.which = tuple(which)
+    def __init__(self, scan: Scan, which: Sequence[int], limit: int | None) -> None:
+        super().__init__(scan, which, limit)
+        self._count = scan.count
         self._to_cover: list[int] = []
         self._known_routings: dict[Meeting, list[_Routed]] = {}
 
@@ -303,9 +302,6 @@ class SpreadEngine:
         sums = found.where("what = 'partial'").groupBy("i", "key").agg(F.sum("n").alias("n"), F.sum("m").alias("m"))
         return sums.selectExpr("i", "key", "n AS ends", f"IF(i IN ({listed}), n, n + m) AS conflicts")
 
-    def _may_list(self, pairs: int | None) -> bool:
-        return self._limit is None or (pairs or 0) <= self._limit
-
     def _summary(self, i: int, lines: Sequence[dict[str, Any]]) -> Summary:
         def total(what: str) -> int:
             return sum(line["n"] for line in lines if line["what"] == what)
@@ -331,9 +327,8 @@ class SpreadEngine:
         return {} if row is None else {"key": row["left"], "other": row["right"]}
 
     def pairs(self, which: Sequence[int]) -> DataFrame | None:
-        """(rule, left, right), at most `limit` of each rule."""
         found = self._pairs(which)
-        return None if found is None else with_rule_names(self._spark, self._plan, found, which)
+        return None if found is None else with_rule_names(self._plan, found, which)
 
     def _pairs(self, which: Sequence[int]) -> DataFrame | None:
         frames = []
@@ -345,7 +340,6 @@ class SpreadEngine:
         return reduce(DataFrame.union, frames) if frames else None
 
     def rows(self, which: Sequence[int]) -> DataFrame | None:
-        """(rule, key, conflicts) of every violating row."""
         frames: list[DataFrame] = []
         for _, shared, found in self._run("rows", which):
             frames.append(found.where("what = 'row'").selectExpr("i", "key", "n AS conflicts"))
@@ -353,11 +347,10 @@ class SpreadEngine:
                 frames.append(self._by_row(found).select("i", "key", "conflicts"))
         if not frames:
             return None
-        return with_rule_names(self._spark, self._plan, reduce(DataFrame.union, frames), which)
+        return with_rule_names(self._plan, reduce(DataFrame.union, frames), which)
 
     def suspects(self, which: Sequence[int]) -> DataFrame | None:
-        """(rule, key) of the rows that would have to go; all violating rows where those are unknown."""
-        which = [i for i in which if i in self.which]
+        which = self._own(which)
         known = [i for i in which if self.summaries[i].suspects is not None]
         whole = [i for i in known if i not in self._scattered]
         covered = [i for i in known if i in self._to_cover]
@@ -366,7 +359,7 @@ class SpreadEngine:
             frames.append(self._covers.where(F.col("i").isin(covered)))
         parts = []
         if frames:
-            parts.append(with_rule_names(self._spark, self._plan, reduce(DataFrame.union, frames), known))
+            parts.append(with_rule_names(self._plan, reduce(DataFrame.union, frames), known))
         unknown = self.rows([i for i in which if i not in whole and i not in covered])
         if unknown is not None:
             parts.append(unknown.select("rule", "key"))

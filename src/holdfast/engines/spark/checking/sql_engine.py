@@ -16,23 +16,21 @@ from pyspark.sql import functions as F
 from holdfast.checking.outcome import Summary
 from holdfast.checking.sql_steps import sql_steps
 from holdfast.checking.task import WORST_ROWS
+from holdfast.engines.spark.checking.engine import CheckEngine
 from holdfast.engines.spark.checking.rows import kept_plainly
+from holdfast.engines.spark.checking.scan import Scan
 from holdfast.kernels.cover import greedy_cover
-from holdfast.programs.plan import Plan
 from holdfast.programs.sql_expression import text_literal
 from holdfast.violations.witness import WorstRow
 
 
-class SqlEngine:
-    """The plan's SQL steps, run on `rows`. `which` are the positions of the rules it is responsible for."""
+class SqlEngine(CheckEngine):
+    """The programs as SQL over the scanned rows, with their forms and flags."""
 
-    def __init__(
-        self, spark: SparkSession, rows: DataFrame, plan: Plan, which: Sequence[int], limit: int | None
-    ) -> None:
-        self._spark, self._plan, self._limit = spark, plan, limit
-        self._scanned, self._rows = rows, rows.selectExpr("k", *plan.form_columns())
-        self._steps = sql_steps(plan)
-        self.which = tuple(which)
+    def __init__(self, scan: Scan, which: Sequence[int], limit: int | None) -> None:
+        super().__init__(scan, which, limit)
+        self._formed = scan.rows.selectExpr("k", *scan.plan.form_columns())
+        self._steps = sql_steps(scan.plan)
         self._to_cover: list[int] = []
         self._kept: dict[str, DataFrame] = {}
 
@@ -71,9 +69,8 @@ class SqlEngine:
         return {i: Summary(None, row[f"n{i}"], row[f"n{i}"], None, row[f"k{i}"]) for i in alone}
 
     def witnesses(self, which: Sequence[int]) -> dict[int, tuple[Any, Any]]:
-        """The keys of a pair in conflict, or of a row that breaks the rule alone, where the summary has none."""
         parts = []
-        for i in self._mine(which):
+        for i in self._own(which):
             step = self._steps.rules[i]
             if self.summaries[i].left is None and step.witness is not None:
                 parts.append(f"SELECT {i} AS i, * FROM ({step.witness})")
@@ -81,18 +78,17 @@ class SqlEngine:
                 parts.append(
                     f"SELECT {i} AS i, min(k) AS `left`, min(IF(false, k, NULL)) AS `right` FROM ({step.one_row})"
                 )
-        found: dict[int, tuple[Any, Any]] = {}
+        found = super().witnesses(which)
         for row in self._sql(" UNION ALL ".join(parts)).collect() if parts else ():
-            if row["left"] is not None and (row["right"] is not None or row["i"] not in found):
+            if row["left"] is not None and (row["right"] is not None or found[row["i"]][0] is None):
                 found[row["i"]] = (row["left"], row["right"])
         return found
 
     def worst(self, which: Sequence[int]) -> dict[int, tuple[WorstRow, ...]]:
-        """The rows in most violating pairs of each rule."""
         parts = [
             f"SELECT * FROM (SELECT {i} AS i, * FROM ({self._steps.rules[i].conflicts}) "
             f"ORDER BY conflicts DESC, key LIMIT {WORST_ROWS})"
-            for i in self._mine(which)
+            for i in self._own(which)
         ]
         found: dict[int, list[WorstRow]] = {}
         for row in self._sql("\nUNION ALL\n".join(parts)).collect() if parts else ():
@@ -110,41 +106,31 @@ class SqlEngine:
             ]
         )
 
-    def _may_list(self, pairs: int) -> bool:
-        return self._limit is None or pairs <= self._limit
-
-    def limited(self, limit: int) -> SqlEngine:
-        """The same engine, which lists at most so many pairs of each rule."""
-        return SqlEngine(self._spark, self._scanned, self._plan, self.which, limit)
-
     def pairs(self, which: Sequence[int]) -> DataFrame | None:
-        """(rule, left, right), at most `limit` of each rule."""
         limit = "" if self._limit is None else f" LIMIT {self._limit}"
         return self._union(
             [
                 f"SELECT {self._name(i)} AS rule, * FROM ({self._steps.rules[i].pairs}{limit})"
-                for i in self._mine(which)
+                for i in self._own(which)
                 if self._steps.rules[i].pairs is not None
             ]
         )
 
     def rows(self, which: Sequence[int]) -> DataFrame | None:
-        """(rule, key, conflicts) of every violating row."""
         return self._union(
-            [f"SELECT {self._name(i)} AS rule, * FROM ({self._steps.rules[i].conflicts})" for i in self._mine(which)]
+            [f"SELECT {self._name(i)} AS rule, * FROM ({self._steps.rules[i].conflicts})" for i in self._own(which)]
         )
 
     def suspects(self, which: Sequence[int]) -> DataFrame | None:
-        """(rule, key) of the rows that would have to go; all violating rows where those are unknown."""
         parts, covered = [], []
-        for i in self._mine(which):
+        for i in self._own(which):
             step, found = self._steps.rules[i], self.summaries[i]
             if step.suspects is not None:
                 parts.append(f"SELECT {self._name(i)} AS rule, key FROM ({step.suspects})")
             elif not found.pairs or found.suspects is None:
                 parts.append(f"SELECT {self._name(i)} AS rule, key FROM ({step.conflicts})")
             else:
-                covered.append((i, self._plan.rules.rules[i].name))
+                covered.append((i, self._rule_name(i)))
         frame = self._union(parts)
         if covered:
             names = self._spark.createDataFrame(covered, "i int, rule string")
@@ -158,16 +144,13 @@ class SqlEngine:
         for table in self._kept.values():
             table.unpersist()
 
-    def _mine(self, which: Sequence[int]) -> list[int]:
-        return [i for i in which if i in self.which]
-
     def _name(self, i: int) -> str:
-        return text_literal(self._plan.rules.rules[i].name)
+        return text_literal(self._rule_name(i))
 
     def _sql(self, text: str) -> DataFrame:
         named = dict.fromkeys(re.findall(r"(?<=\{)[gh]\d+(?=\})", text))
         tables: dict[str, Any] = {name: self._table(name) for name in named}
-        return self._spark.sql(text, None, rows=self._rows, **tables)
+        return self._spark.sql(text, None, rows=self._formed, **tables)
 
     def _table(self, name: str) -> DataFrame:
         """A table that several queries read: rows counted for several rules, or the groups of a rule in conflict."""
