@@ -42,7 +42,7 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
         content = json.loads(Path(path).read_text("utf-8"))
         if content["format"] != FORMAT:
             raise ValueError(f"it is of format {content['format']}, and this Holdfast reads format {FORMAT}")
-        rules = {name: (one["rule"], frozenset(one["suspects"])) for name, one in content["rules"].items()}
+        rules = {name: (entry["rule"], frozenset(entry["suspects"])) for name, entry in content["rules"].items()}
         return Baseline(tuple(content["key"]), rules)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) else problem

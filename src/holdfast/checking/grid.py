@@ -120,8 +120,8 @@ class BlockTask:
             within, _ = own = pair_counts(program, part)
             (denial,) = program.denials
             as_left, as_right = (
-                mine + table.column(name).to_numpy() + np.where(part.flag(flag), decided[block, band], 0)
-                for mine, name, flag, decided in zip(
+                own_count + table.column(name).to_numpy() + np.where(part.flag(flag), decided[block, band], 0)
+                for own_count, name, flag, decided in zip(
                     own,
                     ("as_left", "as_right"),
                     (denial.left, denial.right),

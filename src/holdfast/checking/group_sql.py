@@ -116,8 +116,8 @@ class GroupSql:
         return differ if self.nulls == "sql" else f"({differ} OR count({y}) NOT IN (0, count(*)))"
 
     def summary(self) -> str:
-        found = " + ".join(f"CAST(h{i} AS BIGINT)" for i in range(len(self._ys)))
-        groups = "CAST(NULL AS BIGINT)" if self._is_key else f"coalesce(sum({found}), 0)"
+        flags = " + ".join(f"CAST(h{i} AS BIGINT)" for i in range(len(self._ys)))
+        groups = "CAST(NULL AS BIGINT)" if self._is_key else f"coalesce(sum({flags}), 0)"
         return (
             f"SELECT coalesce(sum(ends), 0) DIV 2 AS pairs, coalesce(sum(`rows`), 0) AS `rows`,\n"
             f"  coalesce(sum(suspects), 0) AS suspects, {groups} AS groups, NULL AS `left`, NULL AS `right`\n"

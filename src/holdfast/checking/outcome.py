@@ -80,10 +80,10 @@ class CheckOutcome(Presented):
     @property
     def holds(self) -> bool:
         """Whether every rule that counts holds: those of severity error, with `fail_on` warn all of them."""
-        return all(found.holds for found in self.rules if self.counts(found))
+        return all(outcome.holds for outcome in self.rules if self.counts(outcome))
 
-    def counts(self, found: RuleOutcome) -> bool:
-        return found.rule.severity == "error" or self.fail_on == "warn"
+    def counts(self, outcome: RuleOutcome) -> bool:
+        return outcome.rule.severity == "error" or self.fail_on == "warn"
 
     @property
     def key_label(self) -> str | list[str]:
@@ -98,7 +98,7 @@ class CheckOutcome(Presented):
             "key": self.key_label,
             "seconds": round(self.seconds, 3),
             "holds": self.holds,
-            "rules": [found.to_dict() for found in self.rules],
+            "rules": [outcome.to_dict() for outcome in self.rules],
         }
 
 

@@ -17,7 +17,7 @@ def redacted_outcome(outcome: CheckOutcome, columns: Collection[str]) -> CheckOu
     if not columns:
         return outcome
     hides_key = bool(set(outcome.key) & set(columns))
-    return replace(outcome, rules=tuple(_rule(found, columns, hides_key) for found in outcome.rules))
+    return replace(outcome, rules=tuple(_rule(rule, columns, hides_key) for rule in outcome.rules))
 
 
 def redacted_check(shown: ShownCheck, columns: Collection[str]) -> ShownCheck:
@@ -25,24 +25,24 @@ def redacted_check(shown: ShownCheck, columns: Collection[str]) -> ShownCheck:
     if not columns:
         return shown
     hides_key = bool(set(shown.outcome.key) & set(columns))
-    rules = tuple(_shown(one, columns, hides_key) for one in shown.rules)
-    return ShownCheck(replace(shown.outcome, rules=tuple(one.found for one in rules)), rules)
+    rules = tuple(_shown(rule, columns, hides_key) for rule in shown.rules)
+    return ShownCheck(replace(shown.outcome, rules=tuple(rule.found for rule in rules)), rules)
 
 
-def _rule(found: RuleOutcome, columns: Collection[str], hides_key: bool) -> RuleOutcome:
-    witness = None if found.witness is None else hidden_witness(found.witness, columns, hides_key)
-    return replace(found, witness=witness, worst=hidden_keys(found.worst, hides_key))
+def _rule(outcome: RuleOutcome, columns: Collection[str], hides_key: bool) -> RuleOutcome:
+    witness = None if outcome.witness is None else hidden_witness(outcome.witness, columns, hides_key)
+    return replace(outcome, witness=witness, worst=hidden_keys(outcome.worst, hides_key))
 
 
-def _shown(one: ShownRule, columns: Collection[str], hides_key: bool) -> ShownRule:
+def _shown(shown: ShownRule, columns: Collection[str], hides_key: bool) -> ShownRule:
     return replace(
-        one,
-        found=_rule(one.found, columns, hides_key),
-        witnesses=tuple(hidden_witness(witness, columns, hides_key) for witness in one.witnesses),
-        worst=hidden_keys(one.worst, hides_key),
-        groups=tuple(_group(group, one.found.rule, columns, hides_key) for group in one.groups),
-        duplicates=tuple(_duplicate(d, one.found.rule.body.columns, columns, hides_key) for d in one.duplicates),
-        plot=None if one.plot is None else _plot(one.plot, columns),
+        shown,
+        found=_rule(shown.found, columns, hides_key),
+        witnesses=tuple(hidden_witness(witness, columns, hides_key) for witness in shown.witnesses),
+        worst=hidden_keys(shown.worst, hides_key),
+        groups=tuple(_group(group, shown.found.rule, columns, hides_key) for group in shown.groups),
+        duplicates=tuple(_duplicate(d, shown.found.rule.body.columns, columns, hides_key) for d in shown.duplicates),
+        plot=None if shown.plot is None else _plot(shown.plot, columns),
     )
 
 
@@ -57,9 +57,9 @@ def _group(group: ShownGroup, rule: Rule, columns: Collection[str], hides_key: b
     return replace(group, group=HIDDEN if set(left) & set(columns) else group.group, sides=sides)
 
 
-def _duplicate(one: Duplicate, names: tuple[str, ...], columns: Collection[str], hides_key: bool) -> Duplicate:
-    values = (HIDDEN if name in columns else value for name, value in zip(names, one.values, strict=True))
-    return replace(one, values=tuple(values), keys=() if hides_key else one.keys)
+def _duplicate(duplicate: Duplicate, names: tuple[str, ...], columns: Collection[str], hides_key: bool) -> Duplicate:
+    values = (HIDDEN if name in columns else value for name, value in zip(names, duplicate.values, strict=True))
+    return replace(duplicate, values=tuple(values), keys=() if hides_key else duplicate.keys)
 
 
 def _plot(plot: Plot, columns: Collection[str]) -> Plot | None:

@@ -82,20 +82,20 @@ class Lines:
         return self._batch("twice", np.array([int((order == order[first]).sum())]), key=np.array([first]))
 
     def summary(self, program: Program, part: Part, limit: int) -> Iterator[pa.RecordBatch]:
-        found = evaluate(program, part, limit=limit)
+        finding = evaluate(program, part, limit=limit)
         counts = {
-            "pairs": found.pairs,
-            "rows": int(found.violating.sum()),
-            "suspects": None if found.suspects is None else len(found.suspects),
-            "groups": found.groups,
+            "pairs": finding.pairs,
+            "rows": int(finding.violating.sum()),
+            "suspects": None if finding.suspects is None else len(finding.suspects),
+            "groups": finding.groups,
         }
         for what, n in counts.items():
             if n is not None:
                 yield self._batch(what, np.array([n]))
-        if found.witness is not None:
-            left, right = found.witness
+        if finding.witness is not None:
+            left, right = finding.witness
             yield self.witness(np.array([left]), None if right is None else np.array([right]))
-        yield from self._worst(np.flatnonzero(found.violating), found.conflicts, part.order)
+        yield from self._worst(np.flatnonzero(finding.violating), finding.conflicts, part.order)
 
     def _worst(self, rows: _Array, conflicts: _Array, order: _Array) -> Iterator[pa.RecordBatch]:
         if len(rows) > WORST_ROWS:
@@ -114,8 +114,8 @@ class Lines:
 
     def counted_rows(self, conflicts: _Array) -> Iterator[pa.RecordBatch]:
         """The rows that are in a pair, of rows all whose pairs are known."""
-        for some in _slices(np.flatnonzero(conflicts)):
-            yield self._batch("row", conflicts[some], key=some)
+        for rows in _slices(np.flatnonzero(conflicts)):
+            yield self._batch("row", conflicts[rows], key=rows)
 
     def witness(self, left: _Array, right: _Array | None) -> pa.RecordBatch:
         return self._batch("witness", key=left, other=right)
@@ -128,8 +128,8 @@ class Lines:
         as_left, as_right = pair_counts(program, part)
         paired = (as_left > 0) | (as_right > 0)
         alone = np.zeros(part.size, np.bool_) if program.alone is None else part.flags[program.alone]
-        for some in _slices(np.flatnonzero(paired | alone)):
-            yield self._batch("partial", as_left[some], as_right[some], key=some)
+        for rows in _slices(np.flatnonzero(paired | alone)):
+            yield self._batch("partial", as_left[rows], as_right[rows], key=rows)
         if paired.any():
             left, right = pairs_of(program, part, limit=1)
             if len(left):
@@ -138,17 +138,17 @@ class Lines:
             yield self.witness(np.flatnonzero(alone)[:1], None)
 
     def rows(self, program: Program, part: Part, limit: int) -> Iterator[pa.RecordBatch]:
-        found = evaluate(program, part, limit=limit)
-        rows = np.flatnonzero(found.violating)
+        finding = evaluate(program, part, limit=limit)
+        rows = np.flatnonzero(finding.violating)
         suspect = np.zeros(part.size, np.bool_)
-        suspect[rows if found.suspects is None else found.suspects] = True
-        for some in _slices(rows):
-            yield self._batch("row", found.conflicts[some], key=some, suspect=suspect[some])
+        suspect[rows if finding.suspects is None else finding.suspects] = True
+        for slice_rows in _slices(rows):
+            yield self._batch("row", finding.conflicts[slice_rows], key=slice_rows, suspect=suspect[slice_rows])
 
     def pairs(self, program: Program, part: Part, limit: int) -> Iterator[pa.RecordBatch]:
         left, right = pairs_of(program, part, limit=limit)
-        for some in _slices(np.arange(len(left))):
-            yield self._batch("pair", key=left[some], other=right[some])
+        for places in _slices(np.arange(len(left))):
+            yield self._batch("pair", key=left[places], other=right[places])
 
     def _batch(
         self,

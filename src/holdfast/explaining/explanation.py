@@ -49,7 +49,7 @@ class Suggestion:
     high: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        told = {
+        content = {
             "column": self.column,
             "value": None if self.value is None else str(self.value),
             "suggested": self.suggested,
@@ -58,7 +58,7 @@ class Suggestion:
             "rules": list(self.rules),
             "confidence": round(self.confidence, 3),
         }
-        return told if self.low is None and self.high is None else {**told, "low": self.low, "high": self.high}
+        return content if self.low is None and self.high is None else {**content, "low": self.low, "high": self.high}
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class RowExplanation(Presented):
 
     @property
     def violations(self) -> int:
-        return sum(one.violations for one in self.broken)
+        return sum(rule.violations for rule in self.broken)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -86,13 +86,13 @@ class RowExplanation(Presented):
             "violations": self.violations,
             "rules": [
                 {
-                    "name": one.rule.name,
-                    "rule": str(one.rule),
-                    "kind": one.rule.kind,
-                    "violations": one.violations,
-                    "with": [{"key": plain_json(o.key), "violations": o.conflicts} for o in one.others],
+                    "name": rule.rule.name,
+                    "rule": str(rule.rule),
+                    "kind": rule.rule.kind,
+                    "violations": rule.violations,
+                    "with": [{"key": plain_json(o.key), "violations": o.conflicts} for o in rule.others],
                 }
-                for one in self.broken
+                for rule in self.broken
             ],
-            "suggestions": [one.to_dict() for one in self.suggestions],
+            "suggestions": [rule.to_dict() for rule in self.suggestions],
         }

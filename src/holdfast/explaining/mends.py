@@ -204,21 +204,21 @@ class _Mends:
             sides: list[tuple[Column, int, Column | Constant]] = [(p.left, p.allowed, p.right)]
             if isinstance(p.right, Column):
                 sides.append((p.right, swapped(p.allowed), p.left))
-            for mine, allowed, theirs in sides:
-                if allowed == EQ or not self._writable(mine.name):
+            for column, allowed, theirs in sides:
+                if allowed == EQ or not self._writable(column.name):
                     continue
-                kind = self.plan.schema.types[mine.name]
+                kind = self.plan.schema.types[column.name]
                 if isinstance(theirs, Column):
                     value = f"CAST(r.{self._column(theirs.name)} AS {kind.sql})"
                 else:
-                    text = encoder.lookup_text(mine, theirs)
+                    text = encoder.lookup_text(column, theirs)
                     if text is None:
                         continue
                     value = f"CAST({text_literal(text)} AS {kind.sql})"
                 if allowed in (LE, GE):
                     value = _beyond(value, kind, "+" if allowed == LE else "-")
-                told = f"CAST({value} AS STRING)"
-                yield self._told(mine.name, told, _CERTAIN if allowed == NE else _BOUND, source)
+                text_sql = f"CAST({value} AS STRING)"
+                yield self._told(column.name, text_sql, _CERTAIN if allowed == NE else _BOUND, source)
 
     def _nearest(self, member: Membership, encoder: Encoder, source: str) -> Iterator[str]:
         """Of the values that it may have, the one that is written most like it."""

@@ -50,8 +50,8 @@ class RowConflicts:
             return []
         if isinstance(program, GroupProgram):
             return [self._disagree(program, given, other)]
-        found = [self._denied(program, given, other)]
-        return found if program.symmetric else [*found, self._denied(program, other, given)]
+        conditions = [self._denied(program, given, other)]
+        return conditions if program.symmetric else [*conditions, self._denied(program, other, given)]
 
     def counted(self) -> str:
         """(k, place, value, n): the violations that each row of {variants} would be in; those in none are left out.
@@ -76,12 +76,12 @@ class RowConflicts:
     def met(self) -> str:
         """(left, right) of the violations that rows of {given} are in, with rows of {rows}; one alone has no right."""
         parts = []
-        found = self.conditions("v", "o")
+        conditions = self.conditions("v", "o")
         # Of a symmetric rule the smaller key stands left.
         ends_of = ["v.k AS `left`, o.k AS `right`", "o.k AS `left`, v.k AS `right`"]
-        if len(found) == 1:
+        if len(conditions) == 1:
             ends_of = ["IF(v.k < o.k, v.k, o.k) AS `left`, IF(v.k < o.k, o.k, v.k) AS `right`"]
-        for ends, condition in zip(ends_of, found, strict=False):
+        for ends, condition in zip(ends_of, conditions, strict=False):
             parts.append(f"SELECT {ends} FROM {{given}} v JOIN {{rows}} o ON v.k != o.k AND {condition}")
         if self.program.alone is not None:
             parts.append(f"SELECT k AS `left`, IF(true, NULL, k) AS `right` FROM {{given}} WHERE b{self.program.alone}")
@@ -122,7 +122,7 @@ class RowConflicts:
             for d in program.denials
         ]
         conditions = [self.compared(c, left, right) for c in shared]
-        return " AND ".join([*conditions, f"({' OR '.join(f'({one})' for one in each)})"])
+        return " AND ".join([*conditions, f"({' OR '.join(f'({condition})' for condition in each)})"])
 
 
 def counted_in_one_pass(programs: Programs) -> str:

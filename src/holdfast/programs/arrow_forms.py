@@ -169,13 +169,13 @@ def _breaks(
 
 def _codes_of(rows: CodedRows, names: Sequence[str], constants: Sequence[Constant]) -> tuple[int, ...] | None:
     """The codes that equal the constants; None where no value does."""
-    found = []
+    codes = []
     for name, constant in zip(names, constants, strict=True):
         bound = rows.bound(name, constant)
         if bound is None or bound.code is None or not bound.exact:
             return None
-        found.append(bound.code)
-    return tuple(found)
+        codes.append(bound.code)
+    return tuple(codes)
 
 
 def _sides(rows: CodedRows, names: Sequence[str]) -> list[tuple[int, ...] | None]:

@@ -49,14 +49,14 @@ def mismatched_columns(rules: RuleSet, schema: Schema) -> frozenset[str]:
     Such a comparison may still have a meaning: a column that is entirely null has no type.
     """
     encoder = Encoder(schema.types, rules.nulls, str)
-    found: set[str] = set()
+    names: set[str] = set()
     for rule in rules:
         for predicate in _predicates(rule):
             try:
                 encoder.predicate(predicate)
             except TypeMismatchError:
-                found |= {column.name for column in predicate.columns()}
-    return frozenset(found)
+                names |= {column.name for column in predicate.columns()}
+    return frozenset(names)
 
 
 def without_types(schema: Schema, empty: Iterable[str]) -> Schema:

@@ -219,7 +219,7 @@ class _Conditions(Transformer[Token, Any]):
 
     def among(self, parts: list[Value]) -> Value:
         first, *listed = parts
-        return lambda table: reduce(pc.or_kleene, (_related(first(table), EQ, one(table), table) for one in listed))
+        return lambda table: reduce(pc.or_kleene, (_related(first(table), EQ, item(table), table) for item in listed))
 
     def not_among(self, parts: list[Value]) -> Value:
         inside = self.among(parts)

@@ -175,18 +175,18 @@ class _Writer:
         outside = f"{column} NOT IN ({values})"
         return f"({outside} OR {column} IS NULL)" if self.nulls == "equal" else outside
 
-    def _comparison(self, one: Comparison) -> str:
-        left, right = self._operand(one.left), self._operand(one.right)
-        sign = "<>" if one.allowed == NE else operator_of(one.allowed)
+    def _comparison(self, predicate: Comparison) -> str:
+        left, right = self._operand(predicate.left), self._operand(predicate.right)
+        sign = "<>" if predicate.allowed == NE else operator_of(predicate.allowed)
         plain = f"{left} {sign} {right}"
         if self.nulls == "sql":
             return plain
-        if isinstance(one.right, Constant):
-            return f"({plain} OR {left} IS NULL)" if one.allowed == NE else plain
-        if one.allowed == NE:
+        if isinstance(predicate.right, Constant):
+            return f"({plain} OR {left} IS NULL)" if predicate.allowed == NE else plain
+        if predicate.allowed == NE:
             one_null = f"({left} IS NULL AND {right} IS NOT NULL) OR ({left} IS NOT NULL AND {right} IS NULL)"
             return f"({plain} OR {one_null})"
-        return f"({plain} OR ({left} IS NULL AND {right} IS NULL))" if one.allowed & EQ else plain
+        return f"({plain} OR ({left} IS NULL AND {right} IS NULL))" if predicate.allowed & EQ else plain
 
     def _operand(self, operand: Operand) -> str:
         if isinstance(operand, Column):

@@ -47,10 +47,10 @@ def evaluate(program: Program, part: Part, *, limit: int) -> Finding:
                 None, np.zeros(part.size, np.int64), broken, np.flatnonzero(broken), None, _first(broken, part)
             )
         case GroupProgram():
-            found = _Groups(program, part).finding()
+            finding = _Groups(program, part).finding()
         case PairProgram():
-            found = _Pairs(program, part).finding(limit)
-    return found if program.alone is None else _with_alone(found, part.flags[program.alone], part)
+            finding = _Pairs(program, part).finding(limit)
+    return finding if program.alone is None else _with_alone(finding, part.flags[program.alone], part)
 
 
 def pair_counts(program: PairProgram, part: Part) -> tuple[Ints, Ints]:
@@ -87,7 +87,7 @@ def _shifted(denial: PairDenial, forms: int, flags: int) -> PairDenial:
 
 def violated_by(program: PairProgram, part: Part, left: Ints, right: Ints) -> Bools:
     """Which of the pairs of rows, given by position, violate the program; roles are not asked."""
-    found = np.zeros(len(left), np.bool_)
+    violated = np.zeros(len(left), np.bool_)
     for denial in program.denials:
         fit = part.flag(denial.left)[left] & part.flag(denial.right)[right]
         for compare in denial.compares:
@@ -104,8 +104,8 @@ def violated_by(program: PairProgram, part: Part, left: Ints, right: Ints) -> Bo
                 if compare.allowed == NE:
                     related |= x_valid != y_valid
             fit = fit & related
-        found |= fit
-    return found
+        violated |= fit
+    return violated
 
 
 def pairs_of(program: Program, part: Part, *, limit: int) -> tuple[Ints, Ints]:
@@ -127,10 +127,10 @@ def _one_pair(pairs: Callable[..., tuple[Ints, Ints]], worst: int) -> tuple[int,
     return int(left[0]), int(right[0])
 
 
-def _with_alone(found: Finding, broken: Bools, part: Part) -> Finding:
-    suspects = None if found.suspects is None else np.union1d(found.suspects, np.flatnonzero(broken))
-    witness = found.witness or _first(broken, part)
-    return Finding(found.pairs, found.conflicts, found.violating | broken, suspects, found.groups, witness)
+def _with_alone(finding: Finding, broken: Bools, part: Part) -> Finding:
+    suspects = None if finding.suspects is None else np.union1d(finding.suspects, np.flatnonzero(broken))
+    witness = finding.witness or _first(broken, part)
+    return Finding(finding.pairs, finding.conflicts, finding.violating | broken, suspects, finding.groups, witness)
 
 
 def _first(broken: Bools, part: Part) -> tuple[int, None] | None:
@@ -474,10 +474,10 @@ class _Groups:
         order = np.argsort(groups, kind="stable")
         for block in _runs(groups[order]):
             members = order[block]
-            for one in members:
-                both = valid[:, [one]] & valid[:, members]
-                differ = (both & (codes[:, [one]] != codes[:, members])).any(axis=0)
-                against[one] = sizes[members[differ]].sum()
+            for member in members:
+                both = valid[:, [member]] & valid[:, members]
+                differ = (both & (codes[:, [member]] != codes[:, members])).any(axis=0)
+                against[member] = sizes[members[differ]].sum()
         return against[side]
 
     def finding(self) -> Finding:
@@ -543,13 +543,13 @@ class _Groups:
 
     def _pairs_by_column(self, group: Ints, limit: int, of: int | None) -> tuple[Ints, Ints]:
         """Pairs that differ on one right-hand column or another, where nulls differ from nothing; each once."""
-        found: list[Ints] = []
+        pair_ids: list[Ints] = []
         for form in self._right:
             ids = np.where(form.valid, group, -1)
             values = form.codes[None, :]
             left, right = self._listed(ids, (values, values), UNLIMITED, of)
-            found.append(left * np.int64(self.part.size) + right)
-        once_each = np.unique(np.concatenate(found))[:limit]
+            pair_ids.append(left * np.int64(self.part.size) + right)
+        once_each = np.unique(np.concatenate(pair_ids))[:limit]
         return once_each // self.part.size, once_each % self.part.size
 
 

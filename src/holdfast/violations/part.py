@@ -61,9 +61,9 @@ def _coded(table: pa.Table, programs: Programs) -> list[Coded]:
     nothing = Coded(np.zeros(0, np.int64), np.zeros(0, np.bool_))
     coded = [nothing] * len(programs.forms)
     for family in families(programs.programs, len(programs.forms)):
-        mine = [i for i in family if f"f{i}" in table.column_names]
-        if mine:
-            for i, codes in zip(mine, shared_codes([table.column(f"f{i}") for i in mine]), strict=True):
+        present = [i for i in family if f"f{i}" in table.column_names]
+        if present:
+            for i, codes in zip(present, shared_codes([table.column(f"f{i}") for i in present]), strict=True):
                 coded[i] = codes
     return coded
 
@@ -81,7 +81,7 @@ def families(programs: Sequence[Program], size: int) -> list[list[int]]:
         if isinstance(program, PairProgram):
             for compare in (c for denial in program.denials for c in denial.compares):
                 root[find(compare.left)] = find(compare.right)
-    found: dict[int, list[int]] = {}
+    members: dict[int, list[int]] = {}
     for i in range(size):
-        found.setdefault(find(i), []).append(i)
-    return list(found.values())
+        members.setdefault(find(i), []).append(i)
+    return list(members.values())

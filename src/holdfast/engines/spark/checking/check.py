@@ -102,8 +102,8 @@ def run_check(
             plan = replace(plan, key=())
             scan = Scan.of(spark, table, plan, all_columns, hidden)
             engines = _engines(scan, limit, engine, notes)
-        found = {i: summary for one in engines for i, summary in one.summaries.items()}
-    summaries = [found[i] for i in range(len(plan.rules))]
+        by_rule = {i: summary for checking in engines for i, summary in checking.summaries.items()}
+    summaries = [by_rule[i] for i in range(len(plan.rules))]
     outcome = CheckOutcome(
         table=table.name,
         rows=scan.count,
@@ -149,16 +149,16 @@ def _engines(scan: Scan, limit: int | None, engine: EngineName, notes: list[str]
         others = [i for i in everything if i not in paired]
         with_kernels = [SqlEngine(scan, others, limit), SpreadEngine(scan, paired, limit)]
     try:
-        for one in with_kernels:
-            one.summaries  # noqa: B018 (runs now, to see whether it can)
+        for candidate in with_kernels:
+            candidate.summaries  # noqa: B018 (runs now, to see whether it can)
         return with_kernels
     except PySparkException as problem:
         reason = unfit_workers(problem)
         if reason is None or engine != "auto":
             raise
-        told = f"Spark's Python workers cannot run kernels ({reason}): checked by Spark SQL alone, which is slower"
-        if told not in notes:
-            notes.append(told)
+        note = f"Spark's Python workers cannot run kernels ({reason}): checked by Spark SQL alone, which is slower"
+        if note not in notes:
+            notes.append(note)
         return engines
 
 
@@ -206,7 +206,7 @@ class CheckResult:
     @cached_property
     def pairs(self) -> DataFrame:
         """(rule, left, right): the violating pairs of two-row rules, at most `limit` of each."""
-        which = [i for i, found in enumerate(self.outcome.rules) if found.violating_pairs]
+        which = [i for i, outcome in enumerate(self.outcome.rules) if outcome.violating_pairs]
         empty = "SELECT '' AS rule, k AS `left`, k AS `right` FROM {rows} WHERE false"
         return self._union([engine.pairs(which) for engine in self.engines], empty)
 
@@ -219,7 +219,7 @@ class CheckResult:
     @cached_property
     def groups(self) -> DataFrame:
         """(rule, group, column, value, rows, keys): how the groups that violate an FD or CFD are divided."""
-        which = [i for i, found in enumerate(self.outcome.rules) if found.violating_groups]
+        which = [i for i, outcome in enumerate(self.outcome.rules) if outcome.violating_groups]
         empty = (
             "SELECT '' AS rule, '' AS `group`, '' AS `column`, '' AS value, 0L AS `rows`, array(k) AS keys "
             "FROM {rows} WHERE false"
@@ -249,7 +249,7 @@ class CheckResult:
         are unknown because their pairs were cut: of those all violating rows go.
         """
         names, rows = self._scan.table.frame.columns, self.whole_rows
-        counted = [found.rule.name for found in self.outcome.rules if self.outcome.counts(found)]
+        counted = [outcome.rule.name for outcome in self.outcome.rules if self.outcome.counts(outcome)]
         by_row = self.suspects.where(F.col("rule").isin(counted)).groupBy("key")
         broken = by_row.agg(F.sort_array(F.collect_set("rule")).alias(BROKEN_RULES))
         columns = [f"c{i}" for i in range(len(names))]
@@ -295,8 +295,8 @@ class CheckResult:
             values = self.values_of([key for pair in ends for key in pair if key is not None])
         rules = list(self.outcome.rules)
         for i, pair in zip(violated, ends, strict=True):
-            told = tuple(WorstRow(plain(row.key), row.conflicts) for row in worst.get(i, ()))
-            rules[i] = replace(rules[i], witness=self.witness(i, pair, values), worst=told)
+            worst_rows = tuple(WorstRow(plain(row.key), row.conflicts) for row in worst.get(i, ()))
+            rules[i] = replace(rules[i], witness=self.witness(i, pair, values), worst=worst_rows)
         return redacted_outcome(replace(self.outcome, rules=tuple(rules)), self._scan.hidden)
 
     def summary(self) -> str:
@@ -335,13 +335,13 @@ class CheckResult:
 
     @property
     def _violated(self) -> list[int]:
-        return [i for i, found in enumerate(self.outcome.rules) if found.violating_rows]
+        return [i for i, outcome in enumerate(self.outcome.rules) if outcome.violating_rows]
 
     def _union(self, frames: Sequence[DataFrame | None], empty: str) -> DataFrame:
-        some = [frame for frame in frames if frame is not None]
-        if not some:
+        present = [frame for frame in frames if frame is not None]
+        if not present:
             return self._scan.spark.sql(empty, rows=self._scan.rows)
-        return reduce(DataFrame.union, some)
+        return reduce(DataFrame.union, present)
 
     def values_of(self, keys: Sequence[Any]) -> dict[Any, Row]:
         """The scanned rows that have these keys, by key as hashable() makes it."""
@@ -349,8 +349,8 @@ class CheckResult:
         schema = StructType([StructField("key", rows.schema["k"].dataType)])
         once_each = {hashable(key): key for key in keys}
         wanted = self._scan.spark.createDataFrame([(key,) for key in once_each.values()], schema)
-        found = rows.join(F.broadcast(wanted), rows["k"] == wanted["key"]).collect()
-        return {hashable(row["k"]): row for row in found}
+        matching = rows.join(F.broadcast(wanted), rows["k"] == wanted["key"]).collect()
+        return {hashable(row["k"]): row for row in matching}
 
     def witness(self, i: int, ends: tuple[Any, Any], values: dict[Any, Row]) -> Witness | None:
         """The pair, or the row alone, in the table's own values; None where it is not among them."""
@@ -384,23 +384,23 @@ def told_plainly(table: Table, doing: str = "checking") -> Iterator[None]:
         ) from problem
 
 
-def _outcome(scan: Scan, i: int, found: Summary, limit: int | None) -> RuleOutcome:
+def _outcome(scan: Scan, i: int, summary: Summary, limit: int | None) -> RuleOutcome:
     rule = scan.plan.rules.rules[i]
     holds = rule_holds(
         rule,
-        suspects=found.suspects,
-        violating_rows=found.rows,
-        pairs=found.pairs,
+        suspects=summary.suspects,
+        violating_rows=summary.rows,
+        pairs=summary.pairs,
         symmetric=is_symmetric(scan.plan.programs.programs[i]),
         rows=scan.in_scope(scan.plan.scope(i)),
     )
-    cut = bool(found.pairs and limit is not None and found.pairs > limit)
-    return RuleOutcome(rule, holds, found.pairs, found.rows, found.suspects, found.groups, pairs_cut=cut)
+    cut = bool(summary.pairs and limit is not None and summary.pairs > limit)
+    return RuleOutcome(rule, holds, summary.pairs, summary.rows, summary.suspects, summary.groups, pairs_cut=cut)
 
 
-def _marked(found: RuleOutcome, left: dict[str, Any], right: dict[str, Any] | None) -> tuple[str, ...]:
+def _marked(outcome: RuleOutcome, left: dict[str, Any], right: dict[str, Any] | None) -> tuple[str, ...]:
     """The columns whose values break the rule."""
-    dependency = as_dependency(found.rule.body)
+    dependency = as_dependency(outcome.rule.body)
     if isinstance(dependency, Key):
         return dependency.columns
     if isinstance(dependency, FD | CFD):
@@ -409,12 +409,12 @@ def _marked(found: RuleOutcome, left: dict[str, Any], right: dict[str, Any] | No
         return tuple(c for c in dependency.right if left[c] != right[c])
     telling = {
         column.name
-        for constraint in found.rule.body.denials
+        for constraint in outcome.rule.body.denials
         for predicate in constraint.predicates
         if not (isinstance(predicate, Comparison) and predicate.same_column and predicate.allowed == EQ)
         for column in predicate.columns()
     }
-    return tuple(name for name in found.rule.body.columns if name in telling) or found.rule.body.columns
+    return tuple(name for name in outcome.rule.body.columns if name in telling) or outcome.rule.body.columns
 
 
 def hashable(key: Any) -> Any:

@@ -25,10 +25,10 @@ class KernelEngine(CheckEngine):
 
     @cached_property
     def _found(self) -> dict[int, list[tuple[str, int, object, object]]]:
-        found: dict[int, list[tuple[str, int, object, object]]] = {}
+        lines: dict[int, list[tuple[str, int, object, object]]] = {}
         for row in self._run("summary", self.which).collect():
-            found.setdefault(row["i"], []).append((row["what"], row["n"], row["key"], row["other"]))
-        return found
+            lines.setdefault(row["i"], []).append((row["what"], row["n"], row["key"], row["other"]))
+        return lines
 
     @property
     def duplicate_key(self) -> tuple[object, int] | None:
@@ -38,13 +38,13 @@ class KernelEngine(CheckEngine):
     def summaries(self) -> dict[int, Summary]:
         result = {}
         for i in self.which:
-            found = self._found.get(i)
-            if found is None:  # a task without rows says nothing
+            lines = self._found.get(i)
+            if lines is None:  # a task without rows says nothing
                 result[i] = _nothing(self._plan.programs.programs[i])
                 continue
-            counts = {what: n for what, n, _, _ in found if what not in ("witness", "worst")}
-            left, right = next(((key, other) for what, _, key, other in found if what == "witness"), (None, None))
-            worst = tuple(WorstRow(key, n) for what, n, key, _ in found if what == "worst")
+            counts = {what: n for what, n, _, _ in lines if what not in ("witness", "worst")}
+            left, right = next(((key, other) for what, _, key, other in lines if what == "witness"), (None, None))
+            worst = tuple(WorstRow(key, n) for what, n, key, _ in lines if what == "worst")
             suspects, groups = counts.get("suspects"), counts.get("groups")
             result[i] = Summary(counts.get("pairs"), counts["rows"], suspects, groups, left, right, worst)
         return result
@@ -69,10 +69,10 @@ class KernelEngine(CheckEngine):
         return prepared.mapInArrow(task, findings_schema(self._rows.schema["k"].dataType))
 
 
-def with_rule_names(plan: Plan, found: DataFrame, which: Sequence[int]) -> DataFrame:
+def with_rule_names(plan: Plan, frame: DataFrame, which: Sequence[int]) -> DataFrame:
     """The frame with its column `i` replaced by the rule's name in front."""
-    names = found.sparkSession.createDataFrame([(i, plan.rules.rules[i].name) for i in which], "i int, rule string")
-    return found.join(F.broadcast(names), "i").select("rule", *[c for c in found.columns if c != "i"])
+    names = frame.sparkSession.createDataFrame([(i, plan.rules.rules[i].name) for i in which], "i int, rule string")
+    return frame.join(F.broadcast(names), "i").select("rule", *[c for c in frame.columns if c != "i"])
 
 
 def findings_schema(key: DataType) -> StructType:

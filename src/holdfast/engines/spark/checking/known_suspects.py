@@ -30,8 +30,8 @@ def found_suspects(result: CheckResult) -> Baseline:
     for row in rows:
         keys.setdefault(row["rule"], set()).add(row["name"])
     rules = {
-        found.rule.name: (rule_text(found.rule), frozenset(keys.get(found.rule.name, ())))
-        for found in result.outcome.rules
+        outcome.rule.name: (rule_text(outcome.rule), frozenset(keys.get(outcome.rule.name, ())))
+        for outcome in result.outcome.rules
     }
     return Baseline(result.outcome.key, rules)
 
@@ -48,14 +48,14 @@ def beside_baseline(result: CheckResult, baseline: Baseline) -> CheckResult:
     known = {f.rule.name: baseline.known(f.rule.name, rule_text(f.rule)) for f in result.outcome.rules}
     new = _new(result, {name: keys for name, keys in known.items() if keys})
     rules = []
-    for i, found in enumerate(result.outcome.rules):
-        count = new.get(found.rule.name, 0)
-        within = found.rule.allow.covers(count, result.in_scope(i))
-        rules.append(replace(found, holds=found.holds or count == 0 or within, new_suspects=count))
+    for i, outcome in enumerate(result.outcome.rules):
+        count = new.get(outcome.rule.name, 0)
+        within = outcome.rule.allow.covers(count, result.in_scope(i))
+        rules.append(replace(outcome, holds=outcome.holds or count == 0 or within, new_suspects=count))
     suspects = sum(f.violating_rows if f.suspect_rows is None else f.suspect_rows for f in result.outcome.rules)
     forgiven = suspects - sum(new.values())
-    told = f"suspect rows that the baseline knows: {forgiven:,}, new ones: {sum(new.values()):,}"
-    return result.with_outcome(replace(result.outcome, rules=tuple(rules), notes=(*result.outcome.notes, told)))
+    note = f"suspect rows that the baseline knows: {forgiven:,}, new ones: {sum(new.values()):,}"
+    return result.with_outcome(replace(result.outcome, rules=tuple(rules), notes=(*result.outcome.notes, note)))
 
 
 def _new(result: CheckResult, known: Mapping[str, frozenset[str]]) -> dict[str, int]:

@@ -75,8 +75,8 @@ def with_lookups(rows: DataFrame, plan: Plan) -> DataFrame:
         typed = [f"CAST(v{j} AS {kind}) AS v{j}" for j, kind in enumerate(lookup.types)]
         table = rows.sparkSession.createDataFrame(texts).selectExpr(*typed, f"true AS m{i}").distinct()
         on = [F.expr(value) == table[f"v{j}"] for j, value in enumerate(lookup.values)]
-        found = rows.join(F.broadcast(table), on, "left")
-        rows = found.select(*rows.columns, F.coalesce(table[f"m{i}"], F.lit(False)).alias(f"m{i}"))
+        joined = rows.join(F.broadcast(table), on, "left")
+        rows = joined.select(*rows.columns, F.coalesce(table[f"m{i}"], F.lit(False)).alias(f"m{i}"))
     return rows
 
 

@@ -80,8 +80,8 @@ class Scan:
         if not self.plan.key or self._numbers_once_each:
             return None
         same = "SELECT k, count(*) AS c FROM {rows} GROUP BY k HAVING count(*) > 1"
-        found = self._one(f"SELECT min(named_struct('k', k, 'c', c)) AS d FROM ({same})")["d"]
-        return self.told_twice(None if found is None else (found["k"], found["c"]))
+        duplicate = self._one(f"SELECT min(named_struct('k', k, 'c', c)) AS d FROM ({same})")["d"]
+        return self.told_twice(None if duplicate is None else (duplicate["k"], duplicate["c"]))
 
     @property
     def _numbers_once_each(self) -> bool:

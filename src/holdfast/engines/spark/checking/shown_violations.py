@@ -37,18 +37,18 @@ from holdfast.violations.witness import WorstRow
 def shown_violations(result: CheckResult) -> ShownCheck:
     """What a report shows of the check: per violated rule pairs, worst rows, groups, duplicates and a plot."""
     outcome = result.outcome
-    violated = [i for i, found in enumerate(outcome.rules) if found.violating_rows][:RULES_IN_DETAIL]
+    violated = [i for i, rule in enumerate(outcome.rules) if rule.violating_rows][:RULES_IN_DETAIL]
     if not violated:
         return ShownCheck(outcome, tuple(map(ShownRule, outcome.rules)))
     worst = _worst(result)
     pairs = _pairs(result, [i for i in violated if outcome.rules[i].violating_pairs])
     ends = {i: pairs.get(i) or [(row.key, None) for row in worst.get(i, ())[:PAIRS]] for i in violated}
-    values = result.values_of([key for some in ends.values() for pair in some for key in pair if key is not None])
+    values = result.values_of([key for listed in ends.values() for pair in listed for key in pair if key is not None])
     groups, duplicates = _groups(result), _duplicates(result, violated)
     plots = _plots(result, pairs, values)
-    rules = [ShownRule(found) for found in outcome.rules]
+    rules = [ShownRule(rule) for rule in outcome.rules]
     for i in violated:
-        witnesses = [one for pair in ends[i][:PAIRS] if (one := result.witness(i, pair, values)) is not None]
+        witnesses = [witness for pair in ends[i][:PAIRS] if (witness := result.witness(i, pair, values)) is not None]
         rules[i] = replace(
             rules[i],
             found=replace(outcome.rules[i], witness=witnesses[0] if witnesses else None),
@@ -62,31 +62,31 @@ def shown_violations(result: CheckResult) -> ShownCheck:
 
 
 def _worst(result: CheckResult) -> dict[int, list[WorstRow]]:
-    place = {found.rule.name: i for i, found in enumerate(result.outcome.rules)}
+    place = {by_rule.rule.name: i for i, by_rule in enumerate(result.outcome.rules)}
     order = Window.partitionBy("rule").orderBy(F.desc("conflicts"), "key")
     first = result.rows.withColumn("n", F.row_number().over(order)).where(F.col("n") <= WORST)
-    found: dict[int, list[WorstRow]] = {}
+    by_rule: dict[int, list[WorstRow]] = {}
     for row in sorted(first.collect(), key=lambda row: row["n"]):
-        found.setdefault(place[row["rule"]], []).append(WorstRow(plain(row["key"]), row["conflicts"]))
-    return found
+        by_rule.setdefault(place[row["rule"]], []).append(WorstRow(plain(row["key"]), row["conflicts"]))
+    return by_rule
 
 
 def _pairs(result: CheckResult, which: Sequence[int]) -> dict[int, list[tuple[Any, Any]]]:
     """At most LINES pairs of each rule."""
-    place = {found.rule.name: i for i, found in enumerate(result.outcome.rules)}
+    place = {by_rule.rule.name: i for i, by_rule in enumerate(result.outcome.rules)}
     frames: list[DataFrame | None] = []
     for engine in result.engines:
         frames.append(engine.limited(LINES).pairs([i for i in which if i in engine.which]))
-    some = [frame for frame in frames if frame is not None]
-    found: dict[int, list[tuple[Any, Any]]] = {}
-    for row in reduce(DataFrame.union, some).collect() if some else ():
-        found.setdefault(place[row["rule"]], []).append((row["left"], row["right"]))
-    return found
+    present = [frame for frame in frames if frame is not None]
+    by_rule: dict[int, list[tuple[Any, Any]]] = {}
+    for row in reduce(DataFrame.union, present).collect() if present else ():
+        by_rule.setdefault(place[row["rule"]], []).append((row["left"], row["right"]))
+    return by_rule
 
 
 def _groups(result: CheckResult) -> dict[str, list[ShownGroup]]:
     """By rule, the groups with most rows beside the largest side."""
-    if not any(found.violating_groups for found in result.outcome.rules):
+    if not any(by_rule.violating_groups for by_rule in result.outcome.rules):
         return {}
     side = F.struct("rows", "value", F.slice("keys", 1, KEYS).alias("keys"))
     sides = result.groups.groupBy("rule", "column", "group").agg(
@@ -96,13 +96,13 @@ def _groups(result: CheckResult) -> dict[str, list[ShownGroup]]:
         F.slice(F.sort_array(F.collect_list(side), asc=False), 1, SIDES).alias("sides"),
     )
     order = Window.partitionBy("rule", "column").orderBy(F.desc(F.col("all") - F.col("largest")), "group")
-    found: dict[str, list[ShownGroup]] = {}
+    by_rule: dict[str, list[ShownGroup]] = {}
     shown = sides.withColumn("n", F.row_number().over(order)).where(F.col("n") <= GROUPS)
     for row in sorted(shown.collect(), key=lambda row: (row["rule"], row["column"], row["n"])):
         listed = tuple(Side(s["value"], s["rows"], tuple(map(plain, s["keys"]))) for s in row["sides"])
-        one = ShownGroup(row["group"], row["column"], row["all"], listed, row["many"] - len(listed))
-        found.setdefault(row["rule"], []).append(one)
-    return found
+        group = ShownGroup(row["group"], row["column"], row["all"], listed, row["many"] - len(listed))
+        by_rule.setdefault(row["rule"], []).append(group)
+    return by_rule
 
 
 def _duplicates(result: CheckResult, which: Sequence[int]) -> dict[int, list[Duplicate]]:
@@ -122,23 +122,23 @@ def _duplicates(result: CheckResult, which: Sequence[int]) -> dict[int, list[Dup
         first = grouped.where("n > 1").orderBy(F.desc("n"), *columns).limit(GROUPS)
         texts = F.array(*(F.col(column).cast("string") for column in columns))
         frames.append(first.select(F.lit(i).alias("i"), texts.alias("texts"), "n", "keys"))
-    found: dict[int, list[Duplicate]] = {}
+    by_rule: dict[int, list[Duplicate]] = {}
     for row in reduce(DataFrame.union, frames).collect() if frames else ():
-        one = Duplicate(tuple(row["texts"]), row["n"], tuple(map(plain, row["keys"])))
-        found.setdefault(row["i"], []).append(one)
-    return found
+        duplicate = Duplicate(tuple(row["texts"]), row["n"], tuple(map(plain, row["keys"])))
+        by_rule.setdefault(row["i"], []).append(duplicate)
+    return by_rule
 
 
 def _plots(result: CheckResult, pairs: dict[int, list[tuple[Any, Any]]], values: dict[Any, Row]) -> dict[int, Plot]:
     """By order rule, a sample of the rows that agree with most of its pairs, and those pairs."""
     plots: dict[int, Plot] = {}
-    for i, some in pairs.items():
+    for i, rule_pairs in pairs.items():
         columns = plotted_columns(result.outcome.rules[i].rule)
         if columns is None:
             continue
         x, y, agree = columns
         place = {name: f"c{result.plan.schema.position(name)}" for name in (x, y, *agree)}
-        ends = [(values.get(hashable(left)), values.get(hashable(right))) for left, right in some]
+        ends = [(values.get(hashable(left)), values.get(hashable(right))) for left, right in rule_pairs]
         known = [(a, b) for a, b in ends if a is not None and b is not None]
         groups = [tuple(hashable(a[place[name]]) for name in agree) for a, _ in known]
         if not known:

@@ -90,14 +90,14 @@ class SpreadEngine(CheckEngine):
 
     @cached_property
     def _by_meeting(self) -> dict[Meeting, list[int]]:
-        found: dict[Meeting, list[int]] = {}
+        by_meeting: dict[Meeting, list[int]] = {}
         for i in self.which:
-            found.setdefault(meeting(self._program(i)), []).append(i)
-        return found
+            by_meeting.setdefault(meeting(self._program(i)), []).append(i)
+        return by_meeting
 
     def _routings(self, which: Sequence[int]) -> list[_Routed]:
         """The routings that serve these rules."""
-        found = []
+        routings = []
         for meets, served in self._by_meeting.items():
             if any(i in which for i in served):
                 if meets not in self._known_routings:
@@ -105,20 +105,20 @@ class SpreadEngine(CheckEngine):
                     # Blocks follow a rule's own inequality, so rules share a routing only where nothing is heavy.
                     groups = [[i] for i in served] if heavy else [served]
                     self._known_routings[meets] = [self._routed(meets, group, heavy) for group in groups]
-                found += [routed for routed in self._known_routings[meets] if any(i in which for i in routed.which)]
-        return found
+                routings += [routed for routed in self._known_routings[meets] if any(i in which for i in routed.which)]
+        return routings
 
     @cached_property
     def _grids(self) -> dict[int, _Gridded]:
         """The rules that are counted on a grid: two inequalities on more rows than one piece of work should have."""
         alone = self._by_meeting.get(Meeting((), ()), []) if self._count > self._target else []
-        found = {}
+        grids = {}
         for i in alone:
             compares = grid_compares(self._plan.programs, i)
             gridded = None if compares is None else self._gridded(i, compares)
             if gridded is not None:
-                found[i] = gridded
-        return found
+                grids[i] = gridded
+        return grids
 
     def _gridded(self, i: int, compares: tuple[Compare, Compare]) -> _Gridded | None:
         """The rows with their block and band, counted by both; None where a column cannot be cut into ranges."""
@@ -224,9 +224,9 @@ class SpreadEngine(CheckEngine):
         values = {f: _as_double(f"f{f}", kind) for f, kind in types.items()}
         if None in values.values():
             return None
-        some = rows.sample(fraction=min(1.0, _SAMPLE / size), seed=1)
+        sample = rows.sample(fraction=min(1.0, _SAMPLE / size), seed=1)
         shares = ", ".join(str(n / count) for n in range(1, count))
-        row = some.selectExpr(f"percentile_approx({values[compare.left]}, array({shares}), 1000) AS b").first()
+        row = sample.selectExpr(f"percentile_approx({values[compare.left]}, array({shares}), 1000) AS b").first()
         bounds = tuple(sorted(set((row and row["b"]) or ())))
         if not bounds:
             return None
@@ -244,9 +244,9 @@ class SpreadEngine(CheckEngine):
             runs.append(((i,), False, grid.frame.mapInArrow(task, schema)))
         routed_too = [i for i in which if i not in gridded]
         for routed in self._routings(routed_too):
-            mine = tuple(i for i in routed.which if i in routed_too)
-            task_of_rows = Task(self._plan.programs, mine, mode, limit, routed=True)
-            runs.append((mine, routed.shared, routed.frame.mapInArrow(task_of_rows, schema)))
+            own = tuple(i for i in routed.which if i in routed_too)
+            task_of_rows = Task(self._plan.programs, own, mode, limit, routed=True)
+            runs.append((own, routed.shared, routed.frame.mapInArrow(task_of_rows, schema)))
         return runs
 
     @cached_property
@@ -259,8 +259,8 @@ class SpreadEngine(CheckEngine):
     def summaries(self) -> dict[int, Summary]:
         """The summary of every rule: one job per routing, and one more where pieces of work have to be added up."""
         result: dict[int, Summary] = {}
-        for which, shared, found in self._run("summary", self.which):
-            lines = self._collected(found) if shared else [row.asDict() for row in found.collect()]
+        for which, shared, findings in self._run("summary", self.which):
+            lines = self._collected(findings) if shared else [row.asDict() for row in findings.collect()]
             for i in which:
                 result[i] = self._summary(i, [line for line in lines if line["i"] == i])
         uncovered = [i for i in self._scattered if result[i].pairs and self._may_list(result[i].pairs)]
@@ -271,9 +271,9 @@ class SpreadEngine(CheckEngine):
                 result[i] = replace(result[i], suspects=counts[i])
         return result
 
-    def _collected(self, found: DataFrame) -> list[dict[str, Any]]:
+    def _collected(self, findings: DataFrame) -> list[dict[str, Any]]:
         """The findings as few lines: partial counts of rows are added up by Spark, not here."""
-        kept = found.persist()
+        kept = findings.persist()
         try:
             lines = [row.asDict() for row in kept.where("what != 'partial'").collect()]
             by_row = self._by_row(kept)
@@ -295,11 +295,11 @@ class SpreadEngine(CheckEngine):
         finally:
             kept.unpersist()
 
-    def _by_row(self, found: DataFrame) -> DataFrame:
+    def _by_row(self, findings: DataFrame) -> DataFrame:
         """(i, key, ends, conflicts): partial counts of each row added up."""
         symmetric = [i for i in self.which if self._program(i).symmetric]
         listed = ", ".join(map(str, symmetric)) or "-1"
-        sums = found.where("what = 'partial'").groupBy("i", "key").agg(F.sum("n").alias("n"), F.sum("m").alias("m"))
+        sums = findings.where("what = 'partial'").groupBy("i", "key").agg(F.sum("n").alias("n"), F.sum("m").alias("m"))
         return sums.selectExpr("i", "key", "n AS ends", f"IF(i IN ({listed}), n, n + m) AS conflicts")
 
     def _summary(self, i: int, lines: Sequence[dict[str, Any]]) -> Summary:
@@ -318,8 +318,8 @@ class SpreadEngine(CheckEngine):
         if pairs and witness.get("other") is None:  # every pair is of rows in two pieces of work
             witness = self._one_pair(i)
         worst = sorted((line for line in lines if line["what"] == "worst"), key=lambda line: -line["n"])[:WORST_ROWS]
-        told = tuple(WorstRow(line["key"], line["n"]) for line in worst)
-        return Summary(pairs, rows, suspects, None, witness.get("key"), witness.get("other"), told)
+        worst_rows = tuple(WorstRow(line["key"], line["n"]) for line in worst)
+        return Summary(pairs, rows, suspects, None, witness.get("key"), witness.get("other"), worst_rows)
 
     def _one_pair(self, i: int) -> dict[str, Any]:
         ((_, listed),) = self._listed([i])
@@ -327,24 +327,24 @@ class SpreadEngine(CheckEngine):
         return {} if row is None else {"key": row["left"], "other": row["right"]}
 
     def pairs(self, which: Sequence[int]) -> DataFrame | None:
-        found = self._pairs(which)
-        return None if found is None else with_rule_names(self._plan, found, which)
+        listed = self._pairs(which)
+        return None if listed is None else with_rule_names(self._plan, listed, which)
 
     def _pairs(self, which: Sequence[int]) -> DataFrame | None:
         frames = []
         for served, listed in self._listed(which):
             for i in served:
-                mine = listed.where(f"i = {i}")
+                of_rule = listed.where(f"i = {i}")
                 cut = self._limit is not None and (self.summaries[i].pairs or 0) > self._limit
-                frames.append(mine.limit(self._limit) if cut and self._limit is not None else mine)
+                frames.append(of_rule.limit(self._limit) if cut and self._limit is not None else of_rule)
         return reduce(DataFrame.union, frames) if frames else None
 
     def rows(self, which: Sequence[int]) -> DataFrame | None:
         frames: list[DataFrame] = []
-        for _, shared, found in self._run("rows", which):
-            frames.append(found.where("what = 'row'").selectExpr("i", "key", "n AS conflicts"))
+        for _, shared, findings in self._run("rows", which):
+            frames.append(findings.where("what = 'row'").selectExpr("i", "key", "n AS conflicts"))
             if shared:
-                frames.append(self._by_row(found).select("i", "key", "conflicts"))
+                frames.append(self._by_row(findings).select("i", "key", "conflicts"))
         if not frames:
             return None
         return with_rule_names(self._plan, reduce(DataFrame.union, frames), which)
@@ -354,7 +354,7 @@ class SpreadEngine(CheckEngine):
         known = [i for i in which if self.summaries[i].suspects is not None]
         whole = [i for i in known if i not in self._scattered]
         covered = [i for i in known if i in self._to_cover]
-        frames = [found.where("suspect").select("i", "key") for _, _, found in self._run("rows", whole)]
+        frames = [findings.where("suspect").select("i", "key") for _, _, findings in self._run("rows", whole)]
         if covered:
             frames.append(self._covers.where(F.col("i").isin(covered)))
         parts = []
@@ -379,7 +379,7 @@ class SpreadEngine(CheckEngine):
     def _listed(self, which: Sequence[int]) -> list[tuple[tuple[int, ...], DataFrame]]:
         """(i, left, right) of the pairs each routing finds, cut only within its pieces of work."""
         runs = self._run("pairs", which)
-        return [(served, found.selectExpr("i", "key AS `left`", "other AS `right`")) for served, _, found in runs]
+        return [(served, findings.selectExpr("i", "key AS `left`", "other AS `right`")) for served, _, findings in runs]
 
     def close(self) -> None:
         if "_covers" in self.__dict__:

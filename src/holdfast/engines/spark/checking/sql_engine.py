@@ -39,19 +39,19 @@ class SqlEngine(CheckEngine):
         """The summary of every rule: one job for rules over pairs, one for rules over single rows, and one more where
         suspects are a cover of pairs."""
         parts = [(i, step.summary) for i in self.which if (step := self._steps.rules[i]).summary is not None]
-        found = {}
+        by_rule = {}
         if parts:
             listed = self._sql(" UNION ALL ".join(f"SELECT {i} AS i, * FROM ({summary})" for i, summary in parts))
             with kept_plainly(self._spark):
-                found = {row["i"]: row for row in listed.collect()}
-        listable = [i for i, row in found.items() if row["pairs"] and self._may_list(row["pairs"])]
-        self._to_cover = [i for i in listable if found[i]["suspects"] is None]
+                by_rule = {row["i"]: row for row in listed.collect()}
+        listable = [i for i, row in by_rule.items() if row["pairs"] and self._may_list(row["pairs"])]
+        self._to_cover = [i for i in listable if by_rule[i]["suspects"] is None]
         covered = {}
         if self._to_cover:
             counted = self._covers.groupBy("i").agg(F.count("*").alias("n")).collect()
             covered = {row["i"]: row["n"] for row in counted}
         result = self._filtered()
-        for i, row in found.items():
+        for i, row in by_rule.items():
             suspects = row["suspects"]
             if suspects is None:
                 suspects = covered.get(i) if row["pairs"] else row["rows"]
@@ -78,11 +78,11 @@ class SqlEngine(CheckEngine):
                 parts.append(
                     f"SELECT {i} AS i, min(k) AS `left`, min(IF(false, k, NULL)) AS `right` FROM ({step.one_row})"
                 )
-        found = super().witnesses(which)
+        witnesses = super().witnesses(which)
         for row in self._sql(" UNION ALL ".join(parts)).collect() if parts else ():
-            if row["left"] is not None and (row["right"] is not None or found[row["i"]][0] is None):
-                found[row["i"]] = (row["left"], row["right"])
-        return found
+            if row["left"] is not None and (row["right"] is not None or witnesses[row["i"]][0] is None):
+                witnesses[row["i"]] = (row["left"], row["right"])
+        return witnesses
 
     def worst(self, which: Sequence[int]) -> dict[int, tuple[WorstRow, ...]]:
         parts = [
@@ -90,10 +90,10 @@ class SqlEngine(CheckEngine):
             f"ORDER BY conflicts DESC, key LIMIT {WORST_ROWS})"
             for i in self._own(which)
         ]
-        found: dict[int, list[WorstRow]] = {}
+        by_rule: dict[int, list[WorstRow]] = {}
         for row in self._sql("\nUNION ALL\n".join(parts)).collect() if parts else ():
-            found.setdefault(row["i"], []).append(WorstRow(row["key"], row["conflicts"]))
-        return {i: tuple(sorted(rows, key=lambda r: -r.conflicts)) for i, rows in found.items()}
+            by_rule.setdefault(row["i"], []).append(WorstRow(row["key"], row["conflicts"]))
+        return {i: tuple(sorted(rows, key=lambda r: -r.conflicts)) for i, rows in by_rule.items()}
 
     def groups(self, which: Sequence[int]) -> DataFrame | None:
         """(rule, group, column, value, rows, keys) of the rules that have groups."""
@@ -124,10 +124,10 @@ class SqlEngine(CheckEngine):
     def suspects(self, which: Sequence[int]) -> DataFrame | None:
         parts, covered = [], []
         for i in self._own(which):
-            step, found = self._steps.rules[i], self.summaries[i]
+            step, summary = self._steps.rules[i], self.summaries[i]
             if step.suspects is not None:
                 parts.append(f"SELECT {self._name(i)} AS rule, key FROM ({step.suspects})")
-            elif not found.pairs or found.suspects is None:
+            elif not summary.pairs or summary.suspects is None:
                 parts.append(f"SELECT {self._name(i)} AS rule, key FROM ({step.conflicts})")
             else:
                 covered.append((i, self._rule_name(i)))
@@ -176,17 +176,17 @@ def greedy_covers(spark: SparkSession, pairs: DataFrame, alone: DataFrame | None
     Persisted: it is as small as the pairs, which are limited.
     """
     kept = pairs.persist()
-    found = kept.where("i >= 0")  # all of it: SQL over a persisted frame itself would compute it again
+    all_pairs = kept.where("i >= 0")  # all of it: SQL over a persisted frame itself would compute it again
     try:
         ids = spark.sql(
             "SELECT i, key, row_number() OVER (PARTITION BY i ORDER BY key) - 1 AS id FROM (\n"
             "  SELECT DISTINCT i, explode(array(`left`, `right`)) AS key FROM {pairs})",
-            pairs=found,
+            pairs=all_pairs,
         )
         ends = spark.sql(
             "SELECT p.i, CAST(a.id AS BIGINT) AS a, CAST(b.id AS BIGINT) AS b FROM {pairs} p\n"
             "JOIN {ids} a ON p.i = a.i AND p.`left` = a.key JOIN {ids} b ON p.i = b.i AND p.`right` = b.key",
-            pairs=found,
+            pairs=all_pairs,
             ids=ids,
         )
         covers = _taken(spark, ends).join(ids, ["i", "id"]).select("i", "key")
@@ -206,8 +206,8 @@ def _taken(spark: SparkSession, ends: DataFrame) -> DataFrame:
     except PySparkException as problem:
         if unfit_workers(problem) is None:
             raise
-        found = _cover_batches(iter(ends.toArrow().to_batches()))
-        lines = [line for batch in found for line in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
+        covers = _cover_batches(iter(ends.toArrow().to_batches()))
+        lines = [line for batch in covers for line in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
         return spark.createDataFrame(lines, "i int, id bigint")
 
 
@@ -229,7 +229,7 @@ def _cover_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     whole = pa.Table.from_batches(arrived)
     rule, left, right = (whole.column(name).to_numpy() for name in ("i", "a", "b"))
     for i in np.unique(rule):
-        mine = rule == i
-        size = int(max(left[mine].max(), right[mine].max())) + 1
-        ids = greedy_cover(left[mine].astype(np.int64), right[mine].astype(np.int64), size)
+        of_rule = rule == i
+        size = int(max(left[of_rule].max(), right[of_rule].max())) + 1
+        ids = greedy_cover(left[of_rule].astype(np.int64), right[of_rule].astype(np.int64), size)
         yield pa.RecordBatch.from_arrays([pa.array(np.full(len(ids), i, np.int32)), pa.array(ids)], names=["i", "id"])

@@ -51,7 +51,7 @@ def suggested_changes(result: CheckResult) -> DataFrame:
 
 def may_be_cut(result: CheckResult) -> bool:
     """Whether there may be more suspect rows than are tried; a row that several rules suspect counts for each."""
-    counts = (found.violating_rows if (n := found.suspect_rows) is None else n for found in result.outcome.rules)
+    counts = (outcome.violating_rows if (n := outcome.suspect_rows) is None else n for outcome in result.outcome.rules)
     return sum(counts) > most_rows(result)
 
 
@@ -70,37 +70,37 @@ def explained_row(result: CheckResult, row: Any) -> RowExplanation:
     started = time.monotonic()
     wanted = result.scanned.where(_named(result, row))
     trial = Trial(result, wanted.select(F.col("k").alias("key")))
-    found = trial.given.limit(2).collect()
-    if not found:
+    rows = trial.given.limit(2).collect()
+    if not rows:
         label = ", ".join(result.outcome.key) or "_row"
         raise OptionError(
             f"{result.outcome.table} has no row with {label} = {row!r}.",
             hint="name the row by its key, or without --key by its number, from 0.",
         )
     names = result.plan.schema.types
-    values = {name: found[0][f"c{i}"] for i, name in enumerate(names)}
-    broken = _broken(result, trial, found[0]["k"])
+    values = {name: rows[0][f"c{i}"] for i, name in enumerate(names)}
+    broken = _broken(result, trial, rows[0]["k"])
     suggestions = [] if not broken else trial.suggestions.orderBy(F.desc("confidence"), "column", "suggested").collect()
     return RowExplanation(
         table=result.outcome.table,
         key=result.outcome.key_label,
-        row=plain(found[0]["k"]),
+        row=plain(rows[0]["k"]),
         values=values,
         rules=len(result.outcome.rules),
         broken=tuple(broken),
         suggestions=tuple(
             Suggestion(
-                column=one["column"],
-                value=values[one["column"]],
-                suggested=one["suggested"],
-                resolves=one["resolves"],
-                adds=one["adds"],
-                rules=tuple(one["rules"]),
-                confidence=one["confidence"],
-                low=one["low"],
-                high=one["high"],
+                column=change["column"],
+                value=values[change["column"]],
+                suggested=change["suggested"],
+                resolves=change["resolves"],
+                adds=change["adds"],
+                rules=tuple(change["rules"]),
+                confidence=change["confidence"],
+                low=change["low"],
+                high=change["high"],
             )
-            for one in suggestions
+            for change in suggestions
         ),
         seconds=result.outcome.seconds + time.monotonic() - started,
     )
@@ -137,7 +137,7 @@ def _typed(value: Any, kind: str) -> Column:
 
 
 def _broken(result: CheckResult, trial: Trial, row: Any) -> list[BrokenRule]:
-    counted = {one["i"]: one["n"] for one in trial.before.collect()}
+    counted = {line["i"]: line["n"] for line in trial.before.collect()}
     if not counted:
         return []
     met = trial.met(OTHERS)
@@ -166,7 +166,7 @@ def _conflicts(result: CheckResult, partners: dict[int, dict[str, Any]]) -> dict
     if not any(partners.values()):
         return {}
     place = {rule.name: i for i, rule in enumerate(result.plan.rules)}
-    lines = [(result.plan.rules.rules[i].name, key) for i, some in partners.items() for key in some.values()]
+    lines = [(result.plan.rules.rules[i].name, key) for i, keys in partners.items() for key in keys.values()]
     kind = result.scanned.schema["k"].dataType.simpleString()
     wanted = result.scanned.sparkSession.createDataFrame(lines, f"rule string, key {kind}")
     rows = result.rows.join(F.broadcast(wanted), ["rule", "key"])
@@ -194,8 +194,8 @@ class Trial:
     def given(self) -> DataFrame:
         """The rows as they are, whole, encoded."""
         keys = F.broadcast(self.keys.withColumnRenamed("key", "_hf_key"))
-        some = self.result.whole_rows.join(keys, F.col("k") == F.col("_hf_key"))
-        return self._encoded(some.drop("_hf_key")).coalesce(1).localCheckpoint()
+        rows = self.result.whole_rows.join(keys, F.col("k") == F.col("_hf_key"))
+        return self._encoded(rows.drop("_hf_key")).coalesce(1).localCheckpoint()
 
     def _encoded(self, rows: DataFrame) -> DataFrame:
         return rows.selectExpr("*", *self.result.plan.form_columns())
@@ -213,12 +213,12 @@ class Trial:
         A few are all held against all rules; of many, each rule against those that matter to it.
         """
         if variants.count() <= FEW:
-            found = self._sql(counted_in_one_pass(self.result.plan.programs), variants=F.broadcast(variants))
+            counted = self._sql(counted_in_one_pass(self.result.plan.programs), variants=F.broadcast(variants))
         else:
-            frames = [self._sql(self._conflicts(i).counted(), variants=some) for i, some in of_rule.items()]
-            told = [frame.select(F.lit(i).alias("i"), "*") for i, frame in zip(of_rule, frames, strict=True)]
-            found = reduce(DataFrame.union, told)
-        return found.coalesce(1)
+            frames = [self._sql(self._conflicts(i).counted(), variants=rows) for i, rows in of_rule.items()]
+            numbered = [frame.select(F.lit(i).alias("i"), "*") for i, frame in zip(of_rule, frames, strict=True)]
+            counted = reduce(DataFrame.union, numbered)
+        return counted.coalesce(1)
 
     def _after(self, candidates: DataFrame) -> DataFrame:
         """(i, k, place, value, n): the violations of each rule that each changed row would be in, where any are.
@@ -239,10 +239,10 @@ class Trial:
         """Some of the violations of each rule that the rows are in."""
         first = f"ORDER BY `left`, `right` LIMIT {most}"
         parts = [f"SELECT * FROM (SELECT {i} AS i, * FROM ({self._conflicts(i).met()}) {first})" for i in self.broken]
-        found: dict[int, list[tuple[Any, Any]]] = {}
+        by_rule: dict[int, list[tuple[Any, Any]]] = {}
         for row in self._sql(_union(parts)).collect():
-            found.setdefault(row["i"], []).append((row["left"], row["right"]))
-        return found
+            by_rule.setdefault(row["i"], []).append((row["left"], row["right"]))
+        return by_rule
 
     @cached_property
     def _candidates(self) -> DataFrame | None:
@@ -259,8 +259,8 @@ class Trial:
         for i, text in queries.items():
             sound = self._rows
             if suspects is not None and i in bounded:
-                mine = suspects.where(F.col("rule") == plan.rules.rules[i].name).select("key")
-                sound = sound.join(F.broadcast(mine), F.col("k") == F.col("key"), "left_anti")
+                own = suspects.where(F.col("rule") == plan.rules.rules[i].name).select("key")
+                sound = sound.join(F.broadcast(own), F.col("k") == F.col("key"), "left_anti")
             frames.append(self._sql(text, sound=sound))
         texts = F.array(*(F.col(f"c{i}").cast("string") for i in range(len(plan.schema.types))))
         there = self.given.select("k", texts.alias("texts"))
