@@ -90,7 +90,7 @@ def measure(name: str, table: pa.Table, share: float, strategy: str, small: int)
 
 
 def measure_on_spark(name: str, table: pa.Table, share: float, folder: Path) -> None:
-    from holdfast.api import evolve_apply, evolve_init
+    from holdfast.api import EvolveState
 
     rows = table.num_rows
     cut = int(rows * (1 - share))
@@ -100,11 +100,11 @@ def measure_on_spark(name: str, table: pa.Table, share: float, folder: Path) -> 
         pc.write_csv(part, place / f"{what}.csv")
     gone = pa.table({KEY: table.slice(cut).column(KEY), "_change_type": ["delete"] * (rows - cut)})
     pc.write_csv(gone, place / "gone.csv")
-    init, _ = timed(lambda: evolve_init(place / "state", place / "first.csv", key=KEY, options=OPTIONS))
-    come, outcome = timed(lambda: evolve_apply(place / "state", place / "more.csv"))
+    init, _ = timed(lambda: EvolveState.create(place / "state", place / "first.csv", key=KEY, options=OPTIONS))
+    come, outcome = timed(lambda: EvolveState.open(place / "state").apply(place / "more.csv"))
     scratch, found = timed(lambda: hf.discover(place / "all.csv", **OPTIONS, top="all"))
     assert outcome.change.total == len(found.outcome.found), "as many rules as discover finds"
-    go, _ = timed(lambda: evolve_apply(place / "state", place / "gone.csv"))
+    go, _ = timed(lambda: EvolveState.open(place / "state").apply(place / "gone.csv"))
     left, _ = timed(lambda: hf.discover(place / "first.csv", **OPTIONS))
     print(
         f"{name:<18}{cut:>8,}{rows - cut:>8,}  {'spark':<10}{init:>7.2f}{come:>9.3f}{scratch:>9.2f}"

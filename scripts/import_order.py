@@ -118,8 +118,8 @@ def _reason_against(room: str, module: str, *, in_spark: bool = False) -> str | 
         return "reference imports rules only"
     if room in JOBS and target in JOBS:
         return "no job imports the room of another: what they share has a room of its own"
-    if room == "report" and module.startswith(f"{PACKAGE}.engines.spark"):
-        return "report knows no engine"
+    if room in ("report", "cli", "demo") and module.startswith(f"{PACKAGE}.engines.spark"):
+        return f"{room} knows no engine"
     if ROOMS.index(target) > ROOMS.index(room):
         return f"{target} is below {room}"
     return None

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from holdfast.api import (
+        EvolveState,
+        FragmentsState,
+        WatchState,
         check,
         discover,
         evolve,
         explain,
-        fragments_apply,
-        fragments_init,
         fragments_plan,
-        fragments_show,
         watch,
     )
     from holdfast.errors import HoldfastError
@@ -30,38 +30,38 @@ if TYPE_CHECKING:
 
 # Names load when they are first used: importing holdfast pulls in neither pyspark nor the compiler.
 _HOMES = {
+    "EvolveState": "holdfast.api",
+    "FragmentsState": "holdfast.api",
     "HoldfastError": "holdfast.errors",
     "Monitor": "holdfast.monitor.monitor",
     "Rule": "holdfast.rules.rule",
     "RuleKeeper": "holdfast.evolving.rule_keeper",
     "RuleSet": "holdfast.rules.rule",
+    "WatchState": "holdfast.api",
     "check": "holdfast.api",
     "discover": "holdfast.api",
     "evolve": "holdfast.api",
     "explain": "holdfast.api",
-    "fragments_apply": "holdfast.api",
-    "fragments_init": "holdfast.api",
     "fragments_plan": "holdfast.api",
-    "fragments_show": "holdfast.api",
     "parse_rule": "holdfast.rules.rule",
     "read_rules": "holdfast.rules.rule_file",
     "watch": "holdfast.api",
 }
 
 __all__ = [
+    "EvolveState",
+    "FragmentsState",
     "HoldfastError",
     "Monitor",
     "Rule",
     "RuleKeeper",
     "RuleSet",
+    "WatchState",
     "check",
     "discover",
     "evolve",
     "explain",
-    "fragments_apply",
-    "fragments_init",
     "fragments_plan",
-    "fragments_show",
     "parse_rule",
     "read_rules",
     "watch",

@@ -117,17 +117,17 @@ def test_a_report_is_whole_on_every_engine(spark: SparkSession, tmp_path: Path) 
 
 
 def test_a_timeline_outlives_its_versions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from holdfast.api import watch_apply, watch_init
+    from holdfast.api import WatchState
     from holdfast.states.store import open_store
     from holdfast.watching.history import history
 
     monkeypatch.setattr(manifest, "KEPT_VERSIONS", 2)
     (tmp_path / "t.csv").write_text("id,a\n0,0\n")
-    watch_init(tmp_path / "state", tmp_path / "t.csv", ["unique(a)"], key="id")
+    WatchState.create(tmp_path / "state", tmp_path / "t.csv", ["unique(a)"], key="id")
     totals = [0]
     for i in range(1, 5):
         (tmp_path / f"{i}.csv").write_text(f"id,a\n{i},{i % 2}\n")
-        totals.append(watch_apply(tmp_path / "state", tmp_path / f"{i}.csv").totals["unique-a"])
+        totals.append(WatchState.open(tmp_path / "state").apply(tmp_path / f"{i}.csv").totals["unique-a"])
     assert len(list((tmp_path / "state" / "versions").iterdir())) < 5
     told = history(open_store(tmp_path / "state"))
     assert [point.totals["unique-a"] for point in told] == totals

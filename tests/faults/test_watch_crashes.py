@@ -28,7 +28,7 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from holdfast.errors import HoldfastError
-from holdfast.api import watch_run
+from holdfast.api import WatchState
 from holdfast.rules.rule import rule_set
 from holdfast.engines.spark.session import get_session
 from holdfast.engines.spark.sources.sources import read_table
@@ -47,7 +47,7 @@ if not has_state(open_store(place)):
     init_watch(read_table(spark, data), rule_set(rules), ("id",), place, {})
 print("init", flush=True)
 if mode == "run":
-    watch_run(place, Path(files[0]).parent, once=True, limit=None, on_batch=tell)
+    WatchState.open(place).follow(Path(files[0]).parent, once=True, limit=None, on_batch=tell)
 for file in files if mode != "run" else ():
     for attempt in range(20):
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.api import watch_apply, watch_init, watch_show
+from holdfast.api import WatchState
 from holdfast.errors import OutputError, StateError
 from holdfast.states.manifest import latest
 from holdfast.states.store import open_store
@@ -33,34 +33,34 @@ def table(path: Path, keys: range) -> Path:
 
 def test_a_full_disk_leaves_the_last_version(small_disk: Path, tmp_path: Path, spark: SparkSession) -> None:
     state = small_disk / "state"
-    watch_init(state, table(tmp_path / "t.csv", range(50)), ["g -> text"], key="id")
+    WatchState.create(state, table(tmp_path / "t.csv", range(50)), ["g -> text"], key="id")
     before = latest(open_store(state))
     with pytest.raises(OutputError, match="No space left on device") as told:
-        watch_apply(state, table(tmp_path / "much.csv", range(100, 9000)), limit=10)
+        WatchState.open(state).apply(table(tmp_path / "much.csv", range(100, 9000)), limit=10)
     assert "make room" in str(told.value)
     assert latest(open_store(state)) == before
-    assert watch_show(state).totals == before.totals
-    done = watch_apply(state, table(tmp_path / "little.csv", range(100, 110)), limit=10)
+    assert WatchState.open(state).show().totals == before.totals
+    done = WatchState.open(state).apply(table(tmp_path / "little.csv", range(100, 110)), limit=10)
     assert done.applied
-    assert watch_show(state).totals == done.totals
+    assert WatchState.open(state).show().totals == done.totals
 
 
 def test_a_state_that_cannot_be_written_is_still_read(tmp_path: Path, spark: SparkSession) -> None:
     state = tmp_path / "state"
-    watch_init(state, table(tmp_path / "t.csv", range(20)), ["g -> text"], key="id")
+    WatchState.create(state, table(tmp_path / "t.csv", range(20)), ["g -> text"], key="id")
     before = latest(open_store(state))
     (state / "pending").rename(tmp_path / "elsewhere")
     (state / "pending").write_text("in the way")
     with pytest.raises(OutputError, match="cannot write to the state"):
-        watch_apply(state, table(tmp_path / "more.csv", range(30, 40)))
+        WatchState.open(state).apply(table(tmp_path / "more.csv", range(30, 40)))
     assert latest(open_store(state)) == before
-    assert watch_show(state).totals == before.totals
+    assert WatchState.open(state).show().totals == before.totals
 
 
 def test_a_damaged_version_is_named(tmp_path: Path, spark: SparkSession) -> None:
     state = tmp_path / "state"
-    watch_init(state, table(tmp_path / "t.csv", range(20)), ["g -> text"], key="id")
+    WatchState.create(state, table(tmp_path / "t.csv", range(20)), ["g -> text"], key="id")
     version = state / "versions" / f"{0:012}.json"
     version.write_bytes(version.read_bytes()[:100])
     with pytest.raises(StateError, match=r"is damaged: versions/000000000000\.json cannot be read"):
-        watch_show(state)
+        WatchState.open(state).show()

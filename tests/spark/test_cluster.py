@@ -13,7 +13,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 import holdfast
-from holdfast.api import watch_apply, watch_init
+from holdfast.api import WatchState
 from holdfast.rules.rule import rule_set
 
 RULES = [
@@ -60,9 +60,9 @@ for least in (10 ** 9, 2):
     found[-1].append([one["coverage"] for one in outcome.to_dict()["rules"]])
 import os, signal, threading, time
 from pathlib import Path
-from holdfast.api import watch_apply, watch_init, watch_show
+from holdfast.api import WatchState
 folder = Path(sys.argv[3])
-init = watch_init(folder / "state", frame, rules, key="id")
+init = WatchState.create(folder / "state", frame, rules, key="id").status
 kinds = "IF(id % 3 = 0, 'delete', 'update_postimage') AS _change_type"
 changes = frame.where("id % 5 = 0").selectExpr("id", "g", "a", "b + 1 AS b", "d", "e", kinds)
 changes.coalesce(1).write.parquet(str(folder / "changes"))
@@ -90,12 +90,12 @@ def kill_one():
     os.kill(victim, signal.SIGKILL)
     killed.append(victim)
 
-told = [init.totals, watch_apply(folder / "state", folder / "changes").to_dict()]
+told = [init.totals, WatchState.open(folder / "state").apply(folder / "changes").to_dict()]
 killer = threading.Thread(target=kill_one, daemon=True)
 killer.start()
-told.append(watch_apply(folder / "state", folder / "more").to_dict())
+told.append(WatchState.open(folder / "state").apply(folder / "more").to_dict())
 killer.join(60)
-shown = watch_show(folder / "state")  # which checks the totals against the table as it is
+shown = WatchState.open(folder / "state").show()  # which checks the totals against the table as it is
 told += [shown.totals, shown.rows, len(killed)]
 print(json.dumps([said, found, told]))
 """
@@ -139,8 +139,8 @@ def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(spark: Spa
     assert changed["added_count"] > 0 < changed["removed_count"]
     assert more["totals"] == totals
     # The same in one process, of the same rows: the hashes are Spark's own.
-    here = watch_init(tmp_path / "state", spark.sql(NUMBERS), RULES, key="id")
+    here = WatchState.create(tmp_path / "state", spark.sql(NUMBERS), RULES, key="id").status
     assert here.totals == first
     for folder, told in (("changes", changed), ("more", more)):
-        done_here = watch_apply(tmp_path / "state", tmp_path / "numba" / folder).to_dict()
+        done_here = WatchState.open(tmp_path / "state").apply(tmp_path / "numba" / folder).to_dict()
         assert {**done_here, "batch": told["batch"]} == told

@@ -172,14 +172,14 @@ def test_keys_of_two_columns_and_files_of_text(spark: SparkSession, tmp_path: Pa
     (tmp_path / "Y.csv").write_text("a,b,zip,town,s\n1,y,45678,Perth,1\n")
     rows = "  X: {where: s = 0, data: X.csv}\n  Y: {where: s = 1, data: Y.csv}\n"
     (tmp_path / "sites.yaml").write_text(f"key: [a, b]\nsites:\n{rows}rules: [zip -> town]\n")
-    status = holdfast.fragments_init(tmp_path / "state", tmp_path / "sites.yaml")
+    status = holdfast.FragmentsState.create(tmp_path / "state", tmp_path / "sites.yaml").status
     assert (status.rows, status.totals) == (3, {"zip-town": 0})
     # Leading zeros make the column text, also where a file has none.
     (tmp_path / "new.csv").write_text("a,b,zip,town,s\n9,y,00123,Ayr,1\n9,z,045678,Ayr,1\n")
-    told = holdfast.fragments_apply(tmp_path / "state", tmp_path / "new.csv").to_dict()
+    told = holdfast.FragmentsState.open(tmp_path / "state").apply(tmp_path / "new.csv").to_dict()
     assert told["added"] == [{"rule": "zip-town", "key": [1, "x"]}, {"rule": "zip-town", "key": [9, "y"]}]
     (tmp_path / "gone.csv").write_text("a,b,_change_type\n9,y,delete\n")
-    told = holdfast.fragments_apply(tmp_path / "state", tmp_path / "gone.csv").to_dict()
+    told = holdfast.FragmentsState.open(tmp_path / "state").apply(tmp_path / "gone.csv").to_dict()
     assert (told["removed_count"], told["totals"]) == (2, {"zip-town": 0})
 
 
@@ -255,11 +255,11 @@ def postgres(tmp_path: Path) -> Iterator[str]:
 
 DATABASE = """
 import sys
-from holdfast.api import fragments_apply, fragments_init
+from holdfast.api import FragmentsState
 folder, jar = sys.argv[1:]
 conf = {"spark.jars": jar, "spark.driver.extraClassPath": jar, "spark.sql.shuffle.partitions": "1"}
-print(dict(fragments_init(folder + "/state", folder + "/sites.yaml", master="local[2]", conf=conf).totals))
-print(fragments_apply(folder + "/state", folder + "/changes.parquet").to_dict()["totals"])
+print(dict(FragmentsState.create(folder + "/state", folder + "/sites.yaml", master="local[2]", conf=conf).status.totals))
+print(FragmentsState.open(folder + "/state").apply(folder + "/changes.parquet").to_dict()["totals"])
 """
 
 

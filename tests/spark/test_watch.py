@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.api import watch_apply, watch_init
+from holdfast.api import WatchState
 from holdfast.engines.spark.java import find_java, newest_java, spark_java_home
 from holdfast.engines.spark.watching.watch import WatchedTable, watched
 from holdfast.errors import ChangeError
@@ -26,20 +26,20 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 import holdfast as hf
 from holdfast.errors import ChangeError, OptionError
-from holdfast.api import watch_apply, watch_init, watch_run, watch_show
+from holdfast.api import WatchState
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 spark.conf.set("spark.sql.codegen.wholeStage", "false")
 state, data, changes, rules = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
-watch_init(state, data, rules, key="id")
-outcome = watch_apply(state, changes)
-told = [outcome.to_dict(), watch_show(state).to_dict()["totals"]]
+WatchState.create(state, data, rules, key="id")
+outcome = WatchState.open(state).apply(changes)
+told = [outcome.to_dict(), WatchState.open(state).show().to_dict()["totals"]]
 
 # A folder, twice: what is in is not told again. Then a file that does not fit.
 lines, folder = [], Path(sys.argv[5])
 def tell(done, name):
     lines.append([name, done.applied, dict(done.totals)])
 def run():
-    watch_run(state, folder, once=True, on_batch=tell)
+    WatchState.open(state).follow(folder, once=True, on_batch=tell)
 run()
 run()
 (folder / "z.csv").write_text("id,g,a,b,_change_type\\n5000,1,1,1,delete\\n")
@@ -58,7 +58,7 @@ except OptionError as problem:
     lines.append(str(problem))
 query = hf.watch(stream, rules, **asked)
 assert query.awaitTermination(300) and query.exception() is None
-print(json.dumps([*told, lines, dict(watch_show(state + "-stream/state").totals)]))
+print(json.dumps([*told, lines, dict(WatchState.open(state + "-stream/state").show().totals)]))
 """
 
 
@@ -82,14 +82,14 @@ def test_many_batches_leave_few_files_and_exact_totals(
     monkeypatch.setattr(compaction, "MANY", 3)
     monkeypatch.setattr(compaction, "FEW_ROWS", 60)
     state = tmp_path / "state"
-    watch_init(state, table(tmp_path / "t.csv", range(80)), RULES, key="id")
+    WatchState.create(state, table(tmp_path / "t.csv", range(80)), RULES, key="id")
     for number in range(7):
         kind = "update_postimage" if number % 2 else "insert"
         keys = (
             range(20 * number, 20 * number + 30) if kind != "insert" else range(1000 + 20 * number, 1020 + 20 * number)
         )
         keys = range(min(keys.start, 50), min(keys.start, 50) + 30) if kind != "insert" else keys
-        done = watch_apply(state, table(tmp_path / f"c{number}.csv", keys, kind), limit=0)
+        done = WatchState.open(state).apply(table(tmp_path / f"c{number}.csv", keys, kind), limit=0)
         assert done.applied
     now = watched(spark, state)
     assert done.totals == now.manifest.totals == totals_now(now)
@@ -105,16 +105,16 @@ def test_a_batch_is_known_after_its_version_is_gone(
 ) -> None:
     monkeypatch.setattr(manifest, "KEPT_VERSIONS", 2)
     state = tmp_path / "state"
-    watch_init(state, table(tmp_path / "t.csv", range(10)), RULES[:1], key="id")
+    WatchState.create(state, table(tmp_path / "t.csv", range(10)), RULES[:1], key="id")
     before = watched(spark, state)
     first = table(tmp_path / "first.csv", range(10, 20), "insert")
     for number, changes in enumerate(
         [first, *(table(tmp_path / f"c{i}.csv", range(5), "update_postimage") for i in range(3))]
     ):
-        assert watch_apply(state, changes).applied
+        assert WatchState.open(state).apply(changes).applied
         if number == 0:
             assert before.frame.count() == 10, "who opened a version reads that version"
-    again = watch_apply(state, first)
+    again = WatchState.open(state).apply(first)
     assert not again.applied
     assert len(list((state / "versions").iterdir())) <= 3
     needed = watched(spark, state).manifest.files
@@ -126,8 +126,8 @@ def test_long_tableaux_and_conditions_are_watched(spark: SparkSession, tmp_path:
     head = "key: id\nrules:\n  - name: long\n    rule: g -> a\n    where: b < 8\n    patterns:\n"
     (tmp_path / "rules.yaml").write_text(f"{head}{lines}      - {{g: _, a: _}}\n")
     state = tmp_path / "state"
-    watch_init(state, table(tmp_path / "t.csv", range(60)), tmp_path / "rules.yaml")
-    done = watch_apply(state, table(tmp_path / "c.csv", range(20, 40), "update_postimage"))
+    WatchState.create(state, table(tmp_path / "t.csv", range(60)), tmp_path / "rules.yaml")
+    done = WatchState.open(state).apply(table(tmp_path / "c.csv", range(20, 40), "update_postimage"))
     assert done.added_count
     now = watched(spark, state)
     assert done.totals == now.manifest.totals == totals_now(now)
@@ -138,9 +138,9 @@ def test_changes_take_the_types_of_the_state(spark: SparkSession, tmp_path: Path
     made += "('2024-01-01', 1.5, 1, TIMESTAMP '2024-01-01 10:00:00'), ('2024-01-02', 2.5, 2, NULL) AS v(d, n, i, t)"
     spark.sql(made).coalesce(1).write.parquet(str(tmp_path / "t"))
     state = tmp_path / "state"
-    watch_init(state, tmp_path / "t", ["unique(i)", "not(t.t > s.t and t.n < s.n)"], key=["day", "n"])
+    WatchState.create(state, tmp_path / "t", ["unique(i)", "not(t.t > s.t and t.n < s.n)"], key=["day", "n"])
     (tmp_path / "more.json").write_text('{"day": "2024-01-03", "n": 3, "i": 2, "t": "2024-01-01 09:00:00"}\n')
-    done = watch_apply(state, tmp_path / "more.json")
+    done = WatchState.open(state).apply(tmp_path / "more.json")
     assert done.totals == {"unique-i": 1, "t-n": 1}
     assert done.to_dict()["added"][0] == {
         "rule": "unique-i",
@@ -149,10 +149,10 @@ def test_changes_take_the_types_of_the_state(spark: SparkSession, tmp_path: Path
     }
     (tmp_path / "wide.json").write_text('{"day": "2024-01-04", "n": 3, "i": 3}\n')
     with pytest.raises(ChangeError, match="the changes lack columns"):
-        watch_apply(state, tmp_path / "wide.json")
+        WatchState.open(state).apply(tmp_path / "wide.json")
     (tmp_path / "wide.json").write_text('{"day": "2024-01-04", "n": 3, "i": 3000000000, "t": null}\n')
     with pytest.raises(ChangeError, match="the value 3000000000 does not fit the column 'i', which is int"):
-        watch_apply(state, tmp_path / "wide.json")
+        WatchState.open(state).apply(tmp_path / "wide.json")
     assert watched(spark, state).manifest.version == 1
 
 
@@ -161,8 +161,8 @@ def test_changes_take_the_types_of_the_state(spark: SparkSession, tmp_path: Path
 def test_connect_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
     data = table(tmp_path / "t.csv", range(40))
     changes = table(tmp_path / "c.csv", range(5, 15), "update_postimage")
-    watch_init(tmp_path / "classic", data, RULES, key="id")
-    classic = watch_apply(tmp_path / "classic", changes)
+    WatchState.create(tmp_path / "classic", data, RULES, key="id")
+    classic = WatchState.open(tmp_path / "classic").apply(changes)
     (tmp_path / "in").mkdir()
     more = table(tmp_path / "in" / "a.csv", range(100, 110), "insert")
     arguments = [str(tmp_path / "connect"), str(data), str(changes), json.dumps(RULES), str(tmp_path / "in")]
@@ -174,11 +174,11 @@ def test_connect_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
     outcome, totals, lines, streamed = json.loads(done.stdout.splitlines()[-1])
     assert outcome == classic.to_dict()
     assert totals == classic.totals
-    assert lines[0] == ["a.csv", True, watch_apply(tmp_path / "classic", more).totals]
+    assert lines[0] == ["a.csv", True, WatchState.open(tmp_path / "classic").apply(more).totals]
     assert lines[1].startswith("z.csv: the key 5000 is deleted, but is not there")
     assert "on Spark Connect the batches of a stream run on the server" in lines[2]
     assert len(lines) == 3
     empty = table(tmp_path / "empty.csv", range(1), None)
-    watch_init(tmp_path / "fresh", empty, RULES, key="id")
-    watch_apply(tmp_path / "fresh", table(tmp_path / "none.csv", range(1), "delete"))
-    assert streamed == watch_apply(tmp_path / "fresh", more).totals
+    WatchState.create(tmp_path / "fresh", empty, RULES, key="id")
+    WatchState.open(tmp_path / "fresh").apply(table(tmp_path / "none.csv", range(1), "delete"))
+    assert streamed == WatchState.open(tmp_path / "fresh").apply(more).totals

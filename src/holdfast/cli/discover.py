@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from holdfast.api import plan_discover
 from holdfast.cli.command import command
 from holdfast.cli.files import emit, emit_json, require_writable_files
 from holdfast.cli.options import Comparing, Data, Format, OnSpark, Printing, Reading, Report, Top
 from holdfast.search.options import DEFAULT_TOP, discover_options, how_many
 
 if TYPE_CHECKING:
-    from holdfast.engines.spark.discovery.discover import DiscoverResult
+    from holdfast.api import DiscoverResult
 
 EXAMPLES = """
 Examples:
@@ -85,7 +86,7 @@ def discover(
     """Find the most general rules a table holds, the ones worth reading first."""
     require_writable_files({"-o": rules, "--output": printing.output, "--report": report}, data)
     options = discover_options(
-        **comparing.asked,
+        **comparing.job_options,
         error_rows=error_rows,
         conditional=conditional,
         constants=constants,
@@ -94,22 +95,18 @@ def discover(
         strategy=strategy.value,
     )
     shown = how_many(top)
-    asked = {**spark.asked, **reading.asked}
     progress = spark.progress
     with progress.step("starting Spark"):
-        from holdfast.api import open_table
-        from holdfast.engines.spark.discovery.discover import explain_discover, run_discover
-
-        table = open_table(data, **asked)
+        planned = plan_discover(data, options=options, **spark.job_options, **reading.job_options)
     if explain:
         from holdfast.report.space_text import space_text
 
-        with progress.step(f"looking at the columns of {table.name}"):
-            space = explain_discover(table, options)
+        with progress.step(f"looking at the columns of {planned.table.name}"):
+            space = planned.explain()
         emit(space_text(space), printing.output)
         return
-    with progress.step(f"discovering the rules of {table.name}"):
-        result = run_discover(table, options, top=shown)
+    with progress.step(f"discovering the rules of {planned.table.name}"):
+        result = planned.run(top=shown)
     if rules is not None:
         from holdfast.rules.rule_file import dump_rules
 

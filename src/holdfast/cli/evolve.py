@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from holdfast.api import EvolveState
 from holdfast.cli.command import command, one_list, paragraphs
-from holdfast.cli.files import emit, emit_told, require_writable_files
+from holdfast.cli.files import emit_told, require_writable_files
 from holdfast.cli.options import (
     CHANGES_NOTE,
     Batch,
@@ -29,7 +30,7 @@ from holdfast.cli.options import (
     State,
     Top,
 )
-from holdfast.search.options import DEFAULT_TOP
+from holdfast.search.options import DEFAULT_TOP, how_many
 
 if TYPE_CHECKING:
     from holdfast.evolving.outcome import EvolveOutcome
@@ -97,11 +98,11 @@ def evolve_init(
 ) -> None:
     """Load a table into a new state, and find the rules it holds."""
     require_writable_files({"--output": printing.output}, data)
-    asked = {"key": key, "strategy": strategy.value, "top": top, **spark.asked, **reading.asked}
+    how_many(top)
+    options: dict[str, Any] = {"key": key, "strategy": strategy.value, "options": comparing.job_options}
     with spark.progress.step(f"loading {data} into {state}, and finding its rules"):
-        from holdfast.api import evolve_init as job
-
-        status = job(state, data, options=comparing.asked, **asked)
+        created = EvolveState.create(state, data, **options, **spark.job_options, **reading.job_options)
+        status = created.show(top=top)
     _emit_rules(status, printing)
     spark.progress.next("holdfast", "evolve", "apply", state, "CHANGES")
 
@@ -120,11 +121,10 @@ def evolve_apply(
 ) -> None:
     """Apply one file of changes, once, and say which rules it adds and removes, and why."""
     require_writable_files({"--output": printing.output}, changes)
-    asked = {"batch": batch, "strategy": strategy.value if strategy else None, **spark.asked, **reading.asked}
+    options: dict[str, Any] = {"batch": batch, "strategy": strategy.value if strategy else None}
     with spark.progress.step(f"applying {changes} to {state}"):
-        from holdfast.api import evolve_apply as job
-
-        outcome = job(state, changes, **asked)
+        opened = EvolveState.open(state, **spark.job_options)
+        outcome = opened.apply(changes, **options, **reading.job_options)
     _emit_evolved(outcome, os.path.basename(changes.rstrip("/")), printing.format, printing.output)
 
 
@@ -138,15 +138,13 @@ def evolve_run(
     spark: OnSpark,
 ) -> None:
     """Follow a folder or a Delta table: apply what comes, the oldest first; as JSON, a line for each batch."""
-    asked = spark.asked
 
-    def tell(outcome: EvolveOutcome, name: str) -> None:
+    def print_batch(outcome: EvolveOutcome, name: str) -> None:
         _emit_evolved(outcome, name, format, None, one_line=True)
 
     spark.progress.say(f"following {source}")
-    from holdfast.api import evolve_run as job
-
-    job(state, source, once=once, from_version=from_version, on_batch=tell, **asked)
+    opened = EvolveState.open(state, **spark.job_options)
+    opened.follow(source, once=once, from_version=from_version, on_batch=print_batch)
 
 
 def evolve_show(
@@ -154,15 +152,8 @@ def evolve_show(
 ) -> None:
     """Print the rules as they are now, best first, and what the last batches did to them."""
     require_writable_files({"--output": printing.output, "--report": report})
-    asked = spark.asked
     with spark.progress.step(f"looking at {state}"):
-        from holdfast.api import evolve_show as job
-
-        status = job(state, top=top, **asked)
-    if report is not None:
-        from holdfast.report.evolve_page import evolve_page
-
-        emit(evolve_page(status), report)
+        status = EvolveState.open(state, **spark.job_options).show(top=top, report=report)
     _emit_rules(status, printing)
 
 

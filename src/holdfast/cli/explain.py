@@ -45,15 +45,15 @@ def explain(
 ) -> None:
     """Say which rules a row breaks, with which others, and which change of one cell would mend most of it."""
     require_writable_files({"--output": printing.output}, data, rules)
-    asked: dict[str, Any] = {"key": key, "nulls": nulls.value if nulls else None, **spark.asked, **reading.asked}
+    options: dict[str, Any] = {"key": key, "nulls": nulls.value if nulls else None, "redact": names_in(redact)}
     with spark.progress.step(f"looking at row {row} of {data}"):
         from holdfast.api import explain as job
         from holdfast.report.explain_text import explanation_text, print_explanation
 
-        found = job(data, rules, row, redact=names_in(redact), **asked)
+        explanation = job(data, rules, row, **options, **spark.job_options, **reading.job_options)
     if printing.format is Format.json:
-        emit_json(found.to_dict(), printing.output)
+        emit_json(explanation.to_dict(), printing.output)
     elif printing.output is None:
-        print_explanation(found, Console())
+        print_explanation(explanation, Console())
     else:
-        emit(explanation_text(found) + "\n", printing.output)
+        emit(explanation_text(explanation) + "\n", printing.output)

@@ -43,7 +43,7 @@ def emit(text: str, output: Path | None) -> None:
     if output is None:
         sys.stdout.write(text)
         return
-    from holdfast.report.write_whole import write_whole
+    from holdfast.states.write_whole import write_whole
 
     write_whole(output, text)
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.api import DEFAULT_LIMIT
+from holdfast.api import DEFAULT_LIMIT, FragmentsState
+from holdfast.api import fragments_plan as plan_of_sites
+from holdfast.checking.output_folders import require_writable_folder
 from holdfast.cli.command import command, one_list, paragraphs
 from holdfast.cli.files import emit, emit_told, note_cut, require_writable_files
 from holdfast.cli.options import (
@@ -85,10 +87,9 @@ def fragments_plan(
     """Say which site ships which ids to whom for one changed row, shared between rules. Needs no data and no Spark."""
     require_writable_files({"--output": printing.output, "--picture": picture}, sites)
     with telling.progress.step("planning shipments"):
-        from holdfast.api import fragments_plan as job
         from holdfast.report.shipment_text import shipment_picture, shipment_text
 
-        plan = job(sites)
+        plan = plan_of_sites(sites)
     if picture is not None:
         emit(shipment_picture(plan, picture.suffix), picture)
     emit_told(plan, lambda: shipment_text(plan), printing.format, printing.output)
@@ -97,11 +98,8 @@ def fragments_plan(
 def fragments_init(state: State, sites: SitesFile, *, printing: Printing, spark: OnSpark) -> None:
     """Load the fragments of a table into a new state, and count the rows that violate each rule."""
     require_writable_files({"--output": printing.output}, sites)
-    asked = spark.asked
     with spark.progress.step(f"loading the sites of {sites} into {state}"):
-        from holdfast.api import fragments_init as job
-
-        status = job(state, sites, **asked)
+        status = FragmentsState.create(state, sites, **spark.job_options).status
     _emit_fragments(status, printing)
     spark.progress.next("holdfast", "fragments", "apply", state, "CHANGES")
 
@@ -118,12 +116,12 @@ def fragments_apply(
 ) -> None:
     """Apply one file of changes, once: which rows come into violation, which leave it, and what sites shipped."""
     require_writable_files({"--output": printing.output}, changes)
-    asked = {"batch": batch, "limit": limit_of(limit), **spark.asked, **reading.asked}
+    most = limit_of(limit)
     with spark.progress.step(f"applying {changes} to {state}"):
-        from holdfast.api import fragments_apply as job
         from holdfast.report.fragments_text import fragments_batch_text
 
-        outcome = job(state, changes, **asked)
+        opened = FragmentsState.open(state, **spark.job_options)
+        outcome = opened.apply(changes, batch=batch, limit=most, **reading.job_options)
     name = os.path.basename(changes.rstrip("/"))
     emit_told(outcome, lambda: fragments_batch_text(outcome, name), printing.format, printing.output)
     if printing.format is Format.json and outcome.changes.cut:
@@ -141,15 +139,10 @@ def fragments_show(
 ) -> None:
     """Print the sites, and how many rows violate each rule now."""
     require_writable_files({"--output": printing.output})
-    asked = spark.asked
+    if violations is not None:
+        require_writable_folder(violations, ("rows",))
     with spark.progress.step(f"looking at {state}"):
-        from holdfast.api import fragments_show as job
-
-        if violations is not None:
-            from holdfast.engines.spark.checking.outputs import require_writable_folder
-
-            require_writable_folder(violations, ("rows",))
-        status = job(state, violations=violations, **asked)
+        status = FragmentsState.open(state, **spark.job_options).show(violations=violations)
     _emit_fragments(status, printing)
 
 

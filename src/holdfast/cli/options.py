@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from holdfast.api import running_tasks
 from holdfast.errors import OptionError
 from holdfast.report.progress import Progress
 from holdfast.search.options import DEFAULT_OVERLAP, DEFAULT_TIME_LIMIT
@@ -101,7 +101,7 @@ class ReadingChanges:
     input_format: Annotated[str | None, typer.Option(metavar="FORMAT", help="csv, parquet, json or orc.")] = None
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def job_options(self) -> dict[str, Any]:
         """As jobs take it."""
         return {
             "null_values": tuple(self.null_values.split(",")) if self.null_values is not None else (),
@@ -122,8 +122,8 @@ class Reading(ReadingChanges):
     ] = None
 
     @property
-    def asked(self) -> dict[str, Any]:
-        return {**super().asked, "types": assignments(self.types, "--types")}
+    def job_options(self) -> dict[str, Any]:
+        return {**super().job_options, "types": assignments(self.types, "--types")}
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Telling:
 
     @property
     def progress(self) -> Progress:
-        return Progress(quiet=self.quiet, counts=_task_counts)
+        return Progress(quiet=self.quiet, counts=running_tasks)
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class OnSpark(Telling):
     conf: Annotated[list[str] | None, typer.Option(metavar="K=V", help="A Spark setting; may be repeated.")] = None
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def job_options(self) -> dict[str, Any]:
         """As jobs take it."""
         return {"master": self.master, "conf": assignments(self.conf, "--conf")}
 
@@ -190,7 +190,7 @@ class Comparing:
     ] = DeviceName.auto
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def job_options(self) -> dict[str, Any]:
         """As jobs take it."""
         return {
             "columns": self.columns if self.columns is not None else (),
@@ -204,14 +204,6 @@ class Comparing:
             "time_limit": self.time_limit,
             "device": self.device.value,
         }
-
-
-def _task_counts() -> tuple[int, int] | None:
-    if "pyspark" not in sys.modules:
-        return None
-    from holdfast.engines.spark.task_counts import task_counts
-
-    return task_counts()
 
 
 def limit_of(text: str) -> int | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.api import DEFAULT_LIMIT
-from holdfast.cli.check import VIOLATION_FOLDERS
+from holdfast.api import DEFAULT_LIMIT, WatchState
+from holdfast.checking.output_folders import VIOLATION_FOLDERS, require_writable_folder
 from holdfast.cli.command import command, one_list, paragraphs
 from holdfast.cli.files import emit, emit_json, emit_told, note_cut, require_writable_files
 from holdfast.cli.options import (
@@ -34,6 +34,7 @@ from holdfast.cli.options import (
     State,
     limit_of,
 )
+from holdfast.rules.rule_file import as_rule_set
 
 if TYPE_CHECKING:
     from holdfast.states.batch_outcome import BatchOutcome
@@ -99,11 +100,9 @@ def watch_init(
 ) -> None:
     """Load a table into a new state, and count its violations."""
     require_writable_files({"--output": printing.output}, data, rules)
-    asked = {"key": key, "nulls": nulls.value if nulls else None, **spark.asked, **reading.asked}
+    options: dict[str, Any] = {"key": key, "nulls": nulls.value if nulls else None, **spark.job_options}
     with spark.progress.step(f"loading {data} into {state}"):
-        from holdfast.api import watch_init as job
-
-        status = job(state, data, rules, **asked)
+        status = WatchState.create(state, data, rules, **options, **reading.job_options).status
     _emit_watched(status, printing)
     spark.progress.next("holdfast", "watch", "apply", state, "CHANGES")
 
@@ -120,11 +119,10 @@ def watch_apply(
 ) -> None:
     """Apply one file of changes, once, and say which violations it adds and removes."""
     require_writable_files({"--output": printing.output}, changes)
-    asked = {"batch": batch, "limit": limit_of(limit), **spark.asked, **reading.asked}
+    most = limit_of(limit)
     with spark.progress.step(f"applying {changes} to {state}"):
-        from holdfast.api import watch_apply as job
-
-        outcome = job(state, changes, **asked)
+        opened = WatchState.open(state, **spark.job_options)
+        outcome = opened.apply(changes, batch=batch, limit=most, **reading.job_options)
     _emit_batch(outcome, os.path.basename(changes.rstrip("/")), printing.format, printing.output)
 
 
@@ -139,15 +137,14 @@ def watch_run(
     spark: OnSpark,
 ) -> None:
     """Follow a folder or a Delta table: apply each file of changes, or commit, in order; as JSON, a line for each."""
-    most, asked = limit_of(limit), spark.asked
+    most = limit_of(limit)
 
-    def tell(outcome: BatchOutcome, name: str) -> None:
+    def print_batch(outcome: BatchOutcome, name: str) -> None:
         _emit_batch(outcome, name, format, None, one_line=True)
 
     spark.progress.say(f"following {source}")
-    from holdfast.api import watch_run as job
-
-    job(state, source, once=once, from_version=from_version, limit=most, on_batch=tell, **asked)
+    opened = WatchState.open(state, **spark.job_options)
+    opened.follow(source, once=once, from_version=from_version, limit=most, on_batch=print_batch)
 
 
 def watch_show(
@@ -163,15 +160,12 @@ def watch_show(
 ) -> None:
     """Print how often each rule is violated now, and by which rows most."""
     require_writable_files({"--output": printing.output, "--report": report})
-    most, asked = limit_of(limit), spark.asked
+    most = limit_of(limit)
+    if violations is not None:
+        require_writable_folder(violations, VIOLATION_FOLDERS)
     with spark.progress.step(f"looking at {state}"):
-        from holdfast.api import watch_show as job
-
-        if violations is not None:
-            from holdfast.engines.spark.checking.outputs import require_writable_folder
-
-            require_writable_folder(violations, VIOLATION_FOLDERS)
-        status = job(state, violations=violations, report=report, limit=most, **asked)
+        opened = WatchState.open(state, **spark.job_options)
+        status = opened.show(violations=violations, report=report, limit=most)
     _emit_watched(status, printing)
 
 
@@ -180,14 +174,14 @@ def watch_rules(
 ) -> None:
     """Watch these rules from now on, without loading the table again."""
     require_writable_files({"--output": printing.output}, rules)
-    asked = {"nulls": nulls.value if nulls else None, **spark.asked}
+    rule_set = as_rule_set(rules, nulls=nulls.value if nulls else None)
     with spark.progress.step(f"changing the rules of {state}"):
-        from holdfast.api import watch_rules as job
-
-        status, added, removed = job(state, rules, **asked)
+        opened = WatchState.open(state, **spark.job_options)
+        added, removed = opened.change_rules(rule_set)
+    status = opened.status
     if printing.format is Format.json:
-        told = {"version": status.version, "added": added, "removed": removed, "totals": dict(status.totals)}
-        emit_json(told, printing.output)
+        content = {"version": status.version, "added": added, "removed": removed, "totals": dict(status.totals)}
+        emit_json(content, printing.output)
     else:
         from holdfast.report.watch_text import rules_text
 

@@ -17,7 +17,7 @@ from holdfast.report.progress import Progress
 from holdfast.rules.rule_file import dump_rules
 
 if TYPE_CHECKING:
-    from holdfast.engines.spark.checking.check import CheckResult
+    from holdfast.api import CheckResult
 
 CLEAN, DATA, RULES, SITES, FOUND, REPORT, KEY = (
     *("clean.csv", "orders.csv", "rules.yaml", "sites.yaml", "found.yaml", "report.html", "order_id"),
@@ -112,19 +112,19 @@ class _Story:
             "Orders keep coming. A state keeps their violations up to date without checking everything again.",
             f"holdfast watch init {state.name} --data {DATA} --rules {RULES} --key {KEY}",
         )
-        from holdfast.api import watch_apply, watch_init
+        from holdfast.api import WatchState
         from holdfast.report.watch_text import batch_text, status_text
 
         with self._progress.step(f"loading {DATA}"):
-            status = watch_init(state, self._place / DATA, self._place / RULES, key=KEY)
-        self._say(status_text(status).rstrip())
+            watched = WatchState.create(state, self._place / DATA, self._place / RULES, key=KEY)
+        self._say(status_text(watched.status).rstrip())
         for said, file in (
             ("On Monday twelve orders come in, two of them with a wrong cell.", MONDAY),
             ("On Tuesday somebody corrects three rows, and deletes one.", TUESDAY),
         ):
             self._step(said, f"holdfast watch apply {state.name} {file}")
             with self._progress.step(f"applying {file}"):
-                outcome = watch_apply(state, self._place / file)
+                outcome = watched.apply(self._place / file)
             self._say(batch_text(outcome, file).rstrip())
 
     def evolve(self) -> None:
@@ -133,15 +133,15 @@ class _Story:
             "Rules change, too. Here is what the clean orders say of prices.",
             f"holdfast evolve init {state.name} --data {CLEAN} --key {KEY} --columns {PRICES}",
         )
-        from holdfast.api import evolve_apply, evolve_init
+        from holdfast.api import EvolveState
         from holdfast.report.evolve_text import evolved_text, rules_status_text
 
         with self._progress.step("finding the rules of prices"):
-            status = evolve_init(state, self._place / CLEAN, key=KEY, options={"columns": PRICES})
-        self._say(rules_status_text(status).rstrip())
+            evolved = EvolveState.create(state, self._place / CLEAN, key=KEY, options={"columns": PRICES})
+        self._say(rules_status_text(evolved.show()).rstrip())
         self._step("On Wednesday a mug costs more.", f"holdfast evolve apply {state.name} {WEDNESDAY}")
         with self._progress.step(f"applying {WEDNESDAY}"):
-            outcome = evolve_apply(state, self._place / WEDNESDAY)
+            outcome = evolved.apply(self._place / WEDNESDAY)
         self._say(evolved_text(outcome, WEDNESDAY).rstrip())
 
     def report(self) -> None:
@@ -150,9 +150,9 @@ class _Story:
         )
         page = self._place / REPORT
         with self._progress.step("writing the report"):
-            from holdfast.api import watch_show
+            from holdfast.api import WatchState
 
-            watch_show(self._place / STATE, report=page)
+            WatchState.open(self._place / STATE).show(report=page)
         self._say(f"Open {page.absolute().as_uri()} in a browser.")
         self._say("\nGo on with:\n")
         again = f"holdfast check {DATA} {RULES} --key {KEY}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,12 +17,15 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StructField, StructType
 
+from holdfast.checking.baseline import Baseline
 from holdfast.checking.outcome import CheckOutcome, FailOn, RuleOutcome, Summary, rule_holds
+from holdfast.checking.output_folders import QUARANTINE_FOLDERS, SUGGESTION_FOLDERS, VIOLATION_FOLDERS
 from holdfast.checking.redact import redacted_check, redacted_outcome
 from holdfast.checking.shown_check import ShownCheck
 from holdfast.encode.digits import digits_key
 from holdfast.engines.spark.checking.engine import CheckEngine
 from holdfast.engines.spark.checking.kernel_engine import KernelEngine
+from holdfast.engines.spark.checking.outputs import append_metrics, write_folders
 from holdfast.engines.spark.checking.rows import entirely_null, schema_of
 from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS, Scan, plain
 from holdfast.engines.spark.checking.spread_engine import SpreadEngine
@@ -41,6 +45,7 @@ from holdfast.rules.dependency import CFD, FD, Key, as_dependency
 from holdfast.rules.predicate import Comparison
 from holdfast.rules.relation import EQ
 from holdfast.rules.rule import RuleSet
+from holdfast.states.write_whole import write_whole
 from holdfast.violations.witness import Witness, WorstRow
 
 BROKEN_RULES = "_broken_rules"
@@ -320,6 +325,49 @@ class CheckResult:
     def to_html(self) -> str:
         """The report as one HTML page that needs nothing else, as `holdfast check --report` writes it."""
         return str(presentation("check_page").check_page(self.shown))
+
+    def to_junit(self) -> str:
+        """The result as JUnit XML, as `holdfast check --format junit` prints it."""
+        return str(presentation("junit").junit_text(self.detailed))
+
+    def to_sarif(self) -> str:
+        """The result as SARIF, as `holdfast check --format sarif` prints it."""
+        return str(presentation("sarif").sarif_text(self.detailed))
+
+    def write_report(self, file: str | os.PathLike[str]) -> None:
+        """Writes the report to the file, whole or not at all."""
+        write_whole(file, self.to_html())
+
+    def write_violations(self, folder: str) -> None:
+        """Writes `pairs`, `rows` and `groups` as Parquet below the folder, replacing earlier results."""
+        write_folders(dict(zip(VIOLATION_FOLDERS, (self.pairs, self.rows, self.groups), strict=True)), folder)
+
+    def write_quarantine(self, folder: str) -> None:
+        """Writes the `clean` and the `quarantined` rows as Parquet below the folder."""
+        write_folders(dict(zip(QUARANTINE_FOLDERS, self.split(), strict=True)), folder)
+
+    def write_suggestions(self, folder: str) -> int | None:
+        """Writes `suggestions` as Parquet below the folder. Returns how many suspect rows were tried; None for all."""
+        from holdfast.engines.spark.explaining.suggestions import may_be_cut, most_rows  # which knows this class
+
+        write_folders(dict(zip(SUGGESTION_FOLDERS, (self.suggestions,), strict=True)), folder)
+        return most_rows(self) if may_be_cut(self) else None
+
+    def append_metrics(self, folder: str) -> None:
+        """Adds a line for each rule to the Parquet table in the folder."""
+        append_metrics(self._scan.spark, self.outcome, folder)
+
+    def baseline(self) -> Baseline:
+        """The suspect rows of this check, to be known to later ones."""
+        from holdfast.engines.spark.checking.known_suspects import suspects_baseline  # which knows this class
+
+        return suspects_baseline(self)
+
+    def against(self, baseline: Baseline) -> CheckResult:
+        """The same violations, with verdicts by the suspect rows that the baseline does not know."""
+        from holdfast.engines.spark.checking.known_suspects import against_baseline  # which knows this class
+
+        return against_baseline(self, baseline)
 
     def close(self) -> None:
         """Lets go of the persisted rows; the DataFrames of this result are then computed from the source again."""

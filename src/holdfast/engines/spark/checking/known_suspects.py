@@ -17,7 +17,7 @@ from holdfast.rules.rule import rule_text
 MOST_SUSPECTS = 1_000_000
 
 
-def found_suspects(result: CheckResult) -> Baseline:
+def suspects_baseline(result: CheckResult) -> Baseline:
     """What the check found suspect, to be known from now on. OptionError where rows have no lasting names."""
     _require_key(result)
     rows = _named(result).limit(MOST_SUSPECTS + 1).collect()
@@ -36,7 +36,7 @@ def found_suspects(result: CheckResult) -> Baseline:
     return Baseline(result.outcome.key, rules)
 
 
-def beside_baseline(result: CheckResult, baseline: Baseline) -> CheckResult:
+def against_baseline(result: CheckResult, baseline: Baseline) -> CheckResult:
     """The result with verdicts by the suspect rows that the baseline does not know; all counts as they are."""
     _require_key(result)
     if baseline.key != result.outcome.key:

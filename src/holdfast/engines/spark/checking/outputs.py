@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import re
 import secrets
 import shutil
 import uuid
@@ -15,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.checking.outcome import CheckOutcome
+from holdfast.checking.output_folders import is_remote, require_writable_folder
 from holdfast.errors import OutputError
 
 METRICS = (
@@ -23,32 +23,11 @@ METRICS = (
 )
 
 
-def require_writable_folder(folder: str, parts: tuple[str, ...] | None) -> None:
-    """OutputError when the folder cannot be made, or holds something that a result would not replace.
-
-    A result replaces its `parts`; with None it is added to what is there.
-    """
-    if _remote(folder):
-        return
-    place = Path(folder)
-    if place.exists() and not place.is_dir():
-        raise OutputError(f"cannot write results to {folder!r}: it is a file, not a folder.")
-    if place.is_dir() and parts is not None:
-        others = sorted(entry.name for entry in place.iterdir() if entry.name not in parts)
-        if others:
-            raise OutputError(
-                f"the folder {folder!r} holds other things ({', '.join(others[:3])}), so no results are written there.",
-                hint="name a new folder, or one that holds nothing but earlier results.",
-            )
-    nearest = next(parent for parent in (place, *place.absolute().parents) if parent.exists())
-    if not os.access(nearest, os.W_OK):
-        raise OutputError(f"cannot write to {str(nearest)!r}: no permission.")
-
-
 def write_folders(frames: Mapping[str, DataFrame], folder: str) -> None:
     """Each frame as Parquet in its own folder below `folder`, replacing earlier results once all are written."""
+    require_writable_folder(folder, tuple(frames))
     try:
-        if _remote(folder):
+        if is_remote(folder):
             for name, frame in frames.items():
                 frame.write.mode("overwrite").parquet(f"{folder.rstrip('/')}/{name}")
             return
@@ -77,13 +56,9 @@ def append_metrics(spark: SparkSession, outcome: CheckOutcome, folder: str) -> N
         (run, now, f.rule.name, outcome.rows, f.violating_rows, f.violating_pairs, outcome.seconds)
         for f in outcome.rules
     ]
-    place = folder if _remote(folder) else Path(folder).absolute().as_uri()
+    place = folder if is_remote(folder) else Path(folder).absolute().as_uri()
     try:
         spark.createDataFrame(lines, METRICS).coalesce(1).write.mode("append").parquet(place)
     except PySparkException as problem:
         reason = str(problem).strip().splitlines()[0]
         raise OutputError(f"cannot add metrics to {folder!r}: {reason}") from problem
-
-
-def _remote(folder: str) -> bool:
-    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", folder) is not None

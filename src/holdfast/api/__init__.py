@@ -1,0 +1,41 @@
+"""The public functions and classes. The command calls only these."""
+
+from typing import TYPE_CHECKING
+
+from holdfast.api.jobs import (
+    DEFAULT_LIMIT,
+    check,
+    discover,
+    doctor,
+    evolve,
+    explain,
+    fragments_plan,
+    open_table,
+    plan_check,
+    plan_discover,
+    running_tasks,
+    watch,
+)
+from holdfast.api.states import EvolveState, FragmentsState, WatchState
+
+if TYPE_CHECKING:
+    from holdfast.engines.spark.checking.check import CheckResult as CheckResult
+    from holdfast.engines.spark.discovery.discover import DiscoverResult as DiscoverResult
+
+__all__ = [
+    "DEFAULT_LIMIT",
+    "EvolveState",
+    "FragmentsState",
+    "WatchState",
+    "check",
+    "discover",
+    "doctor",
+    "evolve",
+    "explain",
+    "fragments_plan",
+    "open_table",
+    "plan_check",
+    "plan_discover",
+    "running_tasks",
+    "watch",
+]

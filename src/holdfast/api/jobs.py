@@ -1,0 +1,353 @@
+"""The jobs, wired: rules, plan, engine, result. No logic of their own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from holdfast.checking.outcome import FailOn
+from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
+from holdfast.fragments.sites import Sites, as_sites
+from holdfast.rules.parse import given_names
+from holdfast.rules.rule import Nulls, Rule, RuleSet
+from holdfast.rules.rule_file import as_rule_set, named_key
+from holdfast.search.options import (
+    DEFAULT_OVERLAP,
+    DEFAULT_TIME_LIMIT,
+    DEFAULT_TOP,
+    Device,
+    DiscoverOptions,
+    Share,
+    Strategy,
+    discover_options,
+    how_many,
+)
+
+if TYPE_CHECKING:
+    from holdfast.discovery.explain import ExplainedSpace
+    from holdfast.engines.findings import MachineFinding
+    from holdfast.engines.spark.checking.check import CheckResult
+    from holdfast.engines.spark.discovery.discover import DiscoverResult
+    from holdfast.engines.spark.sources.table import Frame, Table
+    from holdfast.evolving.outcome import EvolveOutcome
+    from holdfast.explaining.explanation import RowExplanation
+    from holdfast.fragments.shipment_plan import ShipmentPlan
+    from holdfast.programs.plan import Plan
+    from holdfast.states.batch_outcome import BatchOutcome
+
+DEFAULT_LIMIT = 1_000_000
+
+# What arguments may be: a folder or file, a table, rules, the columns of a key.
+Place: TypeAlias = str | os.PathLike[str]
+Data: TypeAlias = "Frame | Place"
+Rules: TypeAlias = RuleSet | Rule | str | os.PathLike[str] | Iterable[str | Rule]
+KeyColumns: TypeAlias = str | Sequence[str]
+
+
+def check(
+    data: Data,
+    rules: Rules,
+    *,
+    key: KeyColumns | None = None,
+    nulls: Nulls | None = None,
+    limit: int | None = DEFAULT_LIMIT,
+    fail_on: FailOn = "error",
+    all_columns: bool = False,
+    redact: Sequence[str] = (),
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> CheckResult:
+    """Every violation of every rule, counted exactly.
+
+    `data` is a Spark DataFrame or whatever `holdfast check` takes; `rules` a rule file, a rule's text, a list of them,
+    or a set. `key` names the column or columns by which results name rows; it and `nulls` default to what the rule file
+    says. `limit` caps the pairs that are listed per rule (None for no cap). With `all_columns` the scan keeps whole
+    rows, so that `split()` needs no second one. `redact` names columns whose values nobody is shown: not in summaries,
+    not in reports; the DataFrames of the result have them. `reading` goes to the reader: types, null_values, delimiter,
+    encoding, multiline, input_format. Runs on the caller's session, and starts one only when there is none.
+    """
+    planned = plan_check(data, rules, key=key, nulls=nulls, master=master, conf=conf, **reading)
+    return planned.run(limit=limit, fail_on=fail_on, all_columns=all_columns, redact=redact)
+
+
+@dataclass(frozen=True)
+class PlannedCheck:
+    """A check that has not run: the table it would read, and its plan."""
+
+    table: Table
+    plan: Plan
+
+    def explain(self, *, sql: bool = False) -> str:
+        """The plan as text, with its SQL where `sql`."""
+        from holdfast.checking.plan_text import plan_text
+
+        return plan_text(self.plan, sql=sql)
+
+    def run(
+        self,
+        *,
+        limit: int | None = DEFAULT_LIMIT,
+        fail_on: FailOn = "error",
+        all_columns: bool = False,
+        redact: str | Sequence[str] = (),
+    ) -> CheckResult:
+        """Runs the check; the options are those of `check`."""
+        from holdfast.engines.spark.checking.check import run_check
+
+        hidden = [redact] if isinstance(redact, str) else redact
+        spark = self.table.frame.sparkSession
+        return run_check(
+            spark, self.table, self.plan, limit=limit, fail_on=fail_on, all_columns=all_columns, redact=hidden
+        )
+
+
+def plan_check(
+    data: Data,
+    rules: Rules,
+    *,
+    key: KeyColumns | None = None,
+    nulls: Nulls | None = None,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> PlannedCheck:
+    """The table that `check` would read, and the plan it would run; nothing is scanned."""
+    rule_set = as_rule_set(rules, nulls=nulls)  # before Spark starts: a typo in a rule should not cost a start-up
+    names = named_key(rule_set, key)
+
+    from holdfast.engines.spark.checking.check import plan_check as plan_on_spark
+
+    table = open_table(data, master=master, conf=conf, **reading)
+    return PlannedCheck(table, plan_on_spark(table, rule_set, names))
+
+
+def explain(
+    data: Data,
+    rules: Rules,
+    row: Any,
+    *,
+    key: KeyColumns | None = None,
+    nulls: Nulls | None = None,
+    redact: Sequence[str] = (),
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> RowExplanation:
+    """Which rules the row with the key `row` breaks, with which others, and which change of one cell would mend it.
+
+    The table is checked for it: who breaks a rule depends on all rows. Nothing is changed.
+    """
+    options: dict[str, Any] = {"key": key, "nulls": nulls, "redact": redact, "master": master, "conf": conf}
+    with check(data, rules, all_columns=True, **options, **reading) as result:
+        return result.explain(row)
+
+
+def discover(
+    data: Data,
+    *,
+    columns: str | Sequence[str] = (),
+    exclude: str | Sequence[str] = (),
+    cross_columns: float | str | None = DEFAULT_OVERLAP,
+    one_row: bool = False,
+    order_text: bool = False,
+    nulls: Nulls = "sql",
+    error: Share = 0,
+    error_rows: Share | None = None,
+    conditional: bool = False,
+    constants: bool = False,
+    min_support: Share | None = None,
+    min_confidence: Share | None = None,
+    max_predicates: int | None = None,
+    time_limit: float | str | None = DEFAULT_TIME_LIMIT,
+    strategy: Strategy = "auto",
+    device: Device = "auto",
+    top: int | str | None = DEFAULT_TOP,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> DiscoverResult:
+    """The most general rules that the table holds, the ones worth reading first.
+
+    `data` is a Spark DataFrame or whatever `holdfast discover` takes. Two columns of one type are compared with each
+    other when they share at least `cross_columns` of the smaller one's values ("off" or None: never), also within one
+    row with `one_row`. With `error`, a rule may be broken by that share of all ordered pairs of rows: 0.001, or "0.1%";
+    it is written with what it tolerates, so that `check` accepts it. With `error_rows`, keys and dependencies for which
+    at most that share of the rows would have to go. With `conditional`, dependencies on rows with given values that
+    `min_support` of the rows support (a share, or a number) and `min_confidence` of these hold; with `constants`, also
+    rules that speak of the rows with values that so many rows have. `top` is how many rules
+    are shown ("all" or None: all of them). After `time_limit` seconds the search ends with what it has, and says so
+    ("none" or None: it goes on to the end). `reading` goes to the reader, as in `check`. Runs on the caller's session,
+    and starts one only when there is none.
+    """
+    planned = plan_discover(
+        data,
+        options=discover_options(
+            columns=columns,
+            exclude=exclude,
+            cross_columns=cross_columns,
+            one_row=one_row,
+            order_text=order_text,
+            nulls=nulls,
+            error=error,
+            error_rows=error_rows,
+            conditional=conditional,
+            constants=constants,
+            min_support=min_support,
+            min_confidence=min_confidence,
+            max_predicates=max_predicates,
+            time_limit=time_limit,
+            strategy=strategy,
+            device=device,
+        ),
+        master=master,
+        conf=conf,
+        **reading,
+    )
+    return planned.run(top=top)
+
+
+@dataclass(frozen=True)
+class PlannedDiscovery:
+    """A discovery that has not run: the table it would read, and its options."""
+
+    table: Table
+    options: DiscoverOptions
+
+    def explain(self) -> ExplainedSpace:
+        """What would be compared. Scans the table once: which columns overlap is in their values."""
+        from holdfast.engines.spark.discovery.discover import explain_discover
+
+        return explain_discover(self.table, self.options)
+
+    def run(self, *, top: int | str | None = DEFAULT_TOP) -> DiscoverResult:
+        """Runs the discovery, of which the best `top` rules are shown."""
+        shown = how_many(top)
+
+        from holdfast.engines.spark.discovery.discover import run_discover
+
+        return run_discover(self.table, self.options, top=shown)
+
+
+def plan_discover(
+    data: Data,
+    *,
+    options: DiscoverOptions,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> PlannedDiscovery:
+    """The table that `discover` would read with these options; nothing is scanned."""
+    return PlannedDiscovery(open_table(data, master=master, conf=conf, **reading), options)
+
+
+def open_table(
+    data: Data,
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> Table:
+    """The table that a job would read, on the session it would use; nothing is scanned."""
+    from holdfast.engines.spark.session import get_session
+    from holdfast.engines.spark.sources.sources import read_table
+    from holdfast.engines.spark.sources.table import Table
+    from holdfast.tables.read_options import ReadOptions
+
+    if not isinstance(data, str | os.PathLike):
+        return Table(data, "DataFrame")
+    return read_table(get_session(master=master, conf=conf), data, ReadOptions(**reading))
+
+
+def watch(
+    frame: Frame,
+    rules: Rules,
+    *,
+    key: KeyColumns,
+    checkpoint: Place,
+    batch: int | None = None,
+    nulls: Nulls | None = None,
+    limit: int | None = DEFAULT_LIMIT,
+    trigger: Mapping[str, Any] | None = None,
+    on_batch: Callable[[BatchOutcome], None] | None = None,
+) -> Any:
+    """A streaming query that keeps the violations of the rules up to date under the changes that the stream brings.
+
+    The frame's rows are changes: its columns are the table's, with `_change_type` as change feeds name it; without it
+    all are inserts. The state lies in the folder `checkpoint`, empty at first; `holdfast watch show CHECKPOINT/state`
+    reads it. `on_batch` is called with the outcome of each batch. Inside foreachBatch, give the batch's frame and
+    `batch=batch_id`: the outcome of that batch comes back, and a batch that comes again changes nothing.
+    """
+    from holdfast.engines.spark.states.follow_frames import watch_frame
+
+    wanted = as_rule_set(rules, nulls=nulls)
+    return watch_frame(
+        frame,
+        wanted,
+        named_key(wanted, key),
+        os.fspath(checkpoint),
+        batch=batch,
+        limit=limit,
+        trigger=trigger,
+        on_batch=on_batch,
+    )
+
+
+def evolve(
+    frame: Frame,
+    *,
+    key: KeyColumns,
+    checkpoint: Place,
+    data: Data | None = None,
+    batch: int | None = None,
+    strategy: EvolveStrategy = "auto",
+    trigger: Mapping[str, Any] | None = None,
+    on_batch: Callable[[EvolveOutcome], None] | None = None,
+    **options: Any,
+) -> Any:
+    """A streaming query that keeps the rules of a table up to date under the changes that the stream brings.
+
+    The frame's rows are changes, as in `watch`. The state lies in the folder `checkpoint`; at first it holds the table
+    `data`, empty where none is given, and `holdfast evolve show CHECKPOINT/state` reads it. `options` are those of
+    `discover`. Inside foreachBatch, give the batch's frame and `batch=batch_id`: the outcome of that batch comes back.
+    """
+    from holdfast.engines.spark.evolving.evolve import evolve_frame
+
+    wanted = evolve_options(**options)
+    return evolve_frame(
+        frame,
+        None if data is None else open_table(data),
+        given_names(key),
+        os.fspath(checkpoint),
+        wanted,
+        require_strategy(strategy, wanted),
+        batch=batch,
+        trigger=trigger,
+        on_batch=on_batch,
+    )
+
+
+def doctor(*, start: bool = True) -> list[MachineFinding]:
+    """What this machine has of what Holdfast needs; with `start`, also whether Spark starts."""
+    from holdfast.engines.spark.doctor import examine
+
+    return examine(start=start)
+
+
+def fragments_plan(sites: Sites | Place) -> ShipmentPlan:
+    """Which site ships which ids to whom for one changed row; `sites` is a sites file. Needs neither data nor Spark."""
+    from holdfast.fragments.shipment_plan import plan_shipments
+
+    return plan_shipments(as_sites(sites))
+
+
+def running_tasks() -> tuple[int, int] | None:
+    """How many tasks Spark has finished of those it was given, for a bar; None where Spark does not run."""
+    if "pyspark" not in sys.modules:
+        return None
+    from holdfast.engines.spark.task_counts import task_counts
+
+    return task_counts()

@@ -1,0 +1,304 @@
+"""States in folders: create one, open it, apply changes, follow a source, show how things are. The same verbs for all.
+
+A batch of changes is applied once, however often it is given, and whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from holdfast.api.jobs import DEFAULT_LIMIT, Data, KeyColumns, Place, Rules, open_table
+from holdfast.errors import OptionError
+from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
+from holdfast.fragments.sites import Sites, as_sites
+from holdfast.rules.parse import given_names
+from holdfast.rules.rule import Nulls
+from holdfast.rules.rule_file import as_rule_set, named_key
+from holdfast.search.options import DEFAULT_TOP, how_many
+
+if TYPE_CHECKING:
+    from holdfast.engines.spark.evolving.evolve import EvolvedTable
+    from holdfast.engines.spark.fragments.fragments import FragmentedTable
+    from holdfast.engines.spark.sources.table import Frame, Session
+    from holdfast.engines.spark.states.state_table import StateTable
+    from holdfast.engines.spark.watching.watch import WatchedTable
+    from holdfast.evolving.outcome import EvolveOutcome
+    from holdfast.evolving.status import EvolveStatus
+    from holdfast.fragments.door import Shipped
+    from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
+    from holdfast.states.batch_outcome import BatchOutcome
+    from holdfast.watching.status import WatchStatus
+
+_Table = TypeVar("_Table", bound="StateTable[Any]")
+
+
+class _State(Generic[_Table]):
+    """A state that is open. `seconds` is how long it took to create it, where it was."""
+
+    def __init__(self, table: _Table, *, seconds: float = 0.0) -> None:
+        self._table, self._seconds = table, seconds
+
+    @classmethod
+    def open(cls, state: Place, *, master: str | None = None, conf: Mapping[str, str] | None = None) -> Self:
+        """Returns the state in the folder `state`. Raises StateError where there is none, or that of another job."""
+        return cls(cls._opened(_session(master, conf), state))
+
+    @staticmethod
+    def _opened(spark: Session, state: Place) -> _Table:
+        raise NotImplementedError
+
+    def _apply(self, changes: Place, batch: str | None, limit: int | None, reading: Mapping[str, Any]) -> Any:
+        return self._table.apply_file(os.fspath(changes), batch=batch, limit=limit, reading=reading)
+
+    def _follow(
+        self,
+        source: Place,
+        *,
+        once: bool,
+        from_version: int | None,
+        limit: int | None,
+        on_batch: Callable[[Any, str], None],
+    ) -> None:
+        from holdfast.engines.spark.sources.delta_table import is_delta
+        from holdfast.engines.spark.states.follow_delta import follow_delta
+        from holdfast.engines.spark.states.follow_frames import follow_folder
+
+        options: dict[str, Any] = {"once": once, "limit": limit, "on_batch": on_batch, "opened": type(self)._opened}
+        if is_delta(source):
+            options["from_version"] = from_version
+        elif from_version is not None:
+            raise OptionError(f"--from-version is for Delta tables, and {os.fspath(source)} is none.")
+        follow = follow_delta if is_delta(source) else follow_folder
+        follow(self._table.spark, os.fspath(self._table.store.root), os.fspath(source), **options)
+
+
+class WatchState(_State["WatchedTable"]):
+    """The violations of a table, kept up to date in a folder.
+
+    The sum of all its changes is what `check` finds on the table as it now is.
+    """
+
+    @classmethod
+    def create(
+        cls,
+        state: Place,
+        data: Data,
+        rules: Rules,
+        *,
+        key: KeyColumns | None = None,
+        nulls: Nulls | None = None,
+        master: str | None = None,
+        conf: Mapping[str, str] | None = None,
+        **reading: Any,
+    ) -> WatchState:
+        """Returns a new state in the folder `state`: the table as it is now, and how often it violates each rule."""
+        rule_set = as_rule_set(rules, nulls=nulls)
+
+        from holdfast.engines.spark.watching.watch_init import init_watch
+
+        table = open_table(data, master=master, conf=conf, **reading)
+        started = time.monotonic()
+        watched = init_watch(table, rule_set, named_key(rule_set, key), state, reading)
+        return cls(watched, seconds=time.monotonic() - started)
+
+    @staticmethod
+    def _opened(spark: Session, state: Place) -> WatchedTable:
+        from holdfast.engines.spark.watching.watch import watched
+
+        return watched(spark, state)
+
+    @property
+    def status(self) -> WatchStatus:
+        """The totals of the newest version; nothing is computed."""
+        return self._table.newest().status(seconds=self._seconds)
+
+    def apply(
+        self, changes: Place, *, batch: str | None = None, limit: int | None = DEFAULT_LIMIT, **reading: Any
+    ) -> BatchOutcome:
+        """Returns the violations that the changes in a file add and remove, at most `limit` of each rule listed.
+
+        `batch` names the changes; without it the content of the file does.
+        """
+        outcome: BatchOutcome = self._apply(changes, batch, limit, reading)
+        return outcome
+
+    def follow(
+        self,
+        source: Place,
+        *,
+        once: bool = False,
+        from_version: int | None = None,
+        limit: int | None = DEFAULT_LIMIT,
+        on_batch: Callable[[BatchOutcome, str], None] = lambda outcome, name: None,
+    ) -> None:
+        """Applies each file of changes that is in the folder `source` or comes there; with `once`, those there now.
+
+        Of a Delta table, the commits: from `from_version` on where the state was not made of that table. `on_batch` is
+        called with the outcome and the name of each batch.
+        """
+        self._follow(source, once=once, from_version=from_version, limit=limit, on_batch=on_batch)
+
+    def show(
+        self, *, violations: str | None = None, report: Place | None = None, limit: int | None = DEFAULT_LIMIT
+    ) -> WatchStatus:
+        """Returns totals and worst rows. With `violations`, all current violations are written to that folder, as
+        `check` does; with `report`, an HTML page to that file: totals over time, and what is violated now."""
+        from holdfast.states.write_whole import write_whole
+
+        started = time.monotonic()
+        table = self._table.newest()
+        with table.check(limit=0 if violations is None and report is None else limit) as result:
+            if violations is not None:
+                result.write_violations(violations)
+            status = table.with_worst_rows(result, seconds=time.monotonic() - started)
+            if report is not None:
+                write_whole(report, table.report(status, result))
+            return status
+
+    def change_rules(self, rules: Rules, *, nulls: Nulls | None = None) -> tuple[list[str], list[str]]:
+        """Watches these rules from now on, without loading the table again. Returns the names of rules that are new or
+        changed, and of those gone."""
+        started = time.monotonic()
+        changed = self._table.newest().change_rules(as_rule_set(rules, nulls=nulls))
+        self._seconds = time.monotonic() - started
+        return changed
+
+
+class EvolveState(_State["EvolvedTable"]):
+    """The rules that a table holds, kept up to date in a folder: always what `discover` finds on the table now."""
+
+    @classmethod
+    def create(
+        cls,
+        state: Place,
+        data: Data,
+        *,
+        key: KeyColumns,
+        strategy: EvolveStrategy = "auto",
+        options: Mapping[str, Any] | None = None,
+        master: str | None = None,
+        conf: Mapping[str, str] | None = None,
+        **reading: Any,
+    ) -> EvolveState:
+        """Returns a new state in the folder `state`: the table as it is now, and the rules it holds.
+
+        `options` are those of `discover`.
+        """
+        chosen = evolve_options(**(options or {}))
+        checked_strategy = require_strategy(strategy, chosen)
+
+        from holdfast.engines.spark.evolving.evolve import init_evolve
+
+        table = open_table(data, master=master, conf=conf, **reading)
+        started = time.monotonic()
+        evolved = init_evolve(table, given_names(key), state, chosen, checked_strategy, reading)
+        return cls(evolved, seconds=time.monotonic() - started)
+
+    @staticmethod
+    def _opened(spark: Session, state: Place) -> EvolvedTable:
+        from holdfast.engines.spark.evolving.evolve import evolved_table
+
+        return evolved_table(spark, state)
+
+    def apply(
+        self, changes: Place, *, batch: str | None = None, strategy: EvolveStrategy | None = None, **reading: Any
+    ) -> EvolveOutcome:
+        """Returns the rules that the changes in a file add and remove."""
+        table = self._table if strategy is None else self._table.by(require_strategy(strategy, self._table.options))
+        outcome: EvolveOutcome = EvolveState(table)._apply(changes, batch, None, reading)
+        return outcome
+
+    def follow(
+        self,
+        source: Place,
+        *,
+        once: bool = False,
+        from_version: int | None = None,
+        on_batch: Callable[[EvolveOutcome, str], None] = lambda outcome, name: None,
+    ) -> None:
+        """Applies each file of changes that is in the folder `source` or comes there, or each commit of a Delta table;
+        with `once`, those there now."""
+        self._follow(source, once=once, from_version=from_version, limit=None, on_batch=on_batch)
+
+    def show(self, *, top: int | str | None = DEFAULT_TOP, report: Place | None = None) -> EvolveStatus:
+        """Returns the rules as they are now, best first, and what the last batches did to them. With `report`, an HTML
+        page is written to that file."""
+        shown = how_many(top)
+
+        from holdfast.presented import presentation
+        from holdfast.states.write_whole import write_whole
+
+        status = self._table.newest().rules_status(top=shown, started=time.monotonic() - self._seconds)
+        if report is not None:
+            write_whole(report, presentation("evolve_page").evolve_page(status))
+        return status
+
+
+class FragmentsState(_State["FragmentedTable"]):
+    """The violations of a table that is split over sites, kept up to date in a folder."""
+
+    _shipped: Shipped | None = None
+
+    @classmethod
+    def create(
+        cls,
+        state: Place,
+        sites: Sites | Place,
+        *,
+        data: Mapping[str, Frame] | None = None,
+        master: str | None = None,
+        conf: Mapping[str, str] | None = None,
+    ) -> FragmentsState:
+        """Returns a new state in the folder `state`: what each site knows of its rows, and the violations of all.
+
+        `sites` is a sites file; `data` are the sites' DataFrames, by site, instead of what it says of their data.
+        """
+        parsed = as_sites(sites)  # before Spark starts: a typo in a file should not cost a start-up
+
+        from holdfast.engines.spark.fragments.fragment_sources import given_tables
+        from holdfast.engines.spark.fragments.fragments_init import init_fragments
+
+        tables = None if data is None else given_tables(parsed, data)
+        spark = _session(master, conf)
+        started = time.monotonic()
+        fragmented, shipped = init_fragments(spark, parsed, state, tables=tables)
+        created = cls(fragmented, seconds=time.monotonic() - started)
+        created._shipped = shipped
+        return created
+
+    @staticmethod
+    def _opened(spark: Session, state: Place) -> FragmentedTable:
+        from holdfast.engines.spark.fragments.fragments import fragmented
+
+        return fragmented(spark, os.fspath(state))
+
+    @property
+    def status(self) -> FragmentsStatus:
+        """How many rows violate each rule in the newest version; after `create`, also what crossed between sites."""
+        return self._table.newest().status(seconds=self._seconds, shipped=self._shipped)
+
+    def apply(
+        self, changes: Place, *, batch: str | None = None, limit: int | None = DEFAULT_LIMIT, **reading: Any
+    ) -> FragmentsOutcome:
+        """Returns the rows that the changes in a file bring into violation or out of it, and what sites shipped."""
+        outcome: FragmentsOutcome = self._apply(changes, batch, limit, reading)
+        return outcome
+
+    def show(self, *, violations: str | None = None) -> FragmentsStatus:
+        """Returns how many rows violate each rule now; with `violations`, all of them are written to that folder."""
+        started = time.monotonic()
+        table = self._table.newest()
+        if violations is not None:
+            from holdfast.engines.spark.checking.outputs import write_folders
+
+            write_folders({"rows": table.violations}, violations)
+        return table.status(seconds=time.monotonic() - started)
+
+
+def _session(master: str | None, conf: Mapping[str, str] | None) -> Session:
+    from holdfast.engines.spark.session import get_session
+
+    return get_session(master=master, conf=conf)
