@@ -258,7 +258,8 @@ import sys
 from holdfast.api import FragmentsState
 folder, jar = sys.argv[1:]
 conf = {"spark.jars": jar, "spark.driver.extraClassPath": jar, "spark.sql.shuffle.partitions": "1"}
-print(dict(FragmentsState.create(folder + "/state", folder + "/sites.yaml", master="local[2]", conf=conf).status.totals))
+created = FragmentsState.create(folder + "/state", folder + "/sites.yaml", master="local[2]", conf=conf)
+print(dict(created.status.totals))
 print(FragmentsState.open(folder + "/state").apply(folder + "/changes.parquet").to_dict()["totals"])
 """
 
