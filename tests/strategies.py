@@ -16,7 +16,7 @@ from holdfast import reference
 from holdfast.errors import HoldfastError
 from holdfast.rules.constraint import denial
 from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Key, Pattern
-from holdfast.rules.predicate import Column, Constant, Membership, NullTest, Predicate, comparison
+from holdfast.rules.predicate import Column, Constant, Membership, NullTest, Predicate, TextTest, comparison
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE
 from holdfast.rules.rule import Rule, RuleSet, allowance, parse_rule
 
@@ -35,6 +35,7 @@ DOMAINS: Mapping[str, tuple[Any, ...]] = {
     "timestamp_ntz": (dt.datetime(2024, 1, 31), dt.datetime(2024, 1, 31, 12, 0, 0, 1), dt.datetime(2024, 2, 1)),
     "binary": (b"", b"\x00\xff", b"a"),
 }
+PATTERNS = ("", "[a-z]", "[A-Z]{2}|é", r"\d+", ".", r"(?:o.)?\w", r"\\n|\{x\}", "[^a-c]*", r"\S?")
 ORDERED = frozenset(DOMAINS) - {"boolean", "binary"}
 NUMBERS = frozenset({"bigint", "double", "decimal(20,2)", "decimal(38,20)"})
 TIMES = frozenset({"date", "timestamp_ntz"})
@@ -166,13 +167,15 @@ def predicates(draw: st.DrawFn, types: Mapping[str, str], *, rows: tuple[str, ..
     kind = types[name]
     column = Column(draw(st.sampled_from(rows)), name)  # type: ignore[arg-type]
     allowed = draw(st.sampled_from([EQ, NE, LT, LE, GT, GE] if kind in ORDERED else [EQ, NE]))
-    shape = draw(st.sampled_from(["two", "two", "two", "cross", "constant", "null", "in"]))
-    if shape == "null":
+    shape = draw(st.sampled_from(["two", "two", "two", "cross", "constant", "null or text", "in"]))
+    if shape == "null or text" and (kind != "string" or draw(st.booleans())):
         return NullTest(column, draw(st.booleans()))
     if shape == "in" and kind != "binary":
         return Membership(
             column, frozenset(draw(st.lists(constants(kind), min_size=1, max_size=2))), draw(st.booleans())
         )
+    if shape == "null or text" and kind == "string":
+        return TextTest(column, "matches", draw(st.sampled_from(PATTERNS)), draw(st.booleans()))
     if shape == "constant" and kind != "binary":
         return comparison(column, allowed, draw(constants(kind)))
     if shape == "cross":

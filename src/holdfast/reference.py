@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from holdfast.errors import TrivialRuleError
 from holdfast.rules.constraint import DenialConstraint, denial
 from holdfast.rules.dependency import CFD, FD, Key, Pattern, as_dependency, is_symmetric
-from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate, equals
+from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate, TextTest, equals
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 
@@ -112,6 +112,9 @@ def satisfied(predicate: Predicate, t: TableRow, s: TableRow, nulls: Nulls) -> b
 
     if isinstance(predicate, NullTest):
         return (value(predicate.column) is None) == predicate.is_null
+    if isinstance(predicate, TextTest):
+        text = value(predicate.column)
+        return nulls == "equal" and not predicate.positive if text is None else predicate.holds(text)
     if isinstance(predicate, Membership):
         equal = [satisfied(Comparison(predicate.column, EQ, constant), t, s, nulls) for constant in predicate.values]
         if predicate.inside:

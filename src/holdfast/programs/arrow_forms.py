@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.encode.live_codes import BoundCode
@@ -22,7 +23,7 @@ from holdfast.programs.form import (
     by_bound_columns,
 )
 from holdfast.rules.dependency import CFD
-from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate
+from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate, TextTest
 from holdfast.rules.relation import EQ, GT, LT, NE
 from holdfast.rules.rule import Nulls
 
@@ -75,9 +76,20 @@ def _satisfied(predicate: Predicate, rows: CodedRows) -> Bools:
         if predicate.inside:
             return np.asarray(inside)
         return np.asarray(~inside if rows.nulls == "equal" else ~inside & rows.valid(name))
+    if isinstance(predicate, TextTest):
+        return _text_test(predicate, rows)
     if isinstance(predicate.right, Constant):
         return with_constant(rows, predicate.left.name, predicate.allowed, predicate.right)
     return _within_row(rows, predicate, predicate.right)
+
+
+def _text_test(test: TextTest, rows: CodedRows) -> Bools:
+    values = rows.values().column(test.column.name).combine_chunks().dictionary_encode()
+    # Each distinct value is tested once; the last place is that of nulls.
+    passed = [value is not None and test.holds(value) for value in values.dictionary.to_pylist()]
+    null_passes = rows.nulls == "equal" and not test.positive
+    places = pc.fill_null(values.indices, len(passed)).to_numpy(zero_copy_only=False)
+    return np.asarray(np.array([*passed, null_passes], np.bool_)[places], np.bool_)
 
 
 def _within_row(rows: CodedRows, predicate: Comparison, right: Column) -> Bools:

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from holdfast.errors import OptionError, closest_hint
 from holdfast.programs.compile import compile_rules
 from holdfast.programs.form import AllOf, AnyOf, Flag, Satisfies
 from holdfast.programs.program import PairDenial, PairProgram, Programs, is_symmetric
-from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Operand, Predicate, Row
+from holdfast.programs.sql_expression import WHOLE_TEXT
+from holdfast.rules.pattern import common_pattern
+from holdfast.rules.predicate import (
+    Column,
+    Comparison,
+    Constant,
+    Membership,
+    NullTest,
+    Operand,
+    Predicate,
+    Row,
+    TextTest,
+)
 from holdfast.rules.relation import EQ, NE, operator_of
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 
@@ -30,13 +42,19 @@ _KEPT = frozenset(
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a database writes names and values: what stands before and after a name, whether a backslash is one."""
+    """How a database writes names and values: what stands before and after a name, whether a backslash is one.
+
+    `text_tests` has a template for each operator on text that the database knows; a pattern stands between the two
+    parts of `whole`, which mean the start and the end of a text.
+    """
 
     opening: str = '"'
     closing: str = '"'
     backslash_escapes: bool = False
     timestamp: str = "TIMESTAMP"
     truths: tuple[str, str] = ("FALSE", "TRUE")
+    text_tests: Mapping[str, str] = field(default_factory=lambda: {"matches": "REGEXP_LIKE({column}, {argument})"})
+    whole: tuple[str, str] = WHOLE_TEXT
 
     def name(self, name: str) -> str:
         if _BARE.match(name) and name.casefold() not in _KEPT:
@@ -49,11 +67,11 @@ class Dialect:
 
 
 DIALECTS = {
-    "ansi": Dialect(),
-    "spark": Dialect("`", "`", True),
+    "ansi": Dialect(whole=("^(?:", ")$")),
+    "spark": Dialect("`", "`", True, text_tests={"matches": "({column} RLIKE {argument})"}),
     "mysql": Dialect("`", "`", True, timestamp="DATETIME"),
-    "bigquery": Dialect("`", "`", True),
-    "tsql": Dialect("[", "]", timestamp="DATETIME2", truths=("0", "1")),
+    "bigquery": Dialect("`", "`", True, text_tests={"matches": "REGEXP_CONTAINS({column}, {argument})"}),
+    "tsql": Dialect("[", "]", timestamp="DATETIME2", truths=("0", "1"), text_tests={}),
 }
 
 
@@ -165,7 +183,22 @@ class _Writer:
             return f"{self._operand(predicate.column)} IS {'' if predicate.is_null else 'NOT '}NULL"
         if isinstance(predicate, Membership):
             return self._membership(predicate)
+        if isinstance(predicate, TextTest):
+            return self._text_test(predicate)
         return self._comparison(predicate)
+
+    def _text_test(self, test: TextTest) -> str:
+        column = self._operand(test.column)
+        template = self.dialect.text_tests.get(test.operator)
+        if template is None:
+            raise OptionError(f"this dialect cannot say {str(test)!r}.", hint="choose another with --dialect.")
+        argument = test.argument
+        if test.operator == "matches":
+            argument = common_pattern(argument).join(self.dialect.whole)
+        holds = template.format(column=column, argument=self.dialect.text(argument))
+        if test.positive:
+            return holds
+        return f"(NOT {holds} OR {column} IS NULL)" if self.nulls == "equal" else f"NOT {holds}"
 
     def _membership(self, predicate: Membership) -> str:
         column = self._operand(predicate.column)

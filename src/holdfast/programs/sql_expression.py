@@ -11,11 +11,14 @@ from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
 from holdfast.encode.column_type import SAME, ColumnType, Encoding, common_encoding
 from holdfast.errors import TypeMismatchError
 from holdfast.programs.form import Form
-from holdfast.rules.predicate import Column, Constant, Membership, NullTest, Predicate
+from holdfast.rules.pattern import common_pattern
+from holdfast.rules.predicate import Column, Constant, Membership, NullTest, Predicate, TextTest
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE, operator_of
 from holdfast.rules.rule import Nulls
 
 DIGITS_FUNCTION = "holdfast_digits"
+# What stands before and after a pattern that is for the whole text.
+WHOLE_TEXT = (r"\A(?:", r")\z")
 _BIGINT_LIMIT = 2**63 - 1
 _TRUE, _FALSE = "true", "false"
 
@@ -40,6 +43,8 @@ class Encoder:
             return f"{self.naming(predicate.column)} IS {'' if predicate.is_null else 'NOT '}NULL"
         if isinstance(predicate, Membership):
             return self._membership(predicate)
+        if isinstance(predicate, TextTest):
+            return self._text_test(predicate)
         self._require_order(predicate.left, predicate.allowed)
         if isinstance(predicate.right, Constant):
             return self._with_constant(predicate.left, predicate.allowed, predicate.right)
@@ -101,6 +106,17 @@ class Encoder:
             raise TypeMismatchError(
                 f"uses {operator_of(allowed)} on {column}, but {kind} values have no order (only = and !=)"
             )
+
+    def _text_test(self, test: TextTest) -> str:
+        kind, name = self.types[test.column.name], self.naming(test.column)
+        if kind.family == "void":
+            return _TRUE if self.nulls == "equal" and not test.positive else _FALSE
+        if kind.family != "text":
+            raise TypeMismatchError(f"uses {test.operator} on {test.column} ({kind}), which is for text")
+        holds = _TEXT_TESTS[test.operator](_plain_form(name, kind), test.argument)
+        if test.positive:
+            return holds
+        return f"(NOT {holds} OR {name} IS NULL)" if self.nulls == "equal" else f"NOT {holds}"
 
     def _membership(self, member: Membership) -> str:
         equal = [self._with_constant(member.column, EQ, v) for v in sorted(member.values, key=str)]
@@ -181,6 +197,12 @@ def _halves(name: str, kind: ColumnType) -> str:
             f"{whole} - CAST({near} AS BIGINT))"
         )
     return f"IF({name} IS NULL, NULL, named_struct('d', {near}, 'r', {rest}))"
+
+
+# Text tests, by operator: SQL for whether a text passes, null where it is null.
+_TEXT_TESTS: Mapping[str, Callable[[str, str], str]] = {
+    "matches": lambda name, pattern: f"({name} RLIKE {text_literal(common_pattern(pattern).join(WHOLE_TEXT))})"
+}
 
 
 # Constants -----------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from holdfast.rules.predicate import (
     NullTest,
     Operand,
     Predicate,
+    TextTest,
     comparison,
 )
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE, operator_of, swapped
@@ -110,6 +111,8 @@ def _slot(predicate: Predicate) -> tuple[object, ...]:
         return ("pair", predicate.left, predicate.right)
     if isinstance(predicate, NullTest):
         return ("null", predicate.column, predicate.is_null)
+    if isinstance(predicate, TextTest):
+        return (predicate.operator, predicate.column, predicate.argument, predicate.positive)
     return ("in" if predicate.inside else "not in", predicate.column)
 
 
@@ -178,8 +181,10 @@ def _contradiction(predicates: tuple[Predicate, ...]) -> str | None:
             and isinstance(predicate.right, Constant)
             and predicate.left in nulls
             and predicate.allowed != NE
-        ) or (isinstance(predicate, Membership) and predicate.inside and predicate.column in nulls):
+        ) or (_needs_a_value(predicate) and next(predicate.columns()) in nulls):
             return f"{next(predicate.columns())} cannot be null and have a value"
+        if isinstance(predicate, TextTest) and predicate.negated() in predicates:
+            return f"{predicate.column} cannot both be and not be such that it {predicate.operator} that text"
     facts = [p for p in predicates if isinstance(p, Comparison)]
     for member in (p for p in predicates if isinstance(p, Membership) and not p.inside):
         facts += [comparison(member.column, NE, value) for value in member.values]
@@ -190,6 +195,12 @@ def _contradiction(predicates: tuple[Predicate, ...]) -> str | None:
         if all(_order_contradiction([*facts, comparison(member.column, EQ, v)]) for v in member.values):
             return f"no value in the list fits the other predicates on {member.column}"
     return None
+
+
+def _needs_a_value(predicate: Predicate) -> bool:
+    return (isinstance(predicate, Membership) and predicate.inside) or (
+        isinstance(predicate, TextTest) and predicate.positive
+    )
 
 
 def _order_contradiction(facts: list[Comparison]) -> str | None:

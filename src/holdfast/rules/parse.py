@@ -24,10 +24,12 @@ from holdfast.rules.predicate import (
     Operand,
     Predicate,
     Row,
+    TextTest,
     comparison,
     quoted_name,
 )
 from holdfast.rules.relation import mask_of
+from holdfast.rules.text_operators import OPERATORS
 
 # How an expected token is called in an error; several tokens may share one name.
 _FRIENDLY = {
@@ -51,6 +53,7 @@ _FRIENDLY = {
     "COMMA": "','",
     "IS": "'is null'",
     "IN": "'in (…)'",
+    "TEXT_OPERATOR": " or ".join(f"'{words} …'" for words in OPERATORS),
     "NOT": "'not'",
     "NULL": "'null'",
     "UNIQUE": "unique(…)",
@@ -123,7 +126,8 @@ def given_names(names: str | Iterable[str]) -> tuple[str, ...]:
 @cache
 def _parser() -> Lark:
     grammar = resources.files("holdfast.rules").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", propagate_positions=True)
+    words = "|".join(words.replace(" ", r"\s+") for words in OPERATORS)
+    return Lark(grammar.replace("{text_operators}", words), parser="lalr", propagate_positions=True)
 
 
 class _Reader:
@@ -198,8 +202,18 @@ class _Reader:
         negated = any(isinstance(c, Token) and c.type == "NOT" for c in tree.children)
         if tree.data == "null_test":
             return NullTest(column, not negated)
+        if tree.data == "text_test":
+            return self._text_test(column, tree, positive=not negated)
         values = [c for c in tree.children[1:] if isinstance(c, Tree)]
         return Membership(column, frozenset(map(self._value, values)), not negated)
+
+    def _text_test(self, column: Column, tree: Tree[Token], *, positive: bool) -> TextTest:
+        words, text = map(_token, tree.children[-2:])
+        operator, argument = " ".join(words.casefold().split()), _unquoted(text)
+        try:
+            return TextTest(column, operator, OPERATORS[operator].checked(argument), positive)
+        except ValueError as problem:
+            self._fail(text, str(problem))
 
     def _comparison(self, left: Tree[Token], allowed: int, right: Tree[Token]) -> Predicate:
         first, second = self._operand(left), self._operand(right)

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from holdfast.rules.relation import EQ, NE, complement, operator_of, swapped
+from holdfast.rules.text_operators import OPERATORS
 
 Row: TypeAlias = Literal["t", "s"]
 ConstantValue: TypeAlias = int | Decimal | str | bool | dt.date | dt.datetime
@@ -183,7 +184,33 @@ class Membership:
         return Membership(self.column, self.values, not self.inside)
 
 
-Predicate: TypeAlias = Comparison | NullTest | Membership
+@dataclass(frozen=True)
+class TextTest:
+    """`column matches 'text'`, or `not matches`; of a null neither is true, unless nulls are values of their own."""
+
+    column: Column
+    operator: str
+    argument: str
+    positive: bool
+
+    def __str__(self) -> str:
+        return f"{self.column} {'' if self.positive else 'not '}{self.operator} {Constant(self.argument)}"
+
+    def columns(self) -> Iterator[Column]:
+        yield self.column
+
+    def mirrored(self) -> TextTest:
+        return TextTest(self.column.mirrored(), self.operator, self.argument, self.positive)
+
+    def negated(self) -> TextTest:
+        return TextTest(self.column, self.operator, self.argument, not self.positive)
+
+    def holds(self, value: str) -> bool:
+        """Whether a value that is not null satisfies the test."""
+        return OPERATORS[self.operator].holds(value, self.argument) == self.positive
+
+
+Predicate: TypeAlias = Comparison | NullTest | Membership | TextTest
 
 
 def comparison(left: Operand, allowed: int, right: Operand) -> Comparison:

@@ -390,16 +390,23 @@ def test_nothing_violates_what_is_refused(predicates: list[Predicate]) -> None:
 
 
 @given(predicate_lists(only_comparisons=True, most=3))
+@example(
+    [
+        comparison(Column("t", "B"), LT, Column("t", "A")),
+        comparison(Column("s", "A"), LT, Constant(1)),
+        comparison(Column("s", "A"), GT, Column("t", "A")),
+    ]
+)
 @settings(max_examples=100, deadline=None)
 def test_some_pair_violates_what_is_accepted(predicates: list[Predicate]) -> None:
-    """Complete for comparisons: three of them need at most two values between, below or above the constants."""
+    """Complete for comparisons: three of them need at most three values between, below or above the constants."""
     rows = {column.row for predicate in predicates for column in predicate.columns()}
     try:
         denial(predicates)
     except TrivialRuleError:
         return
     used = sorted({column for predicate in predicates for column in predicate.columns()})
-    values = (-2, -1, 1, 1.25, 1.5, 2, 3, 4)
+    values = (-3, -2, -1, 1, 1.25, 1.5, 1.75, 2, 3, 4, 5)
     assert len(rows) in (1, 2)
     for assignment in product(values, repeat=len(used)):
         given_values = dict(zip(used, assignment, strict=True))

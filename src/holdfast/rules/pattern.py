@@ -1,0 +1,130 @@
+"""Regular expressions of the part that RE2, Java and Python read alike, and what is refused beyond it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, lru_cache
+from typing import Any
+
+from lark import Lark, Token, Transformer
+from lark.exceptions import UnexpectedInput, VisitError
+
+_GRAMMAR = r"""
+start: choice
+choice: sequence ("|" sequence)*
+sequence: repeated*
+repeated: _atom [QUANTIFIER]
+_atom: group | ANY | set | ESCAPE | CHARACTER
+group: ("(?:" | "(") choice ")"
+set: (SET_OPENING | NOT_SET_OPENING) (RANGE | SET_ESCAPE | SET_CHARACTER)+ SET_CLOSING
+QUANTIFIER: /(\*|\+|\?|\{\d+(,\d*)?\})\??/
+ANY: "."
+ESCAPE: /\\([dDwWsSnrtf]|[^a-zA-Z0-9])/
+CHARACTER: /[^\\\[\](){}|.*+?^$]/
+SET_OPENING: "["
+NOT_SET_OPENING: "[^"
+SET_CLOSING: "]"
+SET_ESCAPE: /\\([dwsnrtf]|[^a-zA-Z0-9])/
+RANGE.2: /(\\[^a-zA-Z0-9]|[^\\\[\]-])-(\\[^a-zA-Z0-9]|[^\\\[\]-])/
+SET_CHARACTER: /[^\\\[\]]/
+"""
+# What classes mean in all three: letters and digits of ASCII, and no line break but the line feed is special.
+_CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r" \t\n\f\r"}
+_CONTROL = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\f": r"\f"}
+_MOST_REPEATS = 1000
+_REFUSED = {
+    "(?": "engines differ in look-around, named groups and flags",
+    "\\": "engines differ in back-references, \\b, \\p and other such escapes",
+    "^": "a pattern is for the whole value, without ^ and $",
+    "$": "a pattern is for the whole value, without ^ and $",
+}
+
+
+@lru_cache(maxsize=256)
+def common_pattern(pattern: str) -> str:
+    """Returns the pattern as all three engines read alike. Raises ValueError with place and reason where there is none.
+
+    >>> common_pattern(r"\\d{5}(-\\d{4})?")
+    '[0-9]{5}(?:\\\\-[0-9]{4})?'
+    """
+    try:
+        return str(_Written().transform(_parser().parse(pattern)))
+    except VisitError as problem:
+        raise ValueError(f"in the pattern {pattern!r}: {problem.orig_exc}") from None
+    except UnexpectedInput as problem:
+        place = max(getattr(problem, "pos_in_stream", None) or 0, 0)
+        if getattr(problem, "token", None) is not None and problem.token.type == "$END":  # type: ignore[attr-defined]
+            place = len(pattern)
+        rest = pattern[place - 1 :] if pattern[place - 1 : place + 1] == "(?" else pattern[place:]
+        reason = next((why for start, why in _REFUSED.items() if rest.startswith(start)), None)
+        said = "it cannot be read" if reason is None else reason
+        raise ValueError(f"at character {place + 1} of the pattern {pattern!r}: {said}") from None
+
+
+@cache
+def _parser() -> Lark:
+    return Lark(_GRAMMAR, parser="lalr", lexer="contextual")
+
+
+def _literal(character: str) -> str:
+    if character in _CONTROL:
+        return _CONTROL[character]
+    plain = character.isalnum() or character == "_" or not character.isascii()
+    return character if plain else f"\\{character}"
+
+
+def _escaped(token: str) -> str:
+    """What an escape stands for in a set: a class, or one character."""
+    return _CLASSES.get(token[1]) or (token if token[1].isalpha() else _literal(token[1]))
+
+
+class _Written(Transformer[Token, str]):
+    """Writes a parsed pattern with sets instead of classes, and every other sign escaped."""
+
+    def ANY(self, _: Token) -> str:
+        return r"[^\n]"
+
+    def CHARACTER(self, token: Token) -> str:
+        return _literal(str(token))
+
+    def ESCAPE(self, token: Token) -> str:
+        if token[1] in "DWS":
+            return f"[^{_CLASSES[token[1].lower()]}]"
+        return f"[{_escaped(token)}]" if token[1] in _CLASSES else _escaped(token)
+
+    def SET_CHARACTER(self, token: Token) -> str:
+        return _literal(str(token))
+
+    def SET_ESCAPE(self, token: Token) -> str:
+        return _escaped(token)
+
+    def RANGE(self, token: Token) -> str:
+        low, high = re.findall(r"\\?(.)(?:-|$)", token, re.DOTALL)
+        if low > high:
+            raise ValueError(f"the range {token} runs backwards")
+        return f"{_literal(low)}-{_literal(high)}"
+
+    def QUANTIFIER(self, token: Token) -> str:
+        quantifier = str(token).removesuffix("?") or "?"
+        counts = [int(count) for count in re.findall(r"\d+", quantifier)]
+        if counts != sorted(counts) or max(counts, default=0) > _MOST_REPEATS:
+            raise ValueError(f"{quantifier} is no number of times from 0 to {_MOST_REPEATS}")
+        return quantifier
+
+    def set(self, parts: list[str]) -> str:
+        return "".join(parts)
+
+    def group(self, parts: list[str]) -> str:
+        return f"(?:{parts[0]})"
+
+    def repeated(self, parts: list[Any]) -> str:
+        return f"{parts[0]}{parts[1] or ''}"
+
+    def sequence(self, parts: list[str]) -> str:
+        return "".join(parts)
+
+    def choice(self, parts: list[str]) -> str:
+        return "|".join(parts)
+
+    def start(self, parts: list[str]) -> str:
+        return parts[0]
