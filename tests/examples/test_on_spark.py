@@ -131,15 +131,8 @@ def test_a_table_of_postgres_is_checked_there(examples: Path, demo: Path, tmp_pa
     made = f"create table orders ({columns})"
     with postgres_server(tmp_path, [made, f"\\copy orders from '{demo / 'orders.csv'}' csv header"]) as url:
         # A driver is loaded when a session starts, so that this has one of its own.
-        command = [
-            sys.executable,
-            examples / "database_table.py",
-            url,
-            "orders",
-            demo / "rules.yaml",
-            str(driver_jar()),
-        ]
-        done = submitted(*command, cwd=tmp_path)
+        script = examples / "database_table.py"
+        done = submitted(sys.executable, script, url, "orders", demo / "rules.yaml", str(driver_jar()), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "8 of 10 rules are violated" in done.stdout
 

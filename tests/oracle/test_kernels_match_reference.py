@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cmp_to_key
 from typing import Any
 
@@ -14,7 +14,7 @@ from holdfast import reference
 from holdfast.encode.codes import Coded
 from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairProgram, Program, RowProgram
 from holdfast.rules.constraint import DenialConstraint
-from holdfast.rules.dependency import CFD, Key, as_dependency, is_symmetric
+from holdfast.rules.dependency import CFD, Key, Pattern, as_dependency, is_symmetric
 from holdfast.rules.predicate import Column, Comparison, equals
 from holdfast.rules.relation import GT, LT
 from holdfast.rules.rule import Rule
@@ -80,8 +80,8 @@ class ByHand:
         right = []
         matched = [False] * len(self.rows)
         for at, name in enumerate(dependency.right):
-            lines = dependency.patterns if isinstance(dependency, CFD) else [None]
-            lines = [line for line in lines if line is None or line.right[at] is None]
+            every: Sequence[Pattern | None] = dependency.patterns if isinstance(dependency, CFD) else [None]
+            lines = [line for line in every if line is None or line.right[at] is None]
             if not lines:
                 continue
             fits = [any(self._fits(dependency, line, row) for line in lines) for row in self.rows]
