@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -180,10 +182,35 @@ def test_a_client_of_spark_connect_sees_the_same(
 # All of them ------------------------------------------------------------------------------------------------------
 
 
+def opened_examples(file: Path) -> set[str]:
+    """The examples that the functions of a test file open, as `load("NAME")` or `… "examples" / "NAME"`; of those that
+    `make test` runs."""
+    found = set()
+    for function in ast.parse(file.read_text("utf-8")).body:
+        if not isinstance(function, ast.FunctionDef) or "soak" in map(_last_name, function.decorator_list):
+            continue
+        for node in ast.walk(function):
+            named: ast.expr | None = None
+            if isinstance(node, ast.Call) and _last_name(node.func) == "load":
+                named = node.args[0]
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+                folder = node.left.right if isinstance(node.left, ast.BinOp) else node.left
+                named = node.right if _last_name(folder) == "examples" else None
+            if isinstance(named, ast.Constant):
+                found.add(str(named.value))
+    return found
+
+
+def _last_name(node: ast.expr) -> object:
+    """The last name of `a.b.c`, and the text of a constant."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else getattr(node, "value", None)
+
+
 def test_every_example_is_run_and_listed(examples: Path) -> None:
-    tried = "".join(file.read_text("utf-8") for file in Path(__file__).parent.glob("test_*.py"))
-    listed = (examples / "README.md").read_text("utf-8")
+    opened = set().union(*map(opened_examples, Path(__file__).parent.glob("test_*.py")))
     names = {file.name for file in examples.iterdir() if file.is_file()} - {"README.md"}
     assert len(names) > 10
-    assert {name for name in names if f'"{name}"' not in tried} == set()
-    assert {name for name in names if f"({name})" not in listed} == set()
+    assert opened - {"README.md"} == names
+    assert set(re.findall(r"\]\(([^)/]+)\)", (examples / "README.md").read_text("utf-8"))) == names
