@@ -25,7 +25,7 @@ docs: setup ## Build the documentation as a site, in build/site
 	@$(VENV)/bin/python -m mkdocs build --quiet --strict
 	@echo "Open build/site/index.html. To search it: python3 -m http.server --directory build/site"
 
-test: lint ## Lint, types, import order, and all tests but the slow ones
+test: lint ## Lint, types, import order, examples in docstrings, and all tests but the slow ones
 	@echo "Running the tests"
 	@$(VENV)/bin/python -m pytest -q $(SIDE_BY_SIDE)
 

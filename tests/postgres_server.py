@@ -6,13 +6,14 @@ import os
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from waiting import wait_until
 
 JARS = [Path.home() / ".m2/repository/org/postgresql/postgresql", Path("/usr/share/java")]
 
@@ -60,12 +61,13 @@ def postgres_server(folder: Path, commands: Sequence[str]) -> Iterator[str]:
         )  # fmt: skip
         try:
             asked = [str(binaries["psql"]), "-h", "127.0.0.1", "-p", str(port), "-U", "ann", "-d", "postgres", "-c"]
-            for _ in range(100):
-                if subprocess.run([*asked, "select 1"], capture_output=True, check=False).returncode == 0:
-                    break
+
+            def answers() -> bool:
                 if server.poll() is not None:
                     pytest.skip("PostgreSQL does not start here")
-                time.sleep(0.1)
+                return subprocess.run([*asked, "select 1"], capture_output=True, check=False).returncode == 0
+
+            wait_until(answers, "PostgreSQL to answer", seconds=60)
             for command in commands:
                 subprocess.run([*asked, command], capture_output=True, check=True)
             yield f"jdbc:postgresql://127.0.0.1:{port}/postgres?user=ann"

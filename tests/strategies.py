@@ -16,7 +16,7 @@ from holdfast import reference
 from holdfast.errors import HoldfastError
 from holdfast.rules.constraint import denial
 from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Key, Pattern
-from holdfast.rules.predicate import Column, Constant, Membership, NullTest, Predicate, TextTest, comparison
+from holdfast.rules.predicate import Column, Constant, Membership, NullTest, Predicate, Row, TextTest, comparison
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE
 from holdfast.rules.rule import Rule, RuleSet, allowance, parse_rule
 
@@ -162,10 +162,10 @@ def constants(kind: str) -> st.SearchStrategy[Constant]:
 
 
 @st.composite
-def predicates(draw: st.DrawFn, types: Mapping[str, str], *, rows: tuple[str, ...] = ("t", "s")) -> Predicate:
+def predicates(draw: st.DrawFn, types: Mapping[str, str], *, rows: tuple[Row, ...] = ("t", "s")) -> Predicate:
     name = draw(st.sampled_from(sorted(types)))
     kind = types[name]
-    column = Column(draw(st.sampled_from(rows)), name)  # type: ignore[arg-type]
+    column = Column(draw(st.sampled_from(rows)), name)
     allowed = draw(st.sampled_from([EQ, NE, LT, LE, GT, GE] if kind in ORDERED else [EQ, NE]))
     shape = draw(st.sampled_from(["two", "two", "two", "cross", "constant", "null or text", "in"]))
     if shape == "null or text" and (kind != "string" or draw(st.booleans())):
@@ -180,7 +180,7 @@ def predicates(draw: st.DrawFn, types: Mapping[str, str], *, rows: tuple[str, ..
         return comparison(column, allowed, draw(constants(kind)))
     if shape == "cross":
         others = sorted(other for other in types if comparable(kind, types[other]))
-        return comparison(column, allowed, Column(draw(st.sampled_from(rows)), draw(st.sampled_from(others))))  # type: ignore[arg-type]
+        return comparison(column, allowed, Column(draw(st.sampled_from(rows)), draw(st.sampled_from(others))))
     if rows == ("t", "s"):
         return comparison(Column("t", name), allowed, Column("s", name))
     return comparison(column, allowed, draw(constants(kind))) if kind != "binary" else NullTest(column, False)
@@ -235,7 +235,7 @@ def bodies(draw: st.DrawFn, types: Mapping[str, str]) -> Body:
                 conclusion = draw(st.lists(predicates(types), min_size=1, max_size=2))
                 body = Implication(tuple(premise), tuple(conclusion))
             else:
-                rows = ("t",) if shape == "row" else ("t", "s")
+                rows: tuple[Row, ...] = ("t",) if shape == "row" else ("t", "s")
                 body = Denial(denial(draw(st.lists(predicates(types, rows=rows), min_size=1, max_size=3))))
             assert body.denials
             return body

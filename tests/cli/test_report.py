@@ -58,8 +58,8 @@ def reports(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     assert run("watch", "apply", state, folder / "c.csv").exit_code == 0
     assert run("watch", "show", state, "--report", folder / "watch.html").exit_code == 0
     kept = folder / "kept"
-    asked = ("evolve", "init", kept, "--data", folder / "t.csv", "--key", "id", "--columns", "zip,n,m")
-    assert run(*asked).exit_code == 0
+    done = run("evolve", "init", kept, "--data", folder / "t.csv", "--key", "id", "--columns", "zip,n,m")
+    assert done.exit_code == 0
     (folder / "e.csv").write_text(f"{TABLE.splitlines()[0]}\n99,8003,{EVIL},2,7,7\n", encoding="utf-8")
     assert run("evolve", "apply", kept, folder / "e.csv").exit_code == 0
     assert run("evolve", "show", kept, "--report", folder / "evolve.html").exit_code == 0

@@ -280,7 +280,7 @@ def test_a_stream_in_code(spark: SparkSession, tmp_path: Path) -> None:
         os.utime(tmp_path / "in" / f"{i}.json", (i, i))  # Spark takes the oldest first
     stream = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
     seen: list[Any] = []
-    options = {"key": ["k", "n"], "checkpoint": tmp_path / "point", "on_batch": seen.append}
+    options: dict[str, Any] = {"key": ["k", "n"], "checkpoint": tmp_path / "point", "on_batch": seen.append}
     for _ in range(2):  # the second finds nothing new
         query = hf.watch(stream, ["zip -> city"], trigger={"availableNow": True}, **options)
         query.awaitTermination(120)

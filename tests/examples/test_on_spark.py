@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
@@ -131,15 +133,8 @@ def test_a_table_of_postgres_is_checked_there(examples: Path, demo: Path, tmp_pa
     made = f"create table orders ({columns})"
     with postgres_server(tmp_path, [made, f"\\copy orders from '{demo / 'orders.csv'}' csv header"]) as url:
         # A driver is loaded when a session starts, so that this has one of its own.
-        command = [
-            sys.executable,
-            examples / "database_table.py",
-            url,
-            "orders",
-            demo / "rules.yaml",
-            str(driver_jar()),
-        ]
-        done = submitted(*command, cwd=tmp_path)
+        script = examples / "database_table.py"
+        done = submitted(sys.executable, script, url, "orders", demo / "rules.yaml", str(driver_jar()), cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert "8 of 10 rules are violated" in done.stdout
 
@@ -187,10 +182,35 @@ def test_a_client_of_spark_connect_sees_the_same(
 # All of them ------------------------------------------------------------------------------------------------------
 
 
+def opened_examples(file: Path) -> set[str]:
+    """The examples that the functions of a test file open, as `load("NAME")` or `… "examples" / "NAME"`; of those that
+    `make test` runs."""
+    found = set()
+    for function in ast.parse(file.read_text("utf-8")).body:
+        if not isinstance(function, ast.FunctionDef) or "soak" in map(_last_name, function.decorator_list):
+            continue
+        for node in ast.walk(function):
+            named: ast.expr | None = None
+            if isinstance(node, ast.Call) and _last_name(node.func) == "load":
+                named = node.args[0]
+            elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+                folder = node.left.right if isinstance(node.left, ast.BinOp) else node.left
+                named = node.right if _last_name(folder) == "examples" else None
+            if isinstance(named, ast.Constant):
+                found.add(str(named.value))
+    return found
+
+
+def _last_name(node: ast.expr) -> object:
+    """The last name of `a.b.c`, and the text of a constant."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else getattr(node, "value", None)
+
+
 def test_every_example_is_run_and_listed(examples: Path) -> None:
-    tried = "".join(file.read_text("utf-8") for file in Path(__file__).parent.glob("test_*.py"))
-    listed = (examples / "README.md").read_text("utf-8")
+    opened = set().union(*map(opened_examples, Path(__file__).parent.glob("test_*.py")))
     names = {file.name for file in examples.iterdir() if file.is_file()} - {"README.md"}
     assert len(names) > 10
-    assert {name for name in names if f'"{name}"' not in tried} == set()
-    assert {name for name in names if f"({name})" not in listed} == set()
+    assert opened - {"README.md"} == names
+    assert set(re.findall(r"\]\(([^)/]+)\)", (examples / "README.md").read_text("utf-8"))) == names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,10 @@ def refused(spark: SparkSession, data: object, **options: object) -> HoldfastErr
     with pytest.raises(HoldfastError) as caught:
         read_table(spark, data, ReadOptions(**options))  # type: ignore[arg-type]
     return caught.value
+
+
+def scan_column(column: str, table: Table) -> object:
+    return table.frame.select(column).collect()
 
 
 def failed_scan(table: Table, scan: Callable[[Table], object] = lambda table: table.frame.collect()) -> str:
@@ -74,7 +79,7 @@ def test_no_mode_of_spark_turns_a_bad_value_into_null(spark: SparkSession, tmp_p
     types = {"a": "decimal(5,2)", "b": "timestamp_ntz", "c": "int", "e": "boolean"}
     table = read_table(spark, file, ReadOptions(types=types))
     for column, value in {"a": "1.239", "b": "2024-01-05T10:00:00.123456789", "c": "5 apples", "e": "maybe"}.items():
-        message = failed_scan(table, lambda table, column=column: table.frame.select(column).collect())
+        message = failed_scan(table, partial(scan_column, column))
         assert f"row 1 (line 2), column '{column}': '{value}' is not" in message
         assert "the type that --types gives" in message
     json = read_table(spark, write(tmp_path / "g.json", '{"a":1.5}\n'), ReadOptions(types={"a": "int"}))

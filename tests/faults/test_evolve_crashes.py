@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from faults.test_watch_crashes import lines_until, written
+from faults.test_watch_crashes import kill, lines_until, moment, written
 
 # Applies what it is given, and says which rules there are then, and which a discovery finds.
 PROGRAM = """
@@ -54,9 +51,8 @@ def crash(folder: Path, seed: int) -> None:
     data, files, rows = written(folder, seed)
     process = started(folder, data, files)
     lines_until(process, "init")
-    time.sleep(random.Random(seed).uniform(0, 5))
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    chance = random.Random(seed)
+    kill(process, moment(folder / "state", versions=1 + chance.randrange(len(files)), files=chance.randrange(6)))
     process = started(folder, data, files)
     output = process.communicate(timeout=600)[0]
     assert process.returncode == 0, output

@@ -37,7 +37,7 @@ def test_a_command_that_is_ended_leaves_nothing(tmp_path: Path, sent: signal.Sig
     lines = [f"{i},{chance.randrange(10**6)},{chance.randrange(10**6)},{i % 3}" for i in range(200_000)]
     (tmp_path / "big.csv").write_text("id,a,b,g\n" + "\n".join(lines) + "\n")
     rule = "not(t.a > s.a and t.b < s.b and t.g != s.g)"  # takes far longer than the test
-    command = [HOLDFAST, "check", "big.csv", rule, "--violations", "found", "--report", "report.html"]
+    command = [str(HOLDFAST), "check", "big.csv", rule, "--violations", "found", "--report", "report.html"]
     running = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -6,19 +6,21 @@ gets through. The totals are then those of a fresh check, and the log adds up to
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
-import threading
-import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+
+from waiting import wait_until
 
 RULES = ["g -> a", "not(t.g = s.g and t.a > s.a and t.b < s.b)", "unique(b)", "not(t.a > 8)"]
 ROWS, BATCHES = 60, 4
@@ -121,9 +123,49 @@ def workers(leader: int) -> list[int]:
 
 def lines_until(process: subprocess.Popen[str], word: str) -> None:
     assert process.stdout is not None
-    for line in process.stdout:
-        if word in line:
-            return
+    assert any(word in line for line in process.stdout), f"the process ended before it said {word!r}"
+
+
+def moment(state: Path, *, versions: int, files: int) -> Callable[[], bool]:
+    """Whether the state has so many versions, and since then has got so many files, or another version."""
+    before: set[Path] = set()
+
+    def reached() -> bool:
+        there = {Path(folder, name) for folder, _, names in os.walk(state) for name in names}
+        done = sum(file.parent.name == "versions" for file in there)
+        if done < versions:
+            before.update(there)
+            return False
+        return done > versions or len(there - before) >= files
+
+    return reached
+
+
+def kill(process: subprocess.Popen[str], when: Callable[[], bool]) -> None:
+    """The process, and all that it started, is killed at the moment; AssertionError where it had ended by then."""
+    wait_until(lambda: process.poll() is not None or when(), "the moment to kill the process")
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL, "it ended before it was killed"
+
+
+def is_alive(process: int) -> bool:
+    """Whether the process runs; one that is dead and not yet buried does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def kill_workers(process: subprocess.Popen[str], when: Callable[[], bool]) -> list[int]:
+    """The workers that were alive at the moment and are dead now, while the process that they work for goes on."""
+    wait_until(lambda: process.poll() is not None or (when() and workers(process.pid)), "workers to kill")
+    killed = [worker for worker in workers(process.pid) if is_alive(worker)]
+    for worker in killed:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+    wait_until(lambda: not any(map(is_alive, killed)), "the workers to die")
+    assert process.poll() is None, "it ended before its workers were killed"
+    return killed
 
 
 def crash(folder: Path, seed: int, whom: str) -> None:
@@ -132,29 +174,18 @@ def crash(folder: Path, seed: int, whom: str) -> None:
     data, files, rows = written(folder, seed)
     mode = "run" if whom == "driver of a run" else "apply"
     process = started(folder, data, files, mode)
-    lines_until(process, "up" if whom == "early driver" else "init")
+    early = whom == "early driver"
+    lines_until(process, "up" if early else "init")
+    # The first version is the state as it was made, and each batch is one more.
+    made = 0 if early else 1 + chance.randrange(BATCHES)
+    when = moment(folder / "state", versions=made, files=chance.randrange(6))
     if whom == "worker":
-        stop = threading.Event()
-
-        def kill_workers() -> None:
-            for _ in range(3):
-                if stop.wait(chance.uniform(0.2, 1.5)):
-                    return
-                for worker in workers(process.pid):
-                    try:
-                        os.kill(worker, signal.SIGKILL)
-                    except ProcessLookupError:
-                        continue
-
-        killer = threading.Thread(target=kill_workers)
-        killer.start()
+        assert kill_workers(process, when), "there was no worker to kill"
+        if made < BATCHES:  # once more, while there is a batch to come
+            assert kill_workers(process, moment(folder / "state", versions=made, files=1))
         output = process.communicate(timeout=600)[0]
-        stop.set()
-        killer.join()
     else:
-        time.sleep(chance.uniform(0, 5))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill(process, when)
         process = started(folder, data, files, mode)
         output = process.communicate(timeout=600)[0]
     assert process.returncode == 0, output

@@ -13,11 +13,12 @@ import holdfast as hf
 from holdfast.engines.spark.discovery.discover import DiscoverResult
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.parse import parse_constraint
+from holdfast.search.options import Strategy
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = yaml.safe_load((DATA / "expected.yaml").read_text(encoding="utf-8"))
 STAFF, TAX = GOLDEN["staff.csv"], GOLDEN["tax_r1.csv"]
-STRATEGIES = ("all-pairs", "hybrid")
+STRATEGIES: tuple[Strategy, ...] = ("all-pairs", "hybrid")
 
 
 def constraints(found: DiscoverResult) -> list[DenialConstraint]:
@@ -39,7 +40,7 @@ def tax_after_the_insert(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_staff_holds_21_rules_among_them_what_the_paper_names(spark: SparkSession, strategy: str) -> None:
+def test_staff_holds_21_rules_among_them_what_the_paper_names(spark: SparkSession, strategy: Strategy) -> None:
     found = constraints(hf.discover(DATA / "staff.csv", cross_columns="off", top="all", strategy=strategy))
     assert len(found) == STAFF["rules_found"]
     assert len(either_way_round(found)) == STAFF["rules_found"]
@@ -49,7 +50,7 @@ def test_staff_holds_21_rules_among_them_what_the_paper_names(spark: SparkSessio
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_tax_holds_exactly_the_listed_rules(spark: SparkSession, strategy: str) -> None:
+def test_tax_holds_exactly_the_listed_rules(spark: SparkSession, strategy: Strategy) -> None:
     listed = TAX["evolve"]
     found = hf.discover(
         DATA / "tax_r1.csv", columns=listed["columns"], cross_columns="off", top="all", strategy=strategy
@@ -60,7 +61,7 @@ def test_tax_holds_exactly_the_listed_rules(spark: SparkSession, strategy: str) 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_insert_takes_away_and_adds_exactly_the_listed_rules(
-    spark: SparkSession, strategy: str, tmp_path: Path
+    spark: SparkSession, strategy: Strategy, tmp_path: Path
 ) -> None:
     listed = TAX["evolve"]
     path = tax_after_the_insert(tmp_path)

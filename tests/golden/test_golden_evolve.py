@@ -98,7 +98,8 @@ def chain_index(name: str, on: list[str]) -> tuple[ChainIndex, pa.Table, list[st
     rows = table(name)
     columns, operators = zip(*(one.split() for one in on), strict=True)
     index = ChainIndex(*(mask_of(op) for op in operators))
-    index.add(*values(rows, columns), np.arange(rows.num_rows))
+    a, b = values(rows, columns)
+    index.add(a, b, np.arange(rows.num_rows))
     index.assert_invariants()
     return index, rows, rows.column("id").to_pylist()
 
@@ -118,7 +119,8 @@ def test_chains_are_those_of_the_paper(name: str) -> None:
         if "after_insert_t9" in wanted:
             more = table(GOLDEN[name]["insert"]).filter(pc.equal(pc.field("id"), "t9"))
             columns = [one.split()[0] for one in wanted[ON]]
-            index.add(*values(more, columns), np.array([rows.num_rows]))
+            a, b = values(more, columns)
+            index.add(a, b, np.array([rows.num_rows]))
             index.assert_invariants()
             chains = [[[*keys, "t9"][row] for row in chain] for chain in index.chains]
             assert sorted(chains) == sorted(wanted["after_insert_t9"])
@@ -130,10 +132,10 @@ def test_fetch_finds_what_the_paper_finds() -> None:
         # An index on the two columns, whichever operators it was made for, serves all others.
         for on in (wanted[ON], [f"{columns[0]} <", f"{columns[1]} <"]):
             index, _, keys = chain_index("tax_r1.csv", on)
-            s = values(table(TAX["insert"]).filter(pc.equal(pc.field("id"), wanted["row"])), columns)
-            ops = [mask_of(op) for op in operators]
-            assert sorted(keys[row] for row in index.fetch(*s, *ops).rows) == wanted["forward"]
-            assert sorted(keys[row] for row in index.fetch_backward(*s, *ops).rows) == wanted["backward"]
+            a, b = values(table(TAX["insert"]).filter(pc.equal(pc.field("id"), wanted["row"])), columns)
+            op_a, op_b = (mask_of(op) for op in operators)
+            assert sorted(keys[row] for row in index.fetch(a, b, op_a, op_b).rows) == wanted["forward"]
+            assert sorted(keys[row] for row in index.fetch_backward(a, b, op_a, op_b).rows) == wanted["backward"]
 
 
 def test_fetch_across_columns_finds_what_the_paper_finds() -> None:
@@ -142,8 +144,10 @@ def test_fetch_across_columns_finds_what_the_paper_finds() -> None:
     s = table(GOLDEN["cross_r2.csv"]["insert"]).filter(pc.equal(pc.field("id"), wanted["row"]))
     # As t it asks for rows by their B and D, as s by their A and C.
     of_s, _, keys = chain_index("cross_r2.csv", ["B <", "D >"])
-    forward = of_s.fetch(*values(s, ["A", "C"]), mask_of(">"), mask_of("<"))
+    a, c = values(s, ["A", "C"])
+    forward = of_s.fetch(a, c, mask_of(">"), mask_of("<"))
     of_t, _, _ = chain_index("cross_r2.csv", ["A >", "C <"])
-    backward = of_t.fetch_backward(*values(s, ["B", "D"]), mask_of(">"), mask_of("<"))
+    b, d = values(s, ["B", "D"])
+    backward = of_t.fetch_backward(b, d, mask_of(">"), mask_of("<"))
     assert sorted(keys[row] for row in forward.rows) == wanted["forward"]
     assert sorted(keys[row] for row in backward.rows) == wanted["backward"]

@@ -101,11 +101,14 @@ def test_the_employees_of_the_paper(split: str, spark: SparkSession, tmp_path: P
             listed = [one["key"] for one in done[what] if one["rule"] == change["rule"]]
             assert listed == change[what]
         assert list(done["shipped"]) == ["eqids", "tuples", "bytes"]
-        if split == "vertical" and "eqids_shipped_vertical" in change:
-            assert done["shipped"]["eqids"] == change["eqids_shipped_vertical"]
-        if split == "horizontal":
+        # The paper leaves the last change out. One row changes, as before: one id. Split by rows, t5 leaves one side of
+        # its group at its site: that tells two others, both answer, and both are told that nothing is violated now.
+        told = {"eqids_shipped_vertical": 1, "tuples_shipped_horizontal": 6} if change.get("derived") else change
+        if split == "vertical":
+            assert done["shipped"]["eqids"] == told["eqids_shipped_vertical"]
+        else:
             assert done["shipped"]["eqids"] == 0
-            assert done["shipped"]["tuples"] == change.get("tuples_shipped_horizontal", done["shipped"]["tuples"])
+            assert done["shipped"]["tuples"] == told["tuples_shipped_horizontal"]
     again = holdfast("fragments", "apply", state, DATA / case["changes"][0]["insert"])
     assert again["applied"] is False
     assert again["shipped"] == {"eqids": 0, "tuples": 0, "bytes": 0}

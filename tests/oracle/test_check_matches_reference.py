@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, settings
+import pytest
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
 from holdfast import reference
+from holdfast.checking.grid import BlockTask
+from holdfast.engines.spark.checking import spread_engine
 from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
 from holdfast.engines.spark.sources.table import Table
+from holdfast.rules.rule import rule_set
+from holdfast.violations.route import Blocks, Meeting, routes_sql
 from strategies import RandomRules, RandomTable, rule_sets, tables
 
 slowly = settings(
@@ -42,6 +48,43 @@ def test_check_by_kernels_matches_reference(spark: SparkSession, case: tuple[Ran
 @given(case=cases())
 def test_check_by_sql_matches_reference(spark: SparkSession, case: tuple[RandomTable, RandomRules]) -> None:
     assert_matches(spark, case, "sql")
+
+
+def spread_example() -> tuple[RandomTable, RandomRules]:
+    """Rules of every way to spread: a grid, one heavy value, rows that meet as left row here and as right row there."""
+    rows = tuple({"id": i, "g": i % 7 // 5, "a": i % 4, "b": None if i == 3 else 5 - i % 5} for i in range(9))
+    texts = (
+        "not(t.a > s.a and t.b < s.b)",
+        "not(t.g = s.g and t.a > s.a and t.b < s.b)",
+        "not(t.g = s.a and t.b != s.b)",
+        "not(t.a = s.b and t.b = s.a and t.g != s.g)",
+    )
+    return RandomTable(dict.fromkeys(rows[0], "bigint"), rows), RandomRules(rule_set(texts, key=("id",)), {})
+
+
+def test_check_by_spread_tasks_matches_reference(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    divided: set[str] = set()
+
+    def routes(meets: Meeting, buckets: int, blocks: Blocks | None) -> str:
+        divided.update({"buckets"} if buckets > 1 else (), {"blocks"} if blocks is not None else ())
+        return routes_sql(meets, buckets, blocks)
+
+    def block_task(*arguments: Any) -> BlockTask:
+        divided.add("grid")
+        return BlockTask(*arguments)
+
+    monkeypatch.setattr(spread_engine, "LEAST_ROWS", 2)  # so that a few rows are several pieces of work
+    monkeypatch.setattr(spread_engine, "routes_sql", routes)
+    monkeypatch.setattr(spread_engine, "BlockTask", block_task)
+
+    @settings(slowly, max_examples=3)
+    @example(case=spread_example())
+    @given(case=cases())
+    def matches(case: tuple[RandomTable, RandomRules]) -> None:
+        assert_matches(spark, case, "spread")
+
+    matches()
+    assert divided == {"buckets", "blocks", "grid"}
 
 
 def assert_matches(spark: SparkSession, case: tuple[RandomTable, RandomRules], engine: EngineName) -> None:

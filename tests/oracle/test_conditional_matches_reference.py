@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
@@ -41,7 +42,12 @@ def narrow(draw: st.DrawFn) -> RandomTable:
     """Three or four columns of few values and more rows: free columns agree often, and differ where values do."""
     names = draw(st.lists(st.sampled_from(["a", "zip code", "d.ot", "A", "not"]), min_size=3, max_size=4, unique=True))
     kinds = {name: draw(st.sampled_from(["bigint", "string", "double", "boolean"])) for name in names}
-    values = {"bigint": [1, 2, 3], "string": ["a", "o'x", ""], "double": [0.5, -0.0, 1e30], "boolean": [True, False]}
+    values: dict[str, list[Any]] = {
+        "bigint": [1, 2, 3],
+        "string": ["a", "o'x", ""],
+        "double": [0.5, -0.0, 1e30],
+        "boolean": [True, False],
+    }
     size = draw(st.integers(4, 12))
     columns = {}
     for name, kind in kinds.items():
@@ -93,12 +99,12 @@ def test_discover_on_spark_matches_reference(
 ) -> None:
     fields = [StructField(name, DataType.fromDDL(kind)) for name, kind in table.ddl_fields]
     frame = spark.createDataFrame([tuple(row.values()) for row in table.rows], StructType(fields))
-    limits = {"min_support": support, "min_confidence": confidence}
+    limits: dict[str, Any] = {"min_support": support, "min_confidence": confidence}
     found = hf.discover(frame, top="all", conditional=True, **limits)
     wanted = reference.conditional(table.rows, list(table.types), **limits)
     assert sorted(str(same(rule.body)) for rule in found.rules) == sorted(str(same(body)) for body in wanted)  # type: ignore[arg-type]
     if len(found.rules):
-        assert hf.check(frame, found).holds
+        assert hf.check(frame, found).holds  # type: ignore[arg-type]
 
 
 def test_a_dependency_that_holds_where_a_value_is_given() -> None:

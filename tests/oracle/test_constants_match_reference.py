@@ -40,7 +40,7 @@ def narrow(draw: st.DrawFn) -> Discovery:
     for name, kind in kinds.items():
         some = values[kind][: draw(st.integers(2, 3))] + ([None] if draw(st.integers(0, 3)) == 0 else [])
         columns[name] = draw(st.lists(st.sampled_from(some), min_size=size, max_size=size))
-    options = {"cross_columns": None, "one_row": False, "order_text": False}
+    options: dict[str, Any] = {"cross_columns": None, "one_row": False, "order_text": False}
     if len(names) == 2 and draw(st.booleans()):
         options = {"cross_columns": 0.0, "one_row": kinds[names[0]] != "bigint", "order_text": False}
     more = {"nulls": draw(st.sampled_from(["sql", "equal"])), "max_predicates": draw(st.sampled_from([None, 2, 3]))}

@@ -22,10 +22,13 @@ from hypothesis.stateful import (
 from holdfast import reference
 from holdfast.errors import ChangeError
 from holdfast.evolving import evolve
+from holdfast.evolving.options import EvolveStrategy
 from holdfast.evolving.rule_keeper import RuleKeeper
 from holdfast.evolving.rules_change import RulesChange
+from holdfast.reference import TableRow
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.parse import parse_constraint
+from holdfast.rules.relation import EQ
 from holdfast.states.row_changes import CHANGE_TYPE
 from strategies import ARROW, DISCOVERED, Discovery, discoveries
 
@@ -44,7 +47,7 @@ def as_set(texts: Iterable[str]) -> set[tuple[tuple[str, ...], ...]]:
 class Kept(RuleBasedStateMachine):
     """A table, a keeper of its rules, and the rules as the reference finds them."""
 
-    strategy = "evidence"
+    strategy: EvolveStrategy = "evidence"
 
     @initialize(data=st.data())
     def start(self, data: st.DataObject) -> None:
@@ -56,14 +59,14 @@ class Kept(RuleBasedStateMachine):
         }
         error = data.draw(st.sampled_from(["0", "0", "0.05", "0.2"])) if self.strategy != "index" else "0"
         self.options: dict[str, Any] = {**self.case.options, "error": Decimal(error)}
-        self.rows: list[dict[str, Any]] = [{KEY: i, **row} for i, row in enumerate(self.case.table.rows)]
+        self.rows: list[TableRow] = [{KEY: i, **row} for i, row in enumerate(self.case.table.rows)]
         self.fresh = len(self.rows)
         chosen = {n: v for n, v in self.case.options.items() if n not in ("nulls", "max_predicates")}
         self.space = reference.operand_pairs(self.case.table.rows, self.case.kinds, **chosen)
         self.keeper = RuleKeeper(
             self.arrow(self.rows), key=KEY, exclude=(KEY,), strategy=self.strategy, **self.given_options
         )
-        self.rules = self.now()
+        self.expected = self.now()
 
     @property
     def given_options(self) -> dict[str, Any]:
@@ -72,7 +75,7 @@ class Kept(RuleBasedStateMachine):
             "cross_columns": "off" if self.options["cross_columns"] is None else self.options["cross_columns"],
         }
 
-    def arrow(self, rows: list[dict[str, Any]]) -> pa.Table:
+    def arrow(self, rows: list[TableRow]) -> pa.Table:
         types = {KEY: pa.int64(), **{name: ARROW[kind] for name, kind in self.case.table.types.items()}}
         return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in types.items()})
 
@@ -81,13 +84,13 @@ class Kept(RuleBasedStateMachine):
         found = reference.discover(self.rows, self.case.kinds, space=self.space, **options)
         return {one_way(constraint) for constraint in found}
 
-    def told(self, change: RulesChange, deleted: list[Any], inserted: list[dict[str, Any]]) -> None:
-        before = self.rules
+    def told(self, change: RulesChange, deleted: list[Any], inserted: list[TableRow]) -> None:
+        before = self.expected
         self.rows = reference.changed(self.rows, deleted, inserted, (KEY,))
-        self.rules = self.now()
-        assert as_set(change.added_rules) == self.rules - before
-        assert as_set(change.removed_rules) == before - self.rules
-        assert change.total == len(self.rules)
+        self.expected = self.now()
+        assert as_set(change.added_rules) == self.expected - before
+        assert as_set(change.removed_rules) == before - self.expected
+        assert change.total == len(self.expected)
         rows = {row[KEY]: row for row in self.rows}
         for removed in change.removed:
             if removed.witness is not None:
@@ -96,18 +99,18 @@ class Kept(RuleBasedStateMachine):
                 for name, a, b in removed.witness.values:
                     for shown, own in ((a, t[name]), (b, s[name])):
                         assert (shown is None) == (own is None)
-                        assert own is None or reference.relation(shown, own) == reference.EQ
+                        assert own is None or reference.relation(shown, own) == EQ
             elif not self.options["error"] and len(self.rows) > 1:
                 assert removed.implied_by is not None
-                assert as_set([removed.implied_by]) <= self.rules
+                assert as_set([removed.implied_by]) <= self.expected
         for added in change.added:
             for other in (added.refines, added.replaces):
-                assert other is None or as_set([other]) <= before - self.rules
+                assert other is None or as_set([other]) <= before - self.expected
 
-    def row(self, data: st.DataObject, key: int) -> dict[str, Any]:
+    def row(self, data: st.DataObject, key: int) -> TableRow:
         return {KEY: key, **{name: data.draw(st.sampled_from(values)) for name, values in self.domains.items()}}
 
-    def new_rows(self, data: st.DataObject, many: int) -> list[dict[str, Any]]:
+    def new_rows(self, data: st.DataObject, many: int) -> list[TableRow]:
         first, self.fresh = self.fresh, self.fresh + many
         return [self.row(data, first + i) for i in range(many)]
 
@@ -136,7 +139,7 @@ class Kept(RuleBasedStateMachine):
         there = {row[KEY]: row for row in self.rows}
         before = dict(there)
         keys = [*self.some_keys(data), *(row[KEY] for row in self.new_rows(data, 2))]
-        changes: list[dict[str, Any]] = []
+        changes: list[TableRow] = []
         kinds: list[str] = []
         for _ in range(data.draw(st.integers(0, 6))):
             key = data.draw(st.sampled_from(keys))
@@ -177,7 +180,7 @@ class Kept(RuleBasedStateMachine):
     def all_is_as_it_should_be(self) -> None:
         if hasattr(self, "keeper"):
             self.keeper.assert_invariants()
-            assert as_set(self.keeper.denials) == self.rules
+            assert as_set(self.keeper.denials) == self.expected
 
 
 @pytest.mark.parametrize("strategy", ["evidence", "index", "rediscover"])

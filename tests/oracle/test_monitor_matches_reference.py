@@ -21,7 +21,9 @@ from hypothesis.stateful import (
 from holdfast import reference
 from holdfast.errors import ChangeError
 from holdfast.monitor import group_index
-from holdfast.monitor.monitor import Monitor
+from holdfast.monitor.monitor import Keep, Monitor
+from holdfast.monitor.partners import AccessPath
+from holdfast.reference import TableRow
 from holdfast.states.row_changes import CHANGE_TYPE
 from holdfast.states.violations_change import ViolationsChange
 from strategies import DOMAINS, RandomRules, RandomTable, rule_sets, tables
@@ -41,11 +43,11 @@ class Watched(RuleBasedStateMachine):
             for name, kind in self.table.types.items()
             if name != "id"
         }
-        keep = data.draw(st.sampled_from(["counts", "pairs"]))
+        keep: Keep = data.draw(st.sampled_from(("counts", "pairs")))
         schema = self.table.types if data.draw(st.booleans()) or self.mixed else None
-        access = data.draw(st.sampled_from(["runs", "bitmaps"]))
+        access: AccessPath = data.draw(st.sampled_from(("runs", "bitmaps")))
         self.monitor = Monitor(self.random.rules, keep=keep, schema=schema, access=access)
-        self.rows: list[dict[str, Any]] = []
+        self.rows: list[TableRow] = []
         self.violations: Violations = {one.name: frozenset() for one in self.random.rules}
         self.sum = ViolationsChange()
         self.fresh = 0
@@ -57,7 +59,7 @@ class Watched(RuleBasedStateMachine):
         """Whether types cannot be told from values: of decimals, Arrow would tell others at every batch."""
         return any(kind.startswith("decimal") for kind in self.table.types.values())
 
-    def told(self, change: ViolationsChange, deleted: list[Any], inserted: list[dict[str, Any]]) -> None:
+    def told(self, change: ViolationsChange, deleted: list[Any], inserted: list[TableRow]) -> None:
         self.rows = reference.changed(self.rows, deleted, inserted, ("id",))
         now = reference.violations(self.rows, self.random.rules, where=self.random.conditions)
         for one in self.random.rules:
@@ -74,10 +76,10 @@ class Watched(RuleBasedStateMachine):
         self.violations = now
         self.sum = self.sum.plus(change)
 
-    def row(self, data: st.DataObject, key: int) -> dict[str, Any]:
+    def row(self, data: st.DataObject, key: int) -> TableRow:
         return {"id": key, **{name: data.draw(st.sampled_from(values)) for name, values in self.domains.items()}}
 
-    def new_rows(self, data: st.DataObject, many: int) -> list[dict[str, Any]]:
+    def new_rows(self, data: st.DataObject, many: int) -> list[TableRow]:
         first, self.fresh = self.fresh, self.fresh + many
         return [self.row(data, 1000 - first - i) for i in range(many)]
 

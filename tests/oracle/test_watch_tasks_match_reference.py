@@ -24,7 +24,7 @@ from holdfast.errors import ChangeError
 from holdfast.monitor.monitor import Monitor
 from holdfast.programs.bind import Schema
 from holdfast.programs.plan import make_plan
-from holdfast.rules.rule import RuleSet, rule_set
+from holdfast.rules.rule import Nulls, RuleSet, rule_set
 from holdfast.states import segment as segments
 from holdfast.states.compaction import Merge, MergeTask
 from holdfast.states.manifest import PENDING, ROWS
@@ -86,7 +86,8 @@ class Watched:
                 counts[:] = [a + b for a, b in zip(counts, note["pairs"], strict=True)]
             if "log" in note:
                 for line in pq.read_table(self.store.path(f"{PENDING}/{note['log']}")).to_pylist():
-                    side = found[line["rule"]][0 if line["change"] > 0 else 1]
+                    added, removed, _ = found[line["rule"]]
+                    side = added if line["change"] > 0 else removed
                     assert (line["left"], line["right"]) not in side, "a pair is told once"
                     side.add((line["left"], line["right"]))
         return found
@@ -162,15 +163,16 @@ class Watched:
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[RuleSet, list[Row], list[tuple[list[int], list[Row]]], int]:
-    nulls = draw(st.sampled_from(["sql", "equal"]))
+    nulls: Nulls = draw(st.sampled_from(("sql", "equal")))
     rules = rule_set(
         draw(st.lists(st.sampled_from(RULES), min_size=1, max_size=4, unique=True)), key=("id",), nulls=nulls
     )
     few = draw(st.integers(1, 4))
     value = st.one_of(st.none(), st.integers(0, few)) if draw(st.booleans()) else st.integers(0, few)
     row = st.fixed_dictionaries(dict.fromkeys(COLUMNS, value))
-    first = [{"id": i, **r} for i, r in enumerate(draw(st.lists(row, max_size=12)))]
-    there, after, batches = {r["id"] for r in first}, len(first), []
+    first: list[Row] = [{"id": i, **r} for i, r in enumerate(draw(st.lists(row, max_size=12)))]
+    there, after = {r["id"] for r in first}, len(first)
+    batches: list[tuple[list[int], list[Row]]] = []
     for _ in range(draw(st.integers(1, 4))):
         gone = draw(st.lists(st.sampled_from(sorted(there)), unique=True, max_size=5)) if there else []
         updated = [key for key in gone if draw(st.booleans())]

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -74,14 +75,14 @@ with check(sys.argv[1], found) as result:
 """
 
 
-def run(script: str, *arguments: str, python: str, folder: Path) -> list[object]:
+def run(script: str, *arguments: str, python: str, folder: Path) -> list[Any]:
     # PySpark's own launcher looks for Java less far than we do.
     java = spark_java_home(find_java(os.environ, newest=newest_java()), os.environ)
     env = {**os.environ, "PYSPARK_PYTHON": python, "JAVA_HOME": str(java)}
     command = [sys.executable, "-c", script, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])  # type: ignore[no-any-return]
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.mark.usefixtures("connect_port")
@@ -116,7 +117,7 @@ def test_workers_without_holdfast_are_told_and_the_check_goes_on_in_sql(spark: S
     rules, notes = run(NO_HOLDFAST, str(path), json.dumps(RULES), python=str(bare), folder=tmp_path)
     with check(str(path), RULES, key="id") as result:
         assert rules == result.to_dict()["rules"]
-    assert any("cannot run kernels (No module named" in str(note) for note in notes)  # type: ignore[attr-defined]
+    assert any("cannot run kernels (No module named" in str(note) for note in notes)
 
 
 @pytest.mark.usefixtures("connect_port")
@@ -126,6 +127,6 @@ def test_discover_on_connect_equals_discover_on_a_classic_session(spark: SparkSe
     path.write_text(ROWS, encoding="utf-8")
     rules, shown, holds = run(DISCOVER, str(path), python=sys.executable, folder=tmp_path)
     assert rules == discover(str(path), top=20).to_dict()["rules"]
-    assert len(rules) == 20  # type: ignore[arg-type]
+    assert len(rules) == 20
     assert shown == 3
     assert holds is True

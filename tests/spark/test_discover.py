@@ -65,7 +65,7 @@ def people(spark: SparkSession) -> Iterator[DataFrame]:
 def test_what_is_found_goes_into_a_check_and_holds(people: DataFrame, nulls: Any) -> None:
     found = hf.discover(people, nulls=nulls, top=80)
     assert len(found.rules) == 80
-    with hf.check(people, found, limit=0) as result:
+    with hf.check(people, found, limit=0) as result:  # type: ignore[arg-type]
         checked = result.to_dict()
     assert checked["holds"]
     assert [(rule["violating_pairs"], rule["violating_rows"]) for rule in checked["rules"]] == [(0, 0)] * 80
@@ -131,7 +131,7 @@ def test_columns_and_exclude_choose_what_is_compared(people: DataFrame) -> None:
     assert named.outcome.predicates == 8
     for option in ("columns", "exclude"):
         with pytest.raises(UnknownColumnError, match=r"'grades'.*no such column"):
-            hf.discover(people, **{option: ["grades"]})
+            hf.discover(people, **{option: ["grades"]})  # type: ignore[arg-type]
 
 
 # Shapes of tables -------------------------------------------------------------------------------------------------
@@ -181,8 +181,8 @@ def test_a_column_of_nulls_alone(spark: SparkSession, kind: str) -> None:
     # Under equal all its values are one: nothing differs there.
     assert texts(hf.discover(frame, nulls="equal")) == {"not(t.n != s.n)"}
     for nulls in ("sql", "equal"):
-        found = hf.discover(frame, nulls=nulls)  # type: ignore[arg-type]
-        with hf.check(frame, found) as result:
+        found = hf.discover(frame, nulls=nulls)
+        with hf.check(frame, found) as result:  # type: ignore[arg-type]
             assert result.to_dict()["holds"]
 
 
@@ -226,7 +226,7 @@ def test_a_search_that_is_stopped_says_so_and_what_it_has_holds(spark: SparkSess
         if len(found.rules):
             break
     assert len(found.rules)
-    with hf.check(frame, found, limit=0) as result:
+    with hf.check(frame, found, limit=0) as result:  # type: ignore[arg-type]
         assert result.to_dict()["holds"]
     frame.unpersist()
 

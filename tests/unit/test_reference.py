@@ -200,8 +200,7 @@ def test_allow_goes_by_suspects() -> None:
 
 def test_a_key_that_repeats_or_is_null_names_no_row() -> None:
     for first in (1, None):
-        rows = [{"id": first, "A": 1}, {"id": 1, "A": 1}]
-        assert checked(rows, "unique(A)").pairs == ((0, 1),)
+        assert checked([{"id": first, "A": 1}, {"id": 1, "A": 1}], "unique(A)").pairs == ((0, 1),)
 
 
 def test_a_condition_says_which_rows_a_rule_speaks_of() -> None:

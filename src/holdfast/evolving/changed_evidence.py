@@ -22,13 +22,14 @@ from holdfast.search.coded_rows import CodedRows, both_orders, collapsed_rows, c
 from holdfast.search.evidence import Evidence, distinct
 from holdfast.search.invert import full_mask
 from holdfast.search.space import PredicateSpace, Words, permuted
+from holdfast.states.lawful import Mergeable
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class KeptRows:
+class KeptRows(Mergeable):
     """Rows as codes, a line per column: equality and order of codes are those of values, also between columns that
     are compared. Where not valid, the value is null."""
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from holdfast.fragments.ids import SIZE
+from holdfast.states.lawful import Mergeable
 
 Kind = Literal["eqids", "tuples"]
 
@@ -20,7 +21,7 @@ KEY, ID, SIDE, COUNT = "key", "id", "side", "n"
 
 
 @dataclass(frozen=True)
-class Shipped:
+class Shipped(Mergeable):
     """What went through the door: ids of equivalence classes, keys and rows of constant rules and broadcasts, bytes."""
 
     eqids: int = 0

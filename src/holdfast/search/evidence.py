@@ -8,15 +8,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from holdfast.states.lawful import Reversible
+
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Evidence(Reversible):
     """Distinct masks of shown relations, a line of 64-bit words each, in order; and how many ordered pairs show each.
 
-    Reversible: evidence of pairs that are gone is taken back by `minus`. No count is 0.
+    Evidence of pairs that are gone is taken back by `minus`. The order of `plus` does not matter. No count is 0.
     """
 
     words: Words

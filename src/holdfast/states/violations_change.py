@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from holdfast.presented import Presented
 from holdfast.states.batch_outcome import plain_json
+from holdfast.states.lawful import Mergeable
 
 Violation: TypeAlias = tuple[Any, Any]
 """(left key, right key), or (key, None) of a row that breaks a rule by itself."""
 
 
 @dataclass(frozen=True)
-class RuleChange:
+class RuleChange(Mergeable):
     """Violations of one rule that came and went. Counts are exact; the lists may be cut, and then have fewer."""
 
     added: Sequence[Violation] = ()
@@ -50,7 +51,7 @@ class RuleChange:
 
 
 @dataclass(frozen=True)
-class ViolationsChange(Presented):
+class ViolationsChange(Presented, Mergeable):
     """The change of violations of every rule that has one, by rule name, and the totals after it.
 
     A total counts the pairs of a rule that speaks of two rows, and the rows of one that speaks of one.

@@ -12,7 +12,7 @@ from holdfast.rules.constraint import denial
 from holdfast.rules.predicate import Column, Comparison
 from holdfast.rules.relation import ANY
 
-OPERANDS = tuple(Column(row, name) for row in ("t", "s") for name in ("a", "b", "c"))  # type: ignore[arg-type]
+OPERANDS = tuple(Column(row, name) for row in ("t", "s") for name in ("a", "b", "c"))
 # Each pair of operands once, the way comparisons are oriented.
 PAIRS = tuple((i, j) for i in range(6) for j in range(i + 1, 6))
 

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.kernels.dual_tree import EQUAL, GREATER, LESS, NULL, NULL_BESIDE_VALUE, satisfying_pairs
+from holdfast.kernels.dual_tree import EQUAL, GREATER, LESS, NULL_BESIDE_VALUE, satisfying_pairs
+from holdfast.kernels.evidence import NULL
 
 ANYTHING = LESS | EQUAL | GREATER | NULL_BESIDE_VALUE
 

@@ -130,7 +130,7 @@ def test_going_on_with_a_part_changes_nothing(monkeypatch: pytest.MonkeyPatch, s
 
     def watched(family: np.ndarray, live: np.ndarray, size: int) -> np.ndarray:
         parts.append(size)
-        return part(family, live, size)  # type: ignore[no-any-return]
+        return part(family, live, size)
 
     in_plain_python(monkeypatch)
     monkeypatch.setattr(kernel, "_part", watched)

@@ -30,8 +30,9 @@ class Weighted:
         words = -(-len(slots) // 64)
         lines = [[(mask << self.shift) >> (64 * w) & (2**64 - 1) for w in range(words)] for mask in self.sets]
         family = np.array(lines, np.uint64).reshape(-1, words)
-        limits = {"threads": threads, "most_slots": most_slots}
-        result = nearly_hitting_sets(family, np.array(self.weights, np.int64), slots, budget=budget, **limits)
+        result = nearly_hitting_sets(
+            family, np.array(self.weights, np.int64), slots, budget=budget, threads=threads, most_slots=most_slots
+        )
         assert result.complete
         masks = [sum(int(word) << (64 * w) for w, word in enumerate(line)) >> self.shift for line in result.sets]
         assert len(set(masks)) == len(masks)

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import io
-import time
+import threading
 
 import pytest
 from rich.console import Console
 
 from holdfast.report.progress import Progress
+from waiting import wait_until
 
 
-def told(*, terminal: bool, quiet: bool = False, seconds: float = 0.0) -> str:
+def told(*, terminal: bool, quiet: bool = False, until: str = "") -> str:
     text = io.StringIO()
     console = Console(file=text, force_terminal=terminal, width=100, color_system=None)
     with Progress(quiet=quiet, counts=lambda: (3, 12), console=console).step("checking [orders]"):
-        time.sleep(seconds)
+        wait_until(lambda: until in text.getvalue(), until)
     return text.getvalue()
 
 
 def test_a_long_step_shows_how_far_the_engine_is() -> None:
-    shown = told(terminal=True, seconds=1.2)
+    shown = told(terminal=True, until="tasks")
     assert "checking [orders]" in shown
     assert "3 of 12 tasks" in shown
 
@@ -35,12 +36,15 @@ def test_quiet_is_quiet(terminal: bool) -> None:
 
 
 def test_a_failing_step_fails_as_it_would_and_an_engine_that_cannot_tell_harms_nothing() -> None:
+    asked = threading.Event()
+
     def broken() -> tuple[int, int]:
+        asked.set()
         raise OSError("gone")
 
     def fail() -> None:
         with Progress(counts=broken, console=Console(file=io.StringIO(), force_terminal=True)).step("checking"):
-            time.sleep(0.7)
+            assert asked.wait(60)
             raise ValueError("mine")
 
     with pytest.raises(ValueError, match="mine"):

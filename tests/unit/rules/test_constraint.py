@@ -20,7 +20,7 @@ from holdfast.rules.relation import ANY, EQ, GE, GT, LE, LT, NE, complement, mas
 MASKS = (EQ, NE, LT, LE, GT, GE)
 COLUMNS = ("A", "B")
 VALUES = (None, 0, 1, 2, 3)
-OPERANDS = [Column(row, name) for row in ("t", "s") for name in COLUMNS]  # type: ignore[arg-type]
+OPERANDS = [Column(row, name) for row in ("t", "s") for name in COLUMNS]
 
 
 # Relations -----------------------------------------------------------------------------------------------------
@@ -410,10 +410,7 @@ def test_some_pair_violates_what_is_accepted(predicates: list[Predicate]) -> Non
     assert len(rows) in (1, 2)
     for assignment in product(values, repeat=len(used)):
         given_values = dict(zip(used, assignment, strict=True))
-        t, s = (
-            {name: given_values.get(Column(row, name), 0) for name in COLUMNS}  # type: ignore[arg-type]
-            for row in ("t", "s")
-        )
+        t, s = ({name: given_values.get(Column(row, name), 0) for name in COLUMNS} for row in ("t", "s"))
         if all_satisfied(predicates, t, s, "sql"):
             return
     pytest.fail("nothing violates it")

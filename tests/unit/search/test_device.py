@@ -118,7 +118,7 @@ def test_there_are_three_devices() -> None:
 
 def test_without_cupy_there_is_no_card() -> None:
     try:
-        import cupy  # type: ignore[import-not-found]  # noqa: F401
+        import cupy  # noqa: F401
     except ImportError:
         assert gpu_evidence.missing() == "CuPy is not installed"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from holdfast.search.rank import ranked
 ONE_TYPE = DiscoverOptions(cross_columns=None)
 
 
-def found_in(columns: dict[str, list[object]], options: DiscoverOptions = ONE_TYPE) -> Found:
+def found_in(columns: Mapping[str, Sequence[object]], options: DiscoverOptions = ONE_TYPE) -> Found:
     table = pa.table(columns)
     kinds = {"int64": "bigint", "string": "string", "double": "double"}
     types = {field.name: column_type(kinds[str(field.type)]) for field in table.schema}

@@ -15,7 +15,7 @@ from holdfast.rules.parse import parse_constraint
 from holdfast.rules.predicate import Column
 from holdfast.search.space import OperandPair, PredicateSpace, as_masks, as_words, permuted
 
-T, S = ({name: Column(row, name) for name in "abcdefgh"} for row in ("t", "s"))  # type: ignore[arg-type]
+T, S = ({name: Column(row, name) for name in "abcdefgh"} for row in ("t", "s"))
 
 
 def space_of(ordered: Mapping[str, bool], *, crossed: bool) -> PredicateSpace:

@@ -96,7 +96,7 @@ def test_numbers_keep_their_value(texts: list[str]) -> None:
     if type.kind == "bigint":
         assert all(str(int(value)) == value for value in values)
     elif type.kind == "decimal":
-        assert all(-Decimal(value).as_tuple().exponent <= type.scale for value in values)
+        assert all(-int(Decimal(value).as_tuple().exponent) <= type.scale for value in values)
     elif type.kind == "double":
         exact = [value for value in values if "e" not in value.lower()]
         assert all(Decimal(repr(float(value))) == Decimal(value) for value in exact)
