@@ -27,7 +27,7 @@ from holdfast.kernels.evidence import (
     ORDER_MEET,
     ORDER_SKIP,
     RIGHT_ROW,
-    Layout,
+    Packing,
     all_pairs,
     listed_pairs,
     merged,
@@ -36,10 +36,10 @@ from holdfast.kernels.evidence import (
 STATES = {EQUALITY: 2, EQUALITY_SKIP: 3, ORDER: 3, ORDER_SKIP: 4, ORDER_MEET: 4, LEFT_ROW: 3, RIGHT_ROW: 3}
 
 
-def single_columns(columns: int, ordered: int) -> Layout:
+def single_columns(columns: int, ordered: int) -> Packing:
     """Every column with itself, so many of them with an order."""
     ways = (ORDER,) * ordered + (EQUALITY,) * (columns - ordered)
-    return Layout(tuple(range(columns)), tuple(range(columns)), ways, tuple(STATES[way] for way in ways))
+    return Packing(tuple(range(columns)), tuple(range(columns)), ways, tuple(STATES[way] for way in ways))
 
 
 def table(rows: int, columns: int, kinds: str, rng: np.random.Generator) -> np.ndarray:
@@ -79,19 +79,19 @@ def speed(sizes: list[int], widths: list[int], cpu_up_to: int) -> None:
     )
     print(" ".join(f"{head:>10}" for head in heads), flush=True)
     for columns in widths:
-        layout = single_columns(columns, columns * 2 // 3)
+        packing = single_columns(columns, columns * 2 // 3)
         for kinds in ("few", "many"):
             for rows in sizes:
                 if kinds == "many" and columns > 20:
                     continue  # nearly every pair its own: nothing to discover, and no card holds it
                 codes, ones = table(rows, columns, kinds, np.random.default_rng(1)), np.ones(rows, np.int64)
                 pairs = rows * (rows - 1) / 2
-                first, _ = timed(lambda c=codes, o=ones, a=layout: gpu_evidence.all_pairs(c[:, :2000], o[:2000], a))
-                counted, found = timed(lambda c=codes, o=ones, a=layout: gpu_evidence.all_pairs(c, o, a))
+                first, _ = timed(lambda c=codes, o=ones, a=packing: gpu_evidence.all_pairs(c[:, :2000], o[:2000], a))
+                counted, found = timed(lambda c=codes, o=ones, a=packing: gpu_evidence.all_pairs(c, o, a))
                 assert int(found.counts.sum()) == int(pairs)
                 cpu = ""
                 if rows <= cpu_up_to:
-                    seconds, twin = timed(lambda c=codes, o=ones, a=layout: all_pairs(c, o, a, threads=threads))
+                    seconds, twin = timed(lambda c=codes, o=ones, a=packing: all_pairs(c, o, a, threads=threads))
                     assert same(found, twin)
                     cpu = f"{seconds:.2f}"
                 cells = (
@@ -121,19 +121,19 @@ def check(many: int, seed: int) -> None:
                 way = int(rng.choice([LEFT_ROW, RIGHT_ROW]))
                 b = a
             left.append(a), right.append(b), ways.append(way)
-        layout = Layout(tuple(left), tuple(right), tuple(ways), tuple(STATES[way] for way in ways))
+        packing = Packing(tuple(left), tuple(right), tuple(ways), tuple(STATES[way] for way in ways))
         weights = (
             np.ones(rows, np.int64) if rng.random() < 0.5 else rng.integers(1, 1 << int(rng.integers(1, 24)), rows)
         )
         first = int(rng.integers(1, rows + 1))
-        changed = gpu_evidence.all_pairs(codes, weights * 0 + 1, layout, first=first)
+        changed = gpu_evidence.all_pairs(codes, weights * 0 + 1, packing, first=first)
         i, j = np.nonzero(np.triu(np.ones((min(first, 64), rows), np.bool_), 1))
         if first <= 64:
-            assert same(changed, listed_pairs(codes, i, j, layout)), f"table {at}: the first {first} rows"
+            assert same(changed, listed_pairs(codes, i, j, packing)), f"table {at}: the first {first} rows"
         assert int(changed.counts.sum()) == first * (rows - first) + first * (first - 1) // 2
         shares = int(rng.choice([1, 1, 3]))
-        parts = [gpu_evidence.all_pairs(codes, weights, layout, share=i, shares=shares) for i in range(shares)]
-        twin = all_pairs(codes, weights, layout)
+        parts = [gpu_evidence.all_pairs(codes, weights, packing, share=i, shares=shares) for i in range(shares)]
+        twin = all_pairs(codes, weights, packing)
         told = f"table {at}: {rows} rows, {columns} columns, ways {ways}, {shares} shares"
         assert same(merged(parts), twin), told
     print(f"{many} random tables: the GPU tells what the CPU tells, evidence for evidence and count for count")
@@ -167,21 +167,21 @@ def changed(sizes: list[int], many: list[int], widths: list[int]) -> None:
     threads = len(os.sched_getaffinity(0))
     print(" ".join(f"{head:>10}" for head in ("rows", "changed", "columns", "gpu s", "G pairs/s", "cpu s", "ratio")))
     for columns in widths:
-        layout = single_columns(columns, columns * 2 // 3)
+        packing = single_columns(columns, columns * 2 // 3)
         for rows in sizes:
             codes, ones = table(rows, columns, "few", np.random.default_rng(1)), np.ones(rows, np.int64)
             for some in many:
                 pairs = some * (rows - some) + some * (some - 1) / 2
-                timed(lambda c=codes, o=ones, a=layout: gpu_evidence.all_pairs(c[:, :2000], o[:2000], a, first=10))
+                timed(lambda c=codes, o=ones, a=packing: gpu_evidence.all_pairs(c[:, :2000], o[:2000], a, first=10))
                 on_card, found = timed(
-                    lambda c=codes, o=ones, a=layout, m=some: gpu_evidence.all_pairs(c, o, a, first=m)
+                    lambda c=codes, o=ones, a=packing, m=some: gpu_evidence.all_pairs(c, o, a, first=m)
                 )
                 assert int(found.counts.sum()) == int(pairs)
                 cpu = ratio = ""
                 if some <= MOST_ROWS:
                     valid = np.ones(rows, np.bool_)
 
-                    def on_cores(c: Any = codes, a: Layout = layout, m: int = some, v: Any = valid) -> Any:
+                    def on_cores(c: Any = codes, a: Packing = packing, m: int = some, v: Any = valid) -> Any:
                         lines = [
                             beside(
                                 line[:m].astype(np.int64), v[:m], line[m:].astype(np.int64), v[m:], nulls_equal=False
@@ -218,9 +218,9 @@ def by_numba(rows: int) -> None:
 
     columns, threads, tile, room, tiles = 15, 256, 128, 2048, 16
     ordered = columns * 2 // 3
-    layout = single_columns(columns, ordered)
-    weights = np.cumprod([1, *layout.states[:-1]]).astype(np.int64)
-    cells = int(np.prod(layout.states))
+    packing = single_columns(columns, ordered)
+    weights = np.cumprod([1, *packing.states[:-1]]).astype(np.int64)
+    cells = int(np.prod(packing.states))
     scale = tuple(int(w) for w in weights)
 
     @cuda.jit
@@ -299,7 +299,7 @@ def by_numba(rows: int) -> None:
         return np.asarray(counts.copy_to_host())
 
     def run_twin() -> Any:
-        return gpu_evidence.all_pairs(codes, np.ones(rows, np.int64), layout)
+        return gpu_evidence.all_pairs(codes, np.ones(rows, np.int64), packing)
 
     run(), run_twin()
     seconds, counts = timed(run)

@@ -8,8 +8,8 @@ import pytest
 
 from holdfast.encode.column_type import ColumnType, column_type
 from holdfast.rules.rule import Nulls
-from holdfast.search import hybrid
 from holdfast.search.find import Found, find
+from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
 
 TYPES: dict[str, ColumnType] = {
@@ -62,18 +62,14 @@ def found(table: pa.Table, strategy: str, nulls: Nulls, **options: object) -> Fo
 @pytest.mark.parametrize("walk", [0, 10**9], ids=["walks", "meetings"])
 @pytest.mark.parametrize(("nulls", "missing"), [("sql", 0.0), ("sql", 0.02), ("equal", 0.02)])
 @pytest.mark.parametrize("cross", [None, 0.3])
-def test_the_hybrid_finds_what_all_pairs_find(
-    monkeypatch: pytest.MonkeyPatch, walk: int, nulls: Nulls, missing: float, cross: float | None
-) -> None:
+def test_the_hybrid_finds_what_all_pairs_find(walk: int, nulls: Nulls, missing: float, cross: float | None) -> None:
     # A sample so small that candidates are mostly wrong at first, and each way of completing them on its own.
-    for name, value in {
-        "SAMPLED_ROWS": 30, "WINDOWED_ROWS": 60, "CHEAP_PAIRS_PER_ROW": -1, "WALK_PAIRS_PER_ROW": walk,
-        "PAIRS_PER_CANDIDATE": 8,
-    }.items():  # fmt: skip
-        monkeypatch.setattr(hybrid, name, value)
+    small = SearchLimits(
+        sampled_rows=30, windowed_rows=60, cheap_pairs_per_row=-1, walk_pairs_per_row=walk, pairs_per_candidate=8
+    )
     table = tax_records(400, 3, missing=missing)
-    limits = {"cross_columns": cross, "max_predicates": 4 if cross is None else 3}
-    exact, completed = (found(table, strategy, nulls, **limits) for strategy in ("all-pairs", "hybrid"))
+    options = {"cross_columns": cross, "max_predicates": 4 if cross is None else 3, "limits": small}
+    exact, completed = (found(table, strategy, nulls, **options) for strategy in ("all-pairs", "hybrid"))
     assert len(exact.masks) > 10
     assert exact.space == completed.space
     assert exact.complete

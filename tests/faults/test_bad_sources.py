@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from holdfast.engines.spark.sources.sources import ReadOptions, Table, explain_failure, read_table
+from holdfast.engines.spark.sources.sources import Table, explain_failure, read_table
 from holdfast.errors import HoldfastError, OptionError, SourceError, SourceNotFoundError, UnknownColumnError
-from holdfast.tables import csv_sample
+from holdfast.tables.read_options import CsvSampleLimits, ReadOptions
 
 LINES = ["n,x,t,d\n", *(f"{i},{i}.5,t{i},2024-01-05\n" for i in range(200))]
 
@@ -42,11 +42,8 @@ def failed_scan(table: Table, scan: Callable[[Table], object] = lambda table: ta
     return str(explained)
 
 
-@pytest.fixture
-def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A sample of the first twenty rows or so, so that a short file has rows that only the scan meets."""
-    for name, value in {"_HEAD_BYTES": 256, "_BLOCK_BYTES": 256, "_BLOCKS": 1}.items():
-        monkeypatch.setattr(csv_sample, name, value)
+# Of the first twenty rows or so, so that a short file has rows that only the scan meets.
+SMALL_SAMPLE = ReadOptions(sample=CsvSampleLimits(head_bytes=256, block_bytes=256, blocks=1))
 
 
 @pytest.mark.parametrize(
@@ -65,9 +62,9 @@ def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_value_that_does_not_fit_is_named_with_its_place(
-    spark: SparkSession, tmp_path: Path, small_sample: None, row: str, column: str, value: str, hint: str
+    spark: SparkSession, tmp_path: Path, row: str, column: str, value: str, hint: str
 ) -> None:
-    table = read_table(spark, write(tmp_path / "late.csv", "".join([*LINES[:150], row, *LINES[150:]])))
+    table = read_table(spark, write(tmp_path / "late.csv", "".join([*LINES[:150], row, *LINES[150:]])), SMALL_SAMPLE)
     assert [type for _, type in table.frame.dtypes] == ["bigint", "double", "string", "date"]
     message = failed_scan(table, lambda table: table.frame.select(column).collect())
     assert f"late.csv, row 150 (line 151), column '{column}': '{value}' is not a" in message
@@ -106,13 +103,13 @@ def test_a_ragged_row_never_passes_whatever_is_read(spark: SparkSession, tmp_pat
     assert "long.csv has a row without 2 fields" in failed_scan(remote)
 
 
-def test_bytes_that_are_not_utf8_are_an_error(spark: SparkSession, tmp_path: Path, small_sample: None) -> None:
+def test_bytes_that_are_not_utf8_are_an_error(spark: SparkSession, tmp_path: Path) -> None:
     early = refused(spark, write(tmp_path / "early.csv", b"a,b\n1,x\n2,caf\xe9\n"))
     assert "early.csv, row 2 (line 3), holds bytes that are not UTF-8" in str(early)
     assert "--encoding latin1" in str(early)
     lines = [line.encode() for line in LINES]
     lines.insert(150, b"1,1.5,caf\xe9,2024-01-05\n")
-    late = read_table(spark, write(tmp_path / "late.csv", b"".join(lines)))
+    late = read_table(spark, write(tmp_path / "late.csv", b"".join(lines)), SMALL_SAMPLE)
     assert "late.csv, row 150 (line 151), holds bytes" in failed_scan(late)
     wide = refused(spark, write(tmp_path / "wide.csv", "a,b\n1,é\n".encode("utf-16")))
     assert "--encoding utf-16" in str(wide)

@@ -15,8 +15,8 @@ import holdfast as hf
 from holdfast import reference
 from holdfast.encode.column_type import column_type
 from holdfast.rules.constraint import DenialConstraint
-from holdfast.search import hybrid
 from holdfast.search.find import find
+from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions, Strategy
 from holdfast.search.space import as_masks
 from strategies import ARROW, Discovery, RandomTable, discoveries
@@ -53,26 +53,23 @@ WITHIN_OPTIONS = {"cross_columns": 0.3, "one_row": True, "order_text": False, "m
 WAYS: list[tuple[Strategy, int]] = [("all-pairs", 0), ("hybrid", 0), ("hybrid", 10**9)]
 
 
-@pytest.fixture
-def walk_cost(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """What walks are said to cost, in a hybrid that knows next to nothing at first."""
-    small = {"SAMPLED_ROWS": 2, "WINDOWED_ROWS": 2, "CHEAP_PAIRS_PER_ROW": -1, "PAIRS_PER_CANDIDATE": 2}
-    for name, value in {**small, "WALK_PAIRS_PER_ROW": request.param}.items():
-        monkeypatch.setattr(hybrid, name, value)
-    return int(request.param)
+def small_limits(walk_cost: int) -> SearchLimits:
+    """Walks are said to cost so much, in a hybrid that knows next to nothing at first."""
+    return SearchLimits(
+        sampled_rows=2, windowed_rows=2, cheap_pairs_per_row=-1, pairs_per_candidate=2, walk_pairs_per_row=walk_cost
+    )
 
 
-@pytest.mark.usefixtures("walk_cost")
-@pytest.mark.parametrize(("strategy", "walk_cost"), WAYS, indirect=["walk_cost"])
+@pytest.mark.parametrize(("strategy", "walk_cost"), WAYS)
 @example(case=Discovery(WITHIN, {**WITHIN_OPTIONS, "nulls": "sql"}), threads=1)
 @example(case=Discovery(WITHIN, {**WITHIN_OPTIONS, "nulls": "equal"}), threads=2)
 @settings(slowly, max_examples=150)
 @given(case=discoveries(), threads=st.sampled_from([1, 2]))
-def test_find_matches_reference(strategy: Strategy, case: Discovery, threads: int) -> None:
+def test_find_matches_reference(strategy: Strategy, walk_cost: int, case: Discovery, threads: int) -> None:
     table = case.table
     columns = {name: pa.array([row[name] for row in table.rows], ARROW[kind]) for name, kind in table.types.items()}
     types = {name: column_type(kind) for name, kind in table.types.items()}
-    options = DiscoverOptions(**case.options, strategy=strategy)
+    options = DiscoverOptions(**case.options, strategy=strategy, limits=small_limits(walk_cost))
     found = find(pa.table(columns), types, options, threads=threads)
     constraints = [found.space.constraint(mask) for mask in as_masks(found.masks)]
     assert_same(constraints, reference.discover(table.rows, case.kinds, **case.options), case)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -17,9 +17,10 @@ from holdfast import reference
 from holdfast.engines.spark.evolving import evolve
 from holdfast.engines.spark.evolving.evolve import EvolvedTable, init_evolve
 from holdfast.engines.spark.sources.table import Table
-from holdfast.evolving import evolve as way
 from holdfast.evolving.options import EvolveStrategy, evolve_options
 from holdfast.rules.parse import parse_constraint
+from holdfast.search.limits import SearchLimits
+from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import as_masks
 from oracle.test_check_matches_reference import frame_of, slowly
 from oracle.test_keeper_matches_reference import as_set, one_way
@@ -137,7 +138,11 @@ def test_rules_as_one_batch_over_several_partitions(
 def test_rules_by_other_strategies(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, strategy: EvolveStrategy, one: Evolution
 ) -> None:
-    monkeypatch.setattr(way, "_MOST_NAMED", 1e9)
+    def related_one_by_one(kept: Mapping[str, Any]) -> DiscoverOptions:
+        return replace(options_of(kept), limits=SearchLimits(most_named=1e9))
+
+    options_of = evolve._options_of
+    monkeypatch.setattr(evolve, "_options_of", related_one_by_one)
     assert_evolved(spark, one, one.batches, strategy)
 
 

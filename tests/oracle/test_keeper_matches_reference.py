@@ -21,7 +21,6 @@ from hypothesis.stateful import (
 
 from holdfast import reference
 from holdfast.errors import ChangeError
-from holdfast.evolving import evolve
 from holdfast.evolving.options import EvolveStrategy
 from holdfast.evolving.rule_keeper import RuleKeeper
 from holdfast.evolving.rules_change import RulesChange
@@ -29,6 +28,7 @@ from holdfast.reference import TableRow
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.parse import parse_constraint
 from holdfast.rules.relation import EQ
+from holdfast.search.limits import SearchLimits
 from holdfast.states.row_changes import CHANGE_TYPE
 from strategies import ARROW, DISCOVERED, Discovery, discoveries
 
@@ -63,8 +63,10 @@ class Kept(RuleBasedStateMachine):
         self.fresh = len(self.rows)
         chosen = {n: v for n, v in self.case.options.items() if n not in ("nulls", "max_predicates")}
         self.space = reference.operand_pairs(self.case.table.rows, self.case.kinds, **chosen)
+        # Of so few rows all pairs would be related; here what indexes name is, however many those are.
+        limits = SearchLimits(most_named=1e9)
         self.keeper = RuleKeeper(
-            self.arrow(self.rows), key=KEY, exclude=(KEY,), strategy=self.strategy, **self.given_options
+            self.arrow(self.rows), key=KEY, exclude=(KEY,), strategy=self.strategy, limits=limits, **self.given_options
         )
         self.expected = self.now()
 
@@ -184,9 +186,7 @@ class Kept(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("strategy", ["evidence", "index", "rediscover"])
-def test_keeper_matches_reference(strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Of so few rows all pairs would be related; here what indexes name is, however many those are.
-    monkeypatch.setattr(evolve, "_MOST_NAMED", 1e9)
+def test_keeper_matches_reference(strategy: str) -> None:
     machine = type("Kept", (Kept,), {"strategy": strategy})
     run_state_machine_as_test(
         machine,

@@ -20,9 +20,9 @@ from hypothesis.stateful import (
 
 from holdfast import reference
 from holdfast.errors import ChangeError
-from holdfast.monitor import group_index
 from holdfast.monitor.monitor import Keep, Monitor
 from holdfast.monitor.partners import AccessPath
+from holdfast.monitor.tuning import DEFAULT_TUNING, MonitorTuning
 from holdfast.reference import TableRow
 from holdfast.states.row_changes import CHANGE_TYPE
 from holdfast.states.violations_change import ViolationsChange
@@ -33,6 +33,8 @@ Violations = Mapping[str, frozenset[reference.Violation]]
 
 class Watched(RuleBasedStateMachine):
     """A table, a monitor on it, and all its violations as the reference finds them."""
+
+    tuning = DEFAULT_TUNING
 
     @initialize(data=st.data())
     def start(self, data: st.DataObject) -> None:
@@ -46,7 +48,7 @@ class Watched(RuleBasedStateMachine):
         keep: Keep = data.draw(st.sampled_from(("counts", "pairs")))
         schema = self.table.types if data.draw(st.booleans()) or self.mixed else None
         access: AccessPath = data.draw(st.sampled_from(("runs", "bitmaps")))
-        self.monitor = Monitor(self.random.rules, keep=keep, schema=schema, access=access)
+        self.monitor = Monitor(self.random.rules, keep=keep, schema=schema, access=access, tuning=self.tuning)
         self.rows: list[TableRow] = []
         self.violations: Violations = {one.name: frozenset() for one in self.random.rules}
         self.sum = ViolationsChange()
@@ -167,11 +169,10 @@ class Watched(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("in_tail", [1, 192])
-def test_monitor_matches_reference(in_tail: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_monitor_matches_reference(in_tail: int) -> None:
     """Also with runs of two rows, which only large tables would have otherwise."""
-    monkeypatch.setattr(group_index, "MOST_IN_TAIL", in_tail)
     run_state_machine_as_test(
-        Watched,
+        type("Watched", (Watched,), {"tuning": MonitorTuning(most_in_tail=in_tail)}),
         settings=settings(
             max_examples=150, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
         ),

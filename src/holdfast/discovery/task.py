@@ -19,7 +19,7 @@ from holdfast.discovery.conditional_rules import ConditionalRules, conditional_r
 from holdfast.discovery.with_constants import FoundWithin, Given, Within, find_with_constants
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import SessionError
-from holdfast.kernels.evidence import Counted, Layout, merged
+from holdfast.kernels.evidence import Counted, Packing, merged
 from holdfast.rules.parse import parse_constraint
 from holdfast.rules.predicate import Comparison, Constant
 from holdfast.search.clock import Clock
@@ -152,7 +152,7 @@ class SolveTask:
         rows, about = _rows_of(parts)
         clock = Clock(self.options.time_limit)
         clock.phases.update(about["phases"])
-        width = len(rows.layout.sizes)
+        width = len(rows.packing.sizes)
         counted = [
             Counted(
                 np.frombuffer(parts[name], np.uint16).reshape(-1, width),
@@ -301,10 +301,10 @@ def _given_of(told: Iterable[tuple[str, str]]) -> Given:
 
 
 def _rows_parts(rows: CodedRows, told: Mapping[str, Any]) -> Parts:
-    layout = rows.layout
+    packing = rows.packing
     about = {
         "pairs": rows.space.to_lists(),
-        "layout": [layout.left, layout.right, layout.ways, layout.states],
+        "packing": [packing.left, packing.right, packing.ways, packing.states],
         "shown": rows.shown,
         "lines": len(rows.codes),
         "distinct_rows": len(rows.weights),
@@ -320,9 +320,9 @@ def _rows_parts(rows: CodedRows, told: Mapping[str, Any]) -> Parts:
 def _rows_of(parts: Parts) -> tuple[CodedRows, dict[str, Any]]:
     about = json.loads(parts["about"])
     codes = np.frombuffer(parts["codes"], np.int32).reshape(about["lines"], -1)
-    layout = Layout(*(tuple(values) for values in about["layout"]))
+    packing = Packing(*(tuple(values) for values in about["packing"]))
     shown = tuple(map(tuple, about["shown"]))
     rows = CodedRows(
-        PredicateSpace.from_lists(about["pairs"]), layout, shown, codes, np.frombuffer(parts["weights"], np.int64)
+        PredicateSpace.from_lists(about["pairs"]), packing, shown, codes, np.frombuffer(parts["weights"], np.int64)
     )
     return rows, {"strategy": about["strategy"], "phases": about["phases"]}

@@ -109,7 +109,7 @@ class _Search:
     def _frequent(self, table: pa.Table, types: Mapping[str, ColumnType]) -> dict[tuple[str, Constant], Ints]:
         """Per column and frequent value the numbers of the distinct rows that have it."""
         same = [(i, pair.left.name) for i, pair in enumerate(self.rows.space.pairs) if pair.same_column]
-        lines = {name: self.rows.layout.left[i] for i, name in same}
+        lines = {name: self.rows.packing.left[i] for i, name in same}
         members: dict[tuple[str, Constant], Ints] = {}
         for name, codes in family_codes(table, [[name] for name in types]).items():
             known, firsts = np.unique(codes[codes >= 0], return_index=True)
@@ -177,8 +177,10 @@ class _Search:
         """The constraints of these rows that do not hold with one value less; their evidence; and whether there may be
         more with further values. None when the search for them was not completed."""
         rows = self.rows
-        some = CodedRows(rows.space, rows.layout, rows.shown, rows.codes[:, mine], rows.weights[mine])
-        evidence = some.evidence(count_pairs(some, self.options.device, threads=self.threads).counted)
+        some = CodedRows(rows.space, rows.packing, rows.shown, rows.codes[:, mine], rows.weights[mine])
+        evidence = some.evidence(
+            count_pairs(some, self.options.device, threads=self.threads, limits=self.options.limits).counted
+        )
         most = self.options.max_predicates
         told = most_general(
             rows.space, evidence, self.options, self.clock, threads=self.threads, budget=self.budget,

@@ -362,7 +362,7 @@ class LabelCoder:
         self._values, self._labels = [v for v, _ in kept], [c for _, c in kept]
 
 
-def made_coder(kinds: Iterable[ColumnType], *, ordered: bool, settled: bool) -> Coder:
+def coder_for(kinds: Iterable[ColumnType], *, ordered: bool, settled: bool) -> Coder:
     """A coder for columns of these types, which are compared with each other. Not `settled`: others may still come."""
     known = [kind for kind in kinds if kind.family != "void"]
     families = {kind.family for kind in known}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import gpu_evidence
-from holdfast.kernels.evidence import EQUALITY, EQUALITY_SKIP, FIRST, NULL, ORDER_MEET, Counted, Layout, Short
+from holdfast.kernels.evidence import EQUALITY, EQUALITY_SKIP, FIRST, NULL, ORDER_MEET, Counted, Packing, Short
 from holdfast.kernels.extended_sets import first_missed
 from holdfast.kernels.pairs_between import MOST_ROWS, BlockPair, beside
 from holdfast.rules.rule import Nulls
@@ -77,7 +77,7 @@ class Related:
         return both_orders(self.space, self._words(), self.counted.counts)
 
     def _words(self) -> Words:
-        return shown_words(self.space, self.blocks.layout, self.shown, self.counted)
+        return shown_words(self.space, self.blocks.packing, self.shown, self.counted)
 
     def breaking_pairs(self, known: Words, masks: Words) -> list[NewPair]:
         """For each of the constraints that what is not known yet breaks, a pair of rows that breaks it; of all that
@@ -155,8 +155,8 @@ def _blocks(
     """The two blocks as the kernel compares them, and the bits that the states of their operand pairs show."""
     left, right, ways, shown = _compared(space, nulls, block, others, wide=False)
     places = tuple(range(len(ways)))
-    layout = Layout(places, places, ways, tuple(map(len, shown)))
-    return BlockPair(left, right, layout, within), shown
+    packing = Packing(places, places, ways, tuple(map(len, shown)))
+    return BlockPair(left, right, packing, within), shown
 
 
 def _compared(
@@ -197,10 +197,10 @@ def evidence_on_card(
     columns = np.zeros((2 * pairs, everyone.size), np.int32)
     columns[:pairs, : changed.size], columns[pairs:] = left, right
     places = tuple(range(pairs))
-    layout = Layout(places, tuple(p + pairs for p in places), ways, tuple(map(len, shown)))
+    packing = Packing(places, tuple(p + pairs for p in places), ways, tuple(map(len, shown)))
     ones = np.ones(everyone.size, np.int64)
-    counted = gpu_evidence.all_pairs(columns, ones, layout, card=card, first=changed.size)
-    return both_orders(space, shown_words(space, layout, shown, counted), counted.counts)
+    counted = gpu_evidence.all_pairs(columns, ones, packing, card=card, first=changed.size)
+    return both_orders(space, shown_words(space, packing, shown, counted), counted.counts)
 
 
 def _states_of_rows(rows: KeptRows, names: tuple[str, str], way: int, nulls_are_values: bool) -> Short:

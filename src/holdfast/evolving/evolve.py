@@ -27,7 +27,7 @@ from holdfast.evolving.changed_evidence import (
 from holdfast.evolving.options import EvolveStrategy
 from holdfast.evolving.repair import changed_evidence, repaired_rules, strengthened
 from holdfast.evolving.rule_indexes import RuleIndexes
-from holdfast.evolving.rules_change import AddedRule, RemovedRule, RulesChange, Witness
+from holdfast.evolving.rules_change import AddedRule, BreakingPair, RemovedRule, RulesChange
 from holdfast.kernels.extended_sets import contained_in, first_missed
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import Nulls
@@ -36,16 +36,12 @@ from holdfast.search.device import changes_on_gpu, gpu_failed, own_card
 from holdfast.search.evidence import Evidence, distinct
 from holdfast.search.find import Found, How, find_in, weighed
 from holdfast.search.invert import full_mask
-from holdfast.search.options import Device, DiscoverOptions
+from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import PredicateSpace, Words, as_masks, both_ways
 from holdfast.states.lazy_list import LazyList
 
 Ints = NDArray[np.int64]
 
-# Looking a pair up and relating it alone costs so much more than relating it in a block of many.
-_MOST_NAMED = 0.01
-# So many rows at a time are looked at for pairs that break rules, where a GPU has counted.
-_FEW_ROWS = 512
 # All pairs of so many rows are a minute's work for two cores.
 MOST_EVIDENCE_ROWS = 300_000
 
@@ -117,15 +113,15 @@ def no_evidence(space: PredicateSpace) -> Evidence:
 
 
 def evidence_change(
-    kept: KeptRules, nulls: Nulls, gone: KeptRows, come: KeptRows, stay: KeptRows, *, threads: int, share: int = 0,
-    shares: int = 1, device: Device = "cpu",
+    kept: KeptRules, options: DiscoverOptions, gone: KeptRows, come: KeptRows, stay: KeptRows, *, threads: int,
+    share: int = 0, shares: int = 1,
 ) -> EvidenceChange:  # fmt: skip
     """What the rows that go take with them and those that come bring, with the rows that stay and with each other; of
     the latter one share. In new pairs the row that comes is on the left; on the right rows that stay are counted from
-    0, and after them those that come. `device` may be a GPU, where changes are large enough to gain."""
-    space, known, masks = kept.space, kept.evidence.words, kept.masks
-    if shares == 1 and changes_on_gpu(gone.size + come.size, stay.size, device):
-        on_card = _on_card(kept, nulls, gone, come, stay, device, threads)
+    0, and after them those that come. On a GPU where the options allow one, and changes are large enough to gain."""
+    space, known, masks, nulls = kept.space, kept.evidence.words, kept.masks, options.nulls
+    if shares == 1 and changes_on_gpu(gone.size + come.size, stay.size, options.device, limits=options.limits):
+        on_card = _on_card(kept, options, gone, come, stay, threads)
         if on_card is not None:
             return on_card
     came, went = [no_evidence(space)], [no_evidence(space)]
@@ -145,26 +141,26 @@ def evidence_change(
 
 
 def _on_card(
-    kept: KeptRules, nulls: Nulls, gone: KeptRows, come: KeptRows, stay: KeptRows, device: Device, threads: int
+    kept: KeptRules, options: DiscoverOptions, gone: KeptRows, come: KeptRows, stay: KeptRows, threads: int
 ) -> EvidenceChange | None:
     """As `evidence_change`, on a GPU; None where it failed and was not asked for by name."""
-    space = kept.space
+    space, nulls, step = kept.space, options.nulls, options.limits.breaking_rows
     try:
         sides = [
             evidence_on_card(space, nulls, rows, stay, card=own_card()) if rows.size else no_evidence(space)
             for rows in (come, gone)
         ]
     except Exception as problem:  # CuPy's own errors; it is only known where it is installed
-        if device == "gpu":
+        if options.device == "gpu":
             raise gpu_failed(problem) from None
         return None
     # A card tells no pairs: for rules that fell, some are looked for here, in a few rows after the other.
     fell = kept.masks[first_missed(~kept.masks & full_mask(space), sides[0].words) >= 0]
     broken: list[NewPair] = []
-    for start in range(0, come.size, _FEW_ROWS):
+    for start in range(0, come.size, step):
         if not len(fell):
             break
-        part = come.part(start, start + _FEW_ROWS)
+        part = come.part(start, start + step)
         others = stay.plus(come.part(start + part.size, come.size))
         found = broken_pairs(space, fell, nulls, part, others, threads=threads)
         # After the rows that stay come those that come after the part, and then the part itself.
@@ -261,7 +257,7 @@ def strengthened_by_indexes(
     indexes.serve(kept.masks, stay, ids, come)
     broken: list[NewPair] = []
     words: list[Words] = [no_evidence(space).words]
-    if indexes.selection.uncovered or indexes.named(come) > _MOST_NAMED * come.size * max(stay.size, 1):
+    if indexes.selection.uncovered or indexes.named(come) > options.limits.most_named * come.size * max(stay.size, 1):
         # What is looked up would cost more than what is related block by block.
         parts = list(related(space, nulls, come, stay, threads=threads, firsts=True))
         told = "all pairs with rows that came, since indexes would let too many through"
@@ -303,10 +299,10 @@ class ShownPair:
     second: tuple[Any, Mapping[str, Any]]
     words: Words
 
-    def witness(self, names: Iterable[str], *, turned: bool) -> Witness:
+    def witness(self, names: Iterable[str], *, turned: bool) -> BreakingPair:
         """The pair as a person is shown it, by these columns; `turned` when the second row is t."""
         t, s = (self.second, self.first) if turned else (self.first, self.second)
-        return Witness(t[0], s[0], tuple((name, t[1][name], s[1][name]) for name in names))
+        return BreakingPair(t[0], s[0], tuple((name, t[1][name], s[1][name]) for name in names))
 
 
 def rules_change(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.evolving.rules_change import AddedRule, RemovedRule, RulesChange, Witness
+from holdfast.evolving.rules_change import AddedRule, BreakingPair, RemovedRule, RulesChange
 from holdfast.presented import Presented
 
 
@@ -47,10 +47,10 @@ def change_to_json(change: RulesChange) -> dict[str, Any]:
 def change_from_json(told: dict[str, Any]) -> RulesChange:
     """What `change_to_json` told; values of witnesses are as JSON has them."""
 
-    def witness(one: dict[str, Any] | None) -> Witness | None:
+    def witness(one: dict[str, Any] | None) -> BreakingPair | None:
         if one is None:
             return None
-        return Witness(one["left"], one["right"], tuple((n, a, b) for n, (a, b) in one["values"].items()))
+        return BreakingPair(one["left"], one["right"], tuple((n, a, b) for n, (a, b) in one["values"].items()))
 
     return RulesChange(
         tuple(AddedRule(*one) for one in told["added"]),

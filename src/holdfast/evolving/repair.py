@@ -22,11 +22,6 @@ from holdfast.search.space import PredicateSpace, Words, both_ways
 
 Ints = NDArray[np.int64]
 
-# Strengthening looks at every other rule for each that falls; beyond so many looks, a new search is the shorter way.
-_MOST_LOOKS = 1_000_000_000
-# Nor is it worth it where most rules fall.
-_MOST_FALLEN = 0.5
-
 
 @dataclass(frozen=True)
 class ChangedEvidence:
@@ -70,9 +65,9 @@ def repaired_rules(
     # A share of all pairs may break an approximate rule, so that every count matters.
     if not options.error and len(before) and len(change.after):
         with clock.phase("repair"):
-            made = _repaired(space, masks, before, change, options, threads)
-        if made is not None:
-            return Repaired(made, np.zeros(len(made), np.int64), True, True)
+            repaired = _repaired(space, masks, before, change, options, threads)
+        if repaired is not None:
+            return Repaired(repaired, np.zeros(len(repaired), np.int64), True, True)
     found = most_general(space, change.after, options, clock, threads=threads)
     return Repaired(found.masks, found.violating, found.complete, False, found.why)
 
@@ -86,8 +81,8 @@ def _repaired(
     if len(change.vanished):
         masks = generalised(space, masks, before.words, change.vanished, options, threads=threads)
     if len(change.appeared):
-        made = strengthened(space, masks, change.appeared, options)
-        return None if made is None else made.masks
+        stronger = strengthened(space, masks, change.appeared, options)
+        return None if stronger is None else stronger.masks
     return masks
 
 
@@ -113,21 +108,21 @@ def strengthened(
     if not len(fallen):
         return Strengthened(masks, masks[falls])
     looks = len(fallen) * (len(stay) + len(appeared))
-    if not however_many and (looks > _MOST_LOOKS or len(fallen) > _MOST_FALLEN * len(sets) + 16):
+    limits = options.limits
+    if not however_many and (looks > limits.most_looks or len(fallen) > limits.most_fallen * len(sets) + 16):
         return None
     most = min(options.max_predicates or len(space.pairs), len(space.pairs))
     # A constraint and its mirror image are one: what stays is there both ways round.
     others = both_ways(space, stay)
-    found = extended_sets(fallen, others, appeared, space.pair_of_bit, most_slots=most)
-    if not found.complete:
+    extended = extended_sets(fallen, others, appeared, space.pair_of_bit, most_slots=most)
+    if not extended.complete:
         return None
-    turned = one_of_each(space, ~found.sets & full_mask(space))
-    made, _ = distinct(turned)
-    own = ~made & full_mask(space)
-    fit = ~trivial(space, made)
+    new, _ = distinct(one_of_each(space, ~extended.sets & full_mask(space)))
+    own = ~new & full_mask(space)
+    fit = ~trivial(space, new)
     fit[fit] = contained_in(own[fit], others) < 0
     fit[fit] = contained_in(own[fit], both_ways(space, own[fit]), strictly=True) < 0
-    all_masks = np.concatenate([masks[~falls], made[fit]])
+    all_masks = np.concatenate([masks[~falls], new[fit]])
     return Strengthened(all_masks[np.lexsort(all_masks.T[::-1])], masks[falls])
 
 

@@ -202,9 +202,7 @@ class RuleKeeper(Presented):
         nulls, threads = self.options.nulls, self._threads
         way = way_of_change(before, rows.gone.size, rows.come.size, rows.stay.size, self.strategy)
         if way == "evidence":
-            moved = evidence_change(
-                before, nulls, rows.gone, rows.come, rows.stay, threads=threads, device=self.options.device
-            )
+            moved = evidence_change(before, self.options, rows.gone, rows.come, rows.stay, threads=threads)
             after = evolved(before, moved, rows.after, self.options, threads=threads)
             return after, moved.new_pairs, way if moved.device == "cpu" else f"{way}, on {moved.device}"
         if way == "index":
@@ -245,7 +243,7 @@ class RuleKeeper(Presented):
         everyone = self._table.slots_but(np.zeros(0, np.int32))
         rows, nobody = self._table.rows(everyone, list(self._columns)), np.zeros(0, np.int32)
         none = self._table.rows(nobody, list(self._columns))
-        again = evidence_change(self._kept, self.options.nulls, none, rows, none, threads=1).came
+        again = evidence_change(self._kept, replace(self.options, device="cpu"), none, rows, none, threads=1).came
         assert np.array_equal(again.words, self._kept.evidence.words), "the evidence is that of the rows"
         assert np.array_equal(again.counts, self._kept.evidence.counts), "and is counted"
 

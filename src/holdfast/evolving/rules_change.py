@@ -11,7 +11,7 @@ from holdfast.states.batch_outcome import plain_json
 
 
 @dataclass(frozen=True)
-class Witness:
+class BreakingPair:
     """A pair of rows, by their keys, that breaks a rule; per column that the rule compares, the values of both."""
 
     left: Any
@@ -41,7 +41,7 @@ class RemovedRule:
     """
 
     rule: str
-    witness: Witness | None = None
+    witness: BreakingPair | None = None
     implied_by: str | None = None
 
 

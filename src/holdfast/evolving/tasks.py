@@ -173,10 +173,7 @@ class ChangedEvidenceTask:
     def _told(self, kept: KeptRules, changed: pa.Table, share: int) -> Mapping[str, bytes]:
         mine = range(share, self.table.places, self.shares)
         rows = _Related.of(self.table, changed, mine, self.types, self.options)
-        change = evidence_change(
-            kept, self.options.nulls, *rows.coded, threads=1, share=share, shares=self.shares,
-            device=self.options.device,
-        )  # fmt: skip
+        change = evidence_change(kept, self.options, *rows.coded, threads=1, share=share, shares=self.shares)
         size = rows.come.num_rows - rows.go.num_rows if share == 0 else 0
         about = {"size": size, "shown": [rows.shown(pair) for pair in change.new_pairs], "device": change.device}
         return {f"about-{share}": json.dumps(about).encode(), **_evidence_parts(change, share)}

@@ -9,7 +9,7 @@ from holdfast.kernels.chains import fewest_chains, join_chains, met_ranges, plac
 from holdfast.kernels.contradiction import contradictory
 from holdfast.kernels.cover import greedy_cover
 from holdfast.kernels.dual_tree import satisfying_pairs
-from holdfast.kernels.evidence import ORDER, Layout, all_pairs, listed_pairs
+from holdfast.kernels.evidence import ORDER, Packing, all_pairs, listed_pairs
 from holdfast.kernels.extended_sets import contained_in, extended_sets, first_missed
 from holdfast.kernels.hitting_sets import hitting_sets
 from holdfast.kernels.key_table import FREE, add_keys, find_keys, remove_keys
@@ -44,11 +44,11 @@ def _compile_discovery(weights: NDArray[np.int64]) -> None:
     codes = np.array([[0, 40_000]], np.int32)
     for wide in (1, 40):  # a table of cells, and a hash table
         pairs = (0,) * wide
-        layout = Layout(pairs, pairs, (ORDER,) * wide, (3,) * wide)
-        all_pairs(codes, weights, layout)
-        listed_pairs(codes, weights[:1], weights[:1], layout)
+        packing = Packing(pairs, pairs, (ORDER,) * wide, (3,) * wide)
+        all_pairs(codes, weights, packing)
+        listed_pairs(codes, weights[:1], weights[:1], packing)
         left, right = beside(weights, weights > 0, weights, weights > 0, nulls_equal=False)
-        blocks = BlockPair(np.stack([left] * wide), np.stack([right] * wide), layout)
+        blocks = BlockPair(np.stack([left] * wide), np.stack([right] * wide), packing)
         blocks.counted(firsts=True)
         blocks.counted_of(weights[:1] - 1, weights[:1] - 1)
     for words in (1, 2):

@@ -35,12 +35,22 @@ _GROUP = 1 << 16
 FIRST = 1 << 32
 # Up to here packed relations are places in a table of counts; beyond, keys of a hash table.
 _MOST_CELLS = 1 << 24
-_BLOCK = 4_096
 _WIDEST = 1 << 15
 
 
+@dataclass(frozen=True, kw_only=True)
+class CountingLimits:
+    """How many rows are related to how many others at a time, and the size of a hash table at first, a power of 2."""
+
+    block: int = 4_096
+    keys: int = 1 << 16
+
+
+DEFAULT_LIMITS = CountingLimits()
+
+
 @dataclass(frozen=True)
-class Layout:
+class Packing:
     """How operand pairs are packed: for each its columns (of codes), its way, and how many states it has."""
 
     left: tuple[int, ...]
@@ -94,19 +104,21 @@ class Counted:
 
 
 def all_pairs(
-    columns: Codes, weights: Ints, layout: Layout, *, threads: int = 1, share: int = 0, shares: int = 1
-) -> Counted:
+    columns: Codes, weights: Ints, packing: Packing, *, threads: int = 1, share: int = 0, shares: int = 1,
+    limits: CountingLimits = DEFAULT_LIMITS,
+) -> Counted:  # fmt: skip
     """The packed relations of all pairs (i, j), i < j, of rows with these codes (a line per column), counted.
 
     A row of weight w stands for w rows: a pair counts the product, and a row is in w(w-1)/2 pairs with itself. With
     `shares` only those of one share; the shares together are all pairs. Cost: the square of the rows; about a
     nanosecond per pair and core.
     """
-    blocks = [(start, min(start + _BLOCK, columns.shape[1])) for start in range(0, columns.shape[1], _BLOCK)]
+    rows, block = columns.shape[1], limits.block
+    blocks = [(start, min(start + block, rows)) for start in range(0, rows, block)]
     work = [(a, b) for at, a in enumerate(blocks) for b in blocks[at:]][share::shares]
 
     def run(which: int) -> Counted:
-        counter = PairCounter(layout)
+        counter = PairCounter(packing, limits=limits)
         for a, b in work[which::threads]:
             first, second = ((columns[:, x[0] : x[1]], weights[x[0] : x[1]]) for x in (a, b))
             since = np.arange(a[1] - a[0]) + 1 if a == b else None
@@ -124,7 +136,7 @@ def shared_out(run: Callable[[int], Counted], threads: int) -> Counted:
 
 
 def pairs_in_groups(
-    columns: Codes, weights: Ints, groups: Ints, layout: Layout, *, apart: Ints | None = None, threads: int = 1
+    columns: Codes, weights: Ints, groups: Ints, packing: Packing, *, apart: Ints | None = None, threads: int = 1
 ) -> Counted:
     """As `all_pairs`, of the pairs of rows in one group; with `apart`, only of those whose values there differ.
 
@@ -141,11 +153,11 @@ def pairs_in_groups(
     until = np.repeat(ends, ends - starts)
     itself = apart is None and bool((weights != 1).any())
     some = np.flatnonzero((since < until) | itself)
-    work = _pieces(some, starts, ends)
+    work = _pieces(some, starts, ends, DEFAULT_LIMITS.block)
     threads = max(1, min(threads, len(work)))
 
     def run(which: int) -> Counted:
-        counter = PairCounter(layout)
+        counter = PairCounter(packing)
         for first, second in work[which::threads]:
             one = order[first[0] : first[1]]
             two = one if second == first else order[second[0] : second[1]]
@@ -172,20 +184,20 @@ def _runs(values: Ints, within: Ints | None = None) -> tuple[Ints, Ints]:
     return np.concatenate([[0], inner]), np.append(inner, len(values))
 
 
-def _pieces(some: Ints, starts: Ints, ends: Ints) -> list[tuple[_Span, _Span]]:
+def _pieces(some: Ints, starts: Ints, ends: Ints, block: int) -> list[tuple[_Span, _Span]]:
     """Pairs of spans of rows that hold all partners of the rows `some`: whole groups, or two spans of a large one."""
     pieces: list[tuple[_Span, _Span]] = []
     wanted = np.unique(np.searchsorted(starts, some, side="right") - 1)
     at = 0
     while at < len(wanted):
         start, end = int(starts[wanted[at]]), int(ends[wanted[at]])
-        if end - start > _BLOCK:
-            spans = [(i, min(i + _BLOCK, end)) for i in range(start, end, _BLOCK)]
+        if end - start > block:
+            spans = [(i, min(i + block, end)) for i in range(start, end, block)]
             pieces += [(span, other) for i, span in enumerate(spans) for other in spans[i:]]
             at += 1
             continue
         last = at + 1
-        while last < len(wanted) and int(ends[wanted[last]]) - start <= _BLOCK:
+        while last < len(wanted) and int(ends[wanted[last]]) - start <= block:
             last += 1
         span = (start, int(ends[wanted[last - 1]]))
         pieces.append((span, span))
@@ -193,15 +205,15 @@ def _pieces(some: Ints, starts: Ints, ends: Ints) -> list[tuple[_Span, _Span]]:
     return pieces
 
 
-def listed_pairs(columns: Codes, left: Ints, right: Ints, layout: Layout) -> Counted:
+def listed_pairs(columns: Codes, left: Ints, right: Ints, packing: Packing) -> Counted:
     """The packed relations of the pairs given by row numbers, counted once each."""
-    return merged([Counted(packed_pairs(columns, left, right, layout), np.ones(len(left), np.int64))])
+    return merged([Counted(packed_pairs(columns, left, right, packing), np.ones(len(left), np.int64))])
 
 
-def packed_pairs(columns: Codes, left: Ints, right: Ints, layout: Layout) -> Packed:
+def packed_pairs(columns: Codes, left: Ints, right: Ints, packing: Packing) -> Packed:
     """The packed relations of the pairs given by row numbers, a line each."""
-    packed = np.zeros((len(left), len(layout.sizes)), np.uint16)
-    for (group, weight), way, a, b in zip(layout.places, layout.ways, layout.left, layout.right, strict=True):
+    packed = np.zeros((len(left), len(packing.sizes)), np.uint16)
+    for (group, weight), way, a, b in zip(packing.places, packing.ways, packing.left, packing.right, strict=True):
         add_states(columns[a], columns[b], left, right, way, np.uint16(weight), packed[:, group])
     return packed
 
@@ -229,20 +241,20 @@ class PairCounter:
     """Counts packed relations of block pairs, in a table of cells or a hash table; with `firsts`, of rows that stand
     for themselves, and with a pair that has each."""
 
-    def __init__(self, layout: Layout, *, firsts: bool = False) -> None:
+    def __init__(self, packing: Packing, *, firsts: bool = False, limits: CountingLimits = DEFAULT_LIMITS) -> None:
         self.tracking = firsts
-        self.layout = layout
-        self.ways = np.array(layout.ways, np.int64)
-        self.groups = np.array([group for group, _ in layout.places], np.int64)
-        self.weights = np.array([weight for _, weight in layout.places], np.uint16)
-        self.width = len(layout.sizes)
+        self.packing = packing
+        self.ways = np.array(packing.ways, np.int64)
+        self.groups = np.array([group for group, _ in packing.places], np.int64)
+        self.weights = np.array([weight for _, weight in packing.places], np.uint16)
+        self.width = len(packing.sizes)
         self.words = -(-self.width // 4)
-        if layout.cells is not None:
-            self.cells = np.zeros(layout.cells, np.int64)
-            self.firsts = np.zeros(layout.cells if firsts else 0, np.int64)
-            self.radix = np.array([1, *np.cumprod(layout.sizes[:-1])], np.uint32)
+        if packing.cells is not None:
+            self.cells = np.zeros(packing.cells, np.int64)
+            self.firsts = np.zeros(packing.cells if firsts else 0, np.int64)
+            self.radix = np.array([1, *np.cumprod(packing.sizes[:-1])], np.uint32)
         else:
-            self._resize(1 << 16)
+            self._resize(limits.keys)
 
     def _resize(self, size: int) -> None:
         self.keys = np.zeros((self.words, size), np.uint64)
@@ -276,7 +288,7 @@ class PairCounter:
         plain = bool((weights == 1).all() and (others == 1).all())
         fixed = (left, right, self.ways, self.groups, self.weights, self.width)
         pairs = (plain, itself and not plain, weights, others, since, until)
-        if self.layout.cells is not None:
+        if self.packing.cells is not None:
             _count_cells(*fixed, self.radix, self.cells, self.firsts, start, *pairs)
             return
         row = 0
@@ -294,7 +306,7 @@ class PairCounter:
     def _codes(self, first: Codes, second: Codes) -> tuple[Short, Short]:
         pairs = len(self.ways)
         left, right = (np.empty((pairs, block.shape[1]), np.int16) for block in (first, second))
-        for i, (a, b) in enumerate(zip(self.layout.left, self.layout.right, strict=True)):
+        for i, (a, b) in enumerate(zip(self.packing.left, self.packing.right, strict=True)):
             x, y = first[a], second[b]
             widest = int(max(x.max(initial=0), y.max(initial=0)))
             if widest >= _WIDEST:
@@ -303,11 +315,11 @@ class PairCounter:
         return left, right
 
     def counted(self) -> Counted:
-        if self.layout.cells is not None:
+        if self.packing.cells is not None:
             found = np.flatnonzero(self.cells)
             packed = np.empty((len(found), self.width), np.uint16)
             rest = found.copy()
-            for group, size in enumerate(self.layout.sizes):
+            for group, size in enumerate(self.packing.sizes):
                 packed[:, group] = rest % size
                 rest //= size
             return Counted(packed, self.cells[found], self._firsts(found))

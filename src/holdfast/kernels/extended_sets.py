@@ -15,7 +15,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from holdfast.kernels.bits import lowest, popcount
-from holdfast.kernels.hitting_sets import grown, search
+from holdfast.kernels.hitting_sets import DEFAULT_LIMITS, search
+from holdfast.kernels.slot_search import NO_END, element_slots, grown
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
@@ -42,21 +43,14 @@ def extended_sets(
     `others` hit everything. Some of what is found may contain other parts of it: see `contained_in`. Cost: per missing
     set a look at all others and all new sets, and a search among the new ones it misses.
     """
-    count = int(slots.max(initial=-1)) + 1
-    width = np.bincount(slots, minlength=count).astype(np.int64)
-    order = np.argsort(slots, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
-    most = count if most_slots is None else min(most_slots, count)
     # Sets with few elements first: they leave the least to choose from.
     small_first = np.argsort(np.bitwise_count(new).sum(axis=1), kind="stable")
     sets, which, complete = _extended(
         np.ascontiguousarray(missing),
         np.ascontiguousarray(others),
         np.ascontiguousarray(new[small_first]),
-        np.ascontiguousarray(slots, np.int64),
-        order,
-        starts,
-        most,
+        *element_slots(slots, most_slots),
+        DEFAULT_LIMITS,
     )
     return ExtendedSets(sets, which, bool(complete))
 
@@ -174,7 +168,7 @@ def _fits(one, slots, starts, most_slots):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _extended(missing, others, new, slots, order, starts, most_slots):  # type: ignore[no-untyped-def]
+def _extended(missing, others, new, slots, order, starts, most_slots, limits):  # type: ignore[no-untyped-def]
     words = missing.shape[1]
     sets, which, found = np.zeros((64, words), np.uint64), np.zeros((64, 1), np.int64), 0
     none, flag = np.zeros(0, np.int64), np.zeros(2, np.int64)
@@ -192,7 +186,7 @@ def _extended(missing, others, new, slots, order, starts, most_slots):  # type: 
         free = _free_elements(missing[i], others, slots, order, starts, most_slots)
         depth = min(len(slots), many) + 2
         joins = search(
-            missed[:many], slots, order, starts, most_slots, depth, nothing, none, free, np.int64(1 << 40), flag
+            missed[:many], slots, order, starts, most_slots, depth, nothing, limits, none, free, np.int64(NO_END), flag
         )[0]
         for k in range(len(joins)):
             if found == len(sets):

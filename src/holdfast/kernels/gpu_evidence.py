@@ -1,6 +1,6 @@
 """The relations of all pairs of rows, counted on a GPU: what `evidence.all_pairs` counts, in the same form.
 
-A kernel is written for each layout, so that columns, ways and weights are constants in it. A thread keeps a few left
+A kernel is written for each packing, so that columns, ways and weights are constants in it. A thread keeps a few left
 rows in registers; a tile of right rows lies in shared memory, and all threads of a block compare theirs with one after
 the other. Equal packed relations are counted in a small hash table in shared memory, and from there, or at once where
 it is full, in global memory: in a cell each where there are few, in a hash table of their own otherwise.
@@ -24,7 +24,7 @@ from holdfast.kernels.evidence import (
     Codes,
     Counted,
     Ints,
-    Layout,
+    Packing,
     merged,
     packed_pairs,
 )
@@ -39,7 +39,7 @@ _FIRST_KEYS = 1 << 22
 
 
 def all_pairs(
-    columns: Codes, weights: Ints, layout: Layout, *, share: int = 0, shares: int = 1, card: int = 0,
+    columns: Codes, weights: Ints, packing: Packing, *, share: int = 0, shares: int = 1, card: int = 0,
     first: int | None = None,
 ) -> Counted:  # fmt: skip
     """As `evidence.all_pairs`, on a GPU of this machine. Cost: about 200 billion pairs a second on an H200.
@@ -52,15 +52,15 @@ def all_pairs(
     rows = columns.shape[1]
     plain = bool((weights == 1).all())
     found = []
-    if rows > 1 and layout.ways:
-        kernel = _kernel(layout, plain)
+    if rows > 1 and packing.ways:
+        kernel = _kernel(packing, plain)
         with cupy.cuda.Device(card):
             some = rows if first is None else first
             found.append(kernel.run(cupy, np.ascontiguousarray(columns, np.int32), weights, share, shares, some))
     if not plain and share == 0:
-        found.append(_with_themselves(columns[:, :first], weights[:first], layout))
+        found.append(_with_themselves(columns[:, :first], weights[:first], packing))
     if not found:
-        return Counted(np.zeros((0, len(layout.sizes)), np.uint16), np.zeros(0, np.int64))
+        return Counted(np.zeros((0, len(packing.sizes)), np.uint16), np.zeros(0, np.int64))
     return merged(found)
 
 
@@ -77,28 +77,28 @@ def missing() -> str | None:
         return f"no GPU answers ({problem})"
 
 
-def _with_themselves(columns: Codes, weights: Ints, layout: Layout) -> Counted:
+def _with_themselves(columns: Codes, weights: Ints, packing: Packing) -> Counted:
     """A row that stands for w rows is in w(w-1)/2 pairs with itself."""
     several = np.flatnonzero(weights > 1)
     times = weights[several] * (weights[several] - 1) // 2
-    return merged([Counted(packed_pairs(columns, several, several, layout), times)])
+    return merged([Counted(packed_pairs(columns, several, several, packing), times)])
 
 
 @lru_cache(maxsize=64)
-def _kernel(layout: Layout, plain: bool) -> _Kernel:
-    return _Kernel(layout, plain)
+def _kernel(packing: Packing, plain: bool) -> _Kernel:
+    return _Kernel(packing, plain)
 
 
 class _Kernel:
-    """The program for one layout."""
+    """The program for one packing."""
 
-    def __init__(self, layout: Layout, plain: bool) -> None:
-        self.layout, self.plain = layout, plain
-        self.left = sorted(set(layout.left))
-        self.right = sorted(set(layout.right))
-        cells = int(np.prod([float(size) for size in layout.sizes]))
+    def __init__(self, packing: Packing, plain: bool) -> None:
+        self.packing, self.plain = packing, plain
+        self.left = sorted(set(packing.left))
+        self.right = sorted(set(packing.right))
+        cells = int(np.prod([float(size) for size in packing.sizes]))
         self.cells = cells if cells <= _MOST_CELLS else None
-        self.words = 1 if self.cells is not None else -(-len(layout.sizes) // 4)
+        self.words = 1 if self.cells is not None else -(-len(packing.sizes) // 4)
         self.rows = 4 if len(self.left) <= 16 else 2 if len(self.left) <= 30 else 1
         # Right rows lie one after the other, each padded so that four columns are read at once.
         self.stride = -(-(len(self.right)) // 4) * 4
@@ -150,11 +150,11 @@ class _Kernel:
     def _told(self, cupy: Any, counts: Any, keys: Any) -> Counted:
         found = cupy.flatnonzero(counts)
         times = counts[found].get().astype(np.int64)
-        width = len(self.layout.sizes)
+        width = len(self.packing.sizes)
         if self.cells is not None:
             rest = found.get().astype(np.int64)
             packed = np.empty((len(rest), width), np.uint16)
-            for group, size in enumerate(self.layout.sizes):
+            for group, size in enumerate(self.packing.sizes):
                 packed[:, group] = rest % size
                 rest //= size
         else:
@@ -166,15 +166,15 @@ class _Kernel:
 
 def _source(kernel: _Kernel) -> str:
     """The CUDA text: comparisons unrolled, weights and ways written out."""
-    layout = kernel.layout
-    groups = len(layout.sizes)
+    packing = kernel.packing
+    groups = len(packing.sizes)
     relate = []
-    for p, (way, (group, weight)) in enumerate(zip(layout.ways, layout.places, strict=True)):
-        x = f"x[r][{kernel.left.index(layout.left[p])}]"
-        y = f"y{kernel.right.index(layout.right[p])}"
+    for p, (way, (group, weight)) in enumerate(zip(packing.ways, packing.places, strict=True)):
+        x = f"x[r][{kernel.left.index(packing.left[p])}]"
+        y = f"y{kernel.right.index(packing.right[p])}"
         relate.append(f"g{group} += {_state(way, x, y, weight)};")
     if kernel.cells is not None:
-        radix = np.concatenate([[1], np.cumprod(layout.sizes[:-1])]).astype(np.int64)
+        radix = np.concatenate([[1], np.cumprod(packing.sizes[:-1])]).astype(np.int64)
         key = " + ".join(f"{int(radix[g])}u * g{g}" for g in range(groups))
         made = f"key[0] = {key};"
     else:

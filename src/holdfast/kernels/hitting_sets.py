@@ -9,8 +9,8 @@ longer matter below, the search goes on with the others alone.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -18,19 +18,29 @@ from numpy.typing import NDArray
 
 from holdfast.kernels.bits import lowest, popcount
 from holdfast.kernels.flag import raised_after
+from holdfast.kernels.slot_search import MOST_WORDS, all_elements, deepest, element_slots, grown, search_branches
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 
 # How many unhit sets are looked at for the one with the fewest candidates. Looking at all costs more than it saves.
 LOOK_AT = 1_024
-# The search goes on with a part of the sets when it is at most this share of them, and there are enough to gain.
-PART, WORTH_PARTING, STEP = 4, 1_024, 3
-_BRANCHES = 64
-# A node may have as many branches as there are elements, each with a line of words: beyond, one thread goes alone.
-_MOST_TO_SHARE = 1 << 14
-# The search ends with so many words of sets found: a gigabyte. Nobody reads that many, and memory has an end.
-MOST_WORDS = 1 << 27
+
+
+class HittingSetLimits(NamedTuple):
+    """When a search ends, and when it goes on with a part of the sets alone.
+
+    It ends with more than `most_words` words of sets. A part is looked for `part_after` elements below the last one,
+    of at least `part_from` sets, and worth it when it is at most one in `part_share` of them.
+    """
+
+    most_words: int = MOST_WORDS
+    part_after: int = 3
+    part_from: int = 1_024
+    part_share: int = 4
+
+
+DEFAULT_LIMITS = HittingSetLimits()
 
 
 @dataclass(frozen=True)
@@ -52,81 +62,36 @@ def hitting_sets(
     spare: Words | None = None,
     threads: int = 1,
     seconds: float | None = None,
+    limits: HittingSetLimits = DEFAULT_LIMITS,
 ) -> HittingSets:
     """All minimal hitting sets of the family that take no slot whole, in order.
 
     `family` has a line of words per set, bit b of it for element b; `slots` gives each element's slot. With
     `most_slots`, only those that touch at most that many slots; with `spare`, sets like those of the family, only
-    those that leave one of them unhit. After `seconds` the search ends, and says so; what it has found by then are
-    minimal hitting sets.
+    those that leave one of them unhit. After `seconds`, or with too many words of sets, the search ends, and says so;
+    what it has found by then are minimal hitting sets.
     """
+    words = family.shape[1]
     if len(family) == 0:
-        return HittingSets(np.zeros((1, family.shape[1]), np.uint64), True, 0)
-    problem = _Problem(family, slots, most_slots, np.zeros((0, family.shape[1]), np.uint64) if spare is None else spare)
-    # Raised when time is up (1) or too much was found (2); and how many words were found.
-    flag, found, nodes = np.zeros(2, np.int64), [], 0
+        return HittingSets(np.zeros((1, words), np.uint64), True, 0)
+    elements = element_slots(slots, most_slots)
+    # Sets with few elements first: they are looked at first, and leave the least to choose from.
+    size = np.bitwise_count(family).sum(axis=1)
+    ordered = np.ascontiguousarray(family[np.argsort(size, kind="stable")])
+    spared = np.zeros((0, words), np.uint64) if spare is None else np.ascontiguousarray(spare)
+    problem = (ordered, *elements, deepest(elements, len(family)), spared, limits)
+    # Raised when time is up (1) or there are too many sets (2); and how many words these have.
+    flag = np.zeros(2, np.int64)
     with raised_after(seconds, flag):
-        # Branches of the tree are shared out: the nodes at a growing depth, until there are enough of them.
-        branches = [(np.zeros(0, np.int64), problem.everything)]
-        depth = 0
-        while threads > 1 and len(slots) <= _MOST_TO_SHARE and 0 < len(branches) < _BRANCHES and depth < 4:
-            depth += 1
-            opened = [problem.search(path, free, flag, depth) for path, free in branches]
-            found += [sets for sets, *_ in opened]
-            nodes += sum(seen for *_, seen in opened)
-            ends = [(paths[i], frees[i]) for _, paths, frees, _ in opened for i in range(len(paths))]
-            branches = [(path[:depth], free) for path, free in ends]
-        if threads == 1:
-            done = [problem.search(path, free, flag) for path, free in branches]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                done = list(pool.map(lambda branch: problem.search(branch[0], branch[1], flag), branches))
-    found += [sets for sets, *_ in done]
-    nodes += sum(seen for *_, seen in done)
-    sets = np.concatenate(found)
-    return HittingSets(sets[np.lexsort(sets.T[::-1])], not flag[0], nodes, too_many=bool(flag[0] == 2))
-
-
-_Found = tuple[Words, Ints, Words, int]
-
-
-class _Problem:
-    """The family as the kernel needs it."""
-
-    def __init__(self, family: Words, slots: Ints, most_slots: int | None, spare: Words) -> None:
-        self.spare = np.ascontiguousarray(spare)
-        # Sets with few elements first: they are looked at first, and leave the least to choose from.
-        size = np.bitwise_count(family).sum(axis=1)
-        self.family = np.ascontiguousarray(family[np.argsort(size, kind="stable")])
-        self.slots = np.ascontiguousarray(slots, np.int64)
-        words, count = family.shape[1], int(slots.max(initial=-1)) + 1
-        self.width = np.bincount(slots, minlength=count).astype(np.int64)
-        self.most_slots = count if most_slots is None else min(most_slots, count)
-        # Per slot its elements, side by side, rather than a mask: with many columns masks would take gigabytes.
-        self.order = np.argsort(self.slots, kind="stable")
-        self.starts = np.concatenate([[0], np.cumsum(self.width)]).astype(np.int64)
-        # A slot of one element cannot be taken at all.
-        self.everything = np.zeros(words, np.uint64)
-        for element in np.flatnonzero(self.width[self.slots] > 1).tolist():
-            self.everything[element // 64] |= np.uint64(1) << np.uint64(element % 64)
-        # Every chosen element has a set that only it hits, and every slot keeps an element.
-        self.depth = int(min(np.maximum(self.width - 1, 0).sum(), len(family))) + 2
-
-    def search(self, path: Ints, allowed: Words, flag: Ints, stop_depth: int = 1 << 40) -> _Found:
-        found: _Found = search(
-            self.family,
-            self.slots,
-            self.order,
-            self.starts,
-            self.most_slots,
-            self.depth,
-            self.spare,
-            path,
-            allowed,
-            stop_depth,
-            flag,
+        parts = search_branches(
+            lambda path, free, stop_depth: search(*problem, path, free, stop_depth, flag),
+            all_elements(elements, words),
+            len(slots),
+            threads=threads,
         )
-        return found
+    sets = np.concatenate([part[0] for part in parts])
+    nodes = sum(part[-1] for part in parts)
+    return HittingSets(sets[np.lexsort(sets.T[::-1])], not flag[0], nodes, too_many=bool(flag[0] == 2))
 
 
 @njit(cache=True, nogil=True)
@@ -221,14 +186,6 @@ def _narrowest(family, unhit, allowed, todo):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def grown(lines):  # type: ignore[no-untyped-def]
-    """The lines, with room for as many again."""
-    larger = np.zeros((2 * len(lines), lines.shape[1]), lines.dtype)
-    larger[: len(lines)] = lines
-    return larger
-
-
-@njit(cache=True, nogil=True)
 def _undecided(unhit, critical, d):  # type: ignore[no-untyped-def]
     """The sets that are hit by at most one of the d chosen elements, and how many they are."""
     live = unhit.copy()
@@ -256,7 +213,9 @@ def _part(family, live, size):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def search(family, slots, order, starts, most_slots, depth, spare, start, free, stop_depth, flag):  # type: ignore[no-untyped-def]
+def search(  # type: ignore[no-untyped-def]
+    family, slots, order, starts, most_slots, depth, spare, limits, start, free, stop_depth, flag
+):
     """Every minimal hitting set that contains `start` and otherwise only elements of `free`, and leaves one of the
     sets `spare` unhit, if there are any.
 
@@ -303,13 +262,13 @@ def search(family, slots, order, starts, most_slots, depth, spare, start, free, 
                     paths, frees = grown(paths), grown(frees)
                 paths[opened], frees[opened] = path, allowed[d]
                 opened += 1
-            elif d == base + STEP and len(family) >= WORTH_PARTING and stop_depth > depth:
+            elif d == base + limits.part_after and len(family) >= limits.part_from and stop_depth > depth:
                 live, size = _undecided(unhit, critical, d)
-                if size * PART <= len(family):
+                if size * limits.part_share <= len(family):
                     parted = True
                     below = search(
-                        _part(family, live, size), slots, order, starts, most_slots, depth, spare, path[:d],
-                        allowed[d], stop_depth, flag,
+                        _part(family, live, size), slots, order, starts, most_slots, depth, spare, limits,
+                        path[:d], allowed[d], stop_depth, flag,
                     )  # fmt: skip
                     nodes += below[3]
                     while found + len(below[0]) > len(sets):
@@ -327,7 +286,7 @@ def search(family, slots, order, starts, most_slots, depth, spare, start, free, 
                         sets[found, path[k] >> 6] |= one << np.uint64(path[k] & 63)
                     found += 1
                     flag[1] += words
-                    if flag[1] > MOST_WORDS:
+                    if flag[1] > limits.most_words:
                         flag[0] = 2
         element = -1
         for v in range(words):

@@ -15,7 +15,6 @@ good.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,18 +23,13 @@ from numpy.typing import NDArray
 
 from holdfast.kernels.bits import lowest, popcount
 from holdfast.kernels.flag import raised_after
-from holdfast.kernels.hitting_sets import grown
+from holdfast.kernels.slot_search import MOST_WORDS, all_elements, deepest, element_slots, grown, search_branches
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 
-_BRANCHES = 64
-# A node may have as many branches as there are elements, each with a line of words: beyond, one thread goes alone.
-_MOST_TO_SHARE = 1 << 14
 # Up to so many slots it is worth asking, at every node, which of them could still make a choice good.
 MOST_BOUNDED = 8
-# The search ends with so many words of choices found: a gigabyte.
-MOST_WORDS = 1 << 27
 
 
 @dataclass(frozen=True)
@@ -61,72 +55,37 @@ def nearly_hitting_sets(
     most_slots: int | None = None,
     threads: int = 1,
     seconds: float | None = None,
+    most_words: int = MOST_WORDS,
 ) -> NearlyHittingSets:
     """All minimal choices that take no slot whole and miss sets of at most the budget's weight.
 
     `family` has a line of words per set, bit b of it for element b; `slots` gives each element's slot. Weights are
-    above 0. With `most_slots`, only those that touch at most that many slots. After `seconds` the search ends, and says
-    so; what it has found by then is minimal. With a budget of 0 these are the minimal hitting sets.
+    above 0. With `most_slots`, only those that touch at most that many slots. After `seconds`, or with more than
+    `most_words` words of choices, the search ends, and says so; what it has found by then is minimal. With a budget of
+    0 these are the minimal hitting sets.
     """
     total = int(weights.sum())
     if total <= budget:
         nothing = np.zeros((1, family.shape[1]), np.uint64)
         return NearlyHittingSets(nothing, np.array([total], np.int64), True, 0)
-    problem = _Problem(family, weights, slots, budget, most_slots)
-    # Raised when time is up (1) or too much was found (2); and how many words were found.
+    elements = element_slots(slots, most_slots)
+    problem = (
+        np.ascontiguousarray(family), np.ascontiguousarray(weights, np.int64), *elements,
+        deepest(elements, len(family)), budget, most_words,
+    )  # fmt: skip
+    # Raised when time is up (1) or there are too many choices (2); and how many words these have.
     flag = np.zeros(2, np.int64)
-    done: list[_Found] = []
     with raised_after(seconds, flag):
-        # Branches of the tree are shared out: the nodes at a growing depth, until there are enough of them.
-        branches: list[tuple[Ints, Words]] = [(np.zeros(0, np.int64), problem.everything)]
-        depth = 0
-        while threads > 1 and len(slots) <= _MOST_TO_SHARE and 0 < len(branches) < _BRANCHES and depth < 4:
-            depth += 1
-            opened = [problem.search(path, free, flag, depth) for path, free in branches]
-            done += opened
-            branches = [(paths[i, :depth], frees[i]) for _, _, paths, frees, _ in opened for i in range(len(paths))]
-        if threads == 1:
-            done += [problem.search(path, free, flag) for path, free in branches]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                done += pool.map(lambda branch: problem.search(branch[0], branch[1], flag), branches)
-    sets, missed = (np.concatenate([found[part] for found in done]) for part in (0, 1))
+        parts = search_branches(
+            lambda path, free, stop_depth: _search(*problem, path, free, stop_depth, flag),
+            all_elements(elements, family.shape[1]),
+            len(slots),
+            threads=threads,
+        )
+    sets, missed = (np.concatenate([part[at] for part in parts]) for at in (0, 1))
     order = np.lexsort(sets.T[::-1])
-    return NearlyHittingSets(
-        sets[order], missed[order], not flag[0], sum(seen for *_, seen in done), too_many=bool(flag[0] == 2)
-    )
-
-
-_Found = tuple[Words, Ints, Ints, Words, int]
-
-
-class _Problem:
-    """The family as the kernel needs it."""
-
-    def __init__(self, family: Words, weights: Ints, slots: Ints, budget: int, most_slots: int | None) -> None:
-        self.family = np.ascontiguousarray(family)
-        self.weights = np.ascontiguousarray(weights, np.int64)
-        self.slots = np.ascontiguousarray(slots, np.int64)
-        self.budget = budget
-        count = int(slots.max(initial=-1)) + 1
-        width = np.bincount(slots, minlength=count).astype(np.int64)
-        self.most_slots = count if most_slots is None else min(most_slots, count)
-        # Per slot its elements, side by side.
-        self.order = np.argsort(self.slots, kind="stable")
-        self.starts = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
-        # A slot of one element cannot be taken at all.
-        self.everything = np.zeros(family.shape[1], np.uint64)
-        for element in np.flatnonzero(width[self.slots] > 1).tolist():
-            self.everything[element // 64] |= np.uint64(1) << np.uint64(element % 64)
-        # Every slot keeps an element, and every chosen one meets a set that no other does.
-        self.depth = int(min(np.maximum(width - 1, 0).sum(), len(family))) + 2
-
-    def search(self, path: Ints, free: Words, flag: Ints, stop_depth: int = 1 << 40) -> _Found:
-        found: _Found = _search(
-            self.family, self.weights, self.slots, self.order, self.starts, self.most_slots, self.depth, self.budget,
-            path, free, stop_depth, flag,
-        )  # fmt: skip
-        return found
+    nodes = sum(part[-1] for part in parts)
+    return NearlyHittingSets(sets[order], missed[order], not flag[0], nodes, too_many=bool(flag[0] == 2))
 
 
 @njit(cache=True, nogil=True)
@@ -225,7 +184,7 @@ def _fits_slots(in_reach, in_slot, also, more, fixed, need, fits):  # type: igno
 
 @njit(cache=True, nogil=True)
 def _search(  # type: ignore[no-untyped-def]
-    family, family_weights, slots, order, starts, most_slots, depth, budget, start, free, stop_depth, flag
+    family, family_weights, slots, order, starts, most_slots, depth, budget, most_words, start, free, stop_depth, flag
 ):
     """Every minimal good choice that contains `start` and otherwise only elements of `free`.
 
@@ -370,7 +329,7 @@ def _search(  # type: ignore[no-untyped-def]
                         missed[found] = left
                         found += 1
                         flag[1] += words
-                        if flag[1] > MOST_WORDS:
+                        if flag[1] > most_words:
                             flag[0] = 2
                     if not stays or left <= budget:
                         allowed[d, e >> 6] &= ~(one << np.uint64(e & 63))

@@ -17,7 +17,7 @@ from holdfast.kernels.evidence import (
     FIRST,
     NULL,
     Counted,
-    Layout,
+    Packing,
     PairCounter,
     Short,
     add_states,
@@ -74,7 +74,7 @@ class BlockPair:
 
     left: Short
     right: Short
-    layout: Layout
+    packing: Packing
     within: bool = False
 
     def counted(self, *, threads: int = 1, firsts: bool = False) -> Counted:
@@ -85,7 +85,7 @@ class BlockPair:
         since = np.arange(self.left.shape[1]) + 1
 
         def run(which: int) -> Counted:
-            counter = PairCounter(self.layout, firsts=firsts)
+            counter = PairCounter(self.packing, firsts=firsts)
             for start in starts[which::threads]:
                 part = self.right[:, start : start + _BLOCK]
                 n = part.shape[1]
@@ -97,12 +97,12 @@ class BlockPair:
 
         if len(starts) == 0:
             none = np.zeros(0, np.int64)
-            return Counted(np.zeros((0, len(self.layout.sizes)), np.uint16), none, none if firsts else None)
+            return Counted(np.zeros((0, len(self.packing.sizes)), np.uint16), none, none if firsts else None)
         return shared_out(run, min(threads, len(starts)))
 
     def counted_of(self, left: Ints, right: Ints) -> Counted:
         """The packed relations of the pairs given by row numbers, counted, each with a pair that has it."""
-        places, packed = self.layout.places, np.zeros((len(left), len(self.layout.sizes)), np.uint16)
-        for i, ((group, weight), way) in enumerate(zip(places, self.layout.ways, strict=True)):
+        places, packed = self.packing.places, np.zeros((len(left), len(self.packing.sizes)), np.uint16)
+        for i, ((group, weight), way) in enumerate(zip(places, self.packing.ways, strict=True)):
             add_states(self.left[i], self.right[i], left, right, way, np.uint16(weight), packed[:, group])
         return merged([Counted(packed, np.ones(len(left), np.int64), left * FIRST + right)])

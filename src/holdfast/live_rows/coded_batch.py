@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from holdfast.encode.arrow_column_type import arrow_column_type
 from holdfast.encode.column_type import VOID, ColumnType
-from holdfast.encode.live_codes import BoundCode, Coder, LabelCoder, constant_value, made_coder
+from holdfast.encode.live_codes import BoundCode, Coder, LabelCoder, coder_for, constant_value
 from holdfast.errors import ChangeError, TypeMismatchError, closest_hint
 from holdfast.rules.predicate import Column, Comparison, Constant
 from holdfast.rules.relation import EQ, NE
@@ -93,7 +93,7 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 
 @dataclass
-class Coded:
+class CodedBatch:
     """Rows as codes, and what conditions on one row ask of them."""
 
     columns: Mapping[str, int]
@@ -152,7 +152,7 @@ class Coding:
                 known = [self.kinds[name] for name in family]
                 settled = all(kind.family != "void" for kind in known)
                 ordered = any(name in self.ordered for name in family)
-                self.coders[family] = made_coder(known, ordered=ordered, settled=settled)
+                self.coders[family] = coder_for(known, ordered=ordered, settled=settled)
 
     @contextmanager
     def unless_refused(self) -> Iterator[None]:
@@ -301,7 +301,7 @@ def recoded(codes: NDArray[np.int64], valid: Bools, moved: Moved) -> NDArray[np.
     return codes
 
 
-def made_coding(names: Sequence[str], rules: RuleSet) -> Coding:
+def coding_for(names: Sequence[str], rules: RuleSet) -> Coding:
     """Coders to be, for columns of types yet unknown."""
     root = {name: name for name in names}
 

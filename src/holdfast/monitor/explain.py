@@ -15,7 +15,7 @@ from holdfast.rules.relation import operator_of
 Naming = Callable[[int], str]
 
 
-def told_ways(ways: Sequence[tuple[Access, GroupIndex]], columns: Sequence[str]) -> Iterator[str]:
+def access_lines(ways: Sequence[tuple[Access, GroupIndex]], columns: Sequence[str]) -> Iterator[str]:
     """A line for each way to the partners of a row."""
     for access, index in ways:
         spec = access.spec
@@ -36,7 +36,7 @@ def told_ways(ways: Sequence[tuple[Access, GroupIndex]], columns: Sequence[str])
         yield f"as {part} row: {where}{checked} ({len(index):,} rows in {runs} run{'' if runs == 1 else 's'})"
 
 
-def told_schedule(made: Schedule[Part, Compare], rules: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
+def schedule_lines(made: Schedule[Part, Compare], rules: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
     """The rules that go by sets of rows, their predicates in order, and the starts that they share."""
 
     def told(compare: Compare) -> str:

@@ -22,8 +22,6 @@ from holdfast.kernels.runs import (
 )
 from holdfast.live_rows.row_store import RowStore, Slots
 
-# Rows that are in no run yet. Fewer are looked at one by one sooner than they are sorted.
-MOST_IN_TAIL = 192
 # A run is merged with those after it when they have together at least a third of its rows.
 GROWTH = 3
 _PARTS = ("hashes", "xs", "slots", "ranks", "by_rank", "sorted_ys")
@@ -64,15 +62,17 @@ class IndexSpec:
 class GroupIndex:
     """The rows of a store that the spec speaks of. Rows that went stay in it, unseen, until their run is merged.
 
+    Up to `most_in_tail` rows are in no run: so few are looked at one by one sooner than they are sorted.
+
     Adding a row costs its share of sorting: it is sorted again each time its run is merged, once for every threefold
     growth of the table.
     """
 
-    def __init__(self, spec: IndexSpec, store: RowStore) -> None:
-        self.spec, self._store = spec, store
+    def __init__(self, spec: IndexSpec, store: RowStore, *, most_in_tail: int) -> None:
+        self.spec, self._store, self._most_in_tail = spec, store, most_in_tail
         self.dead = 0
         self._used = 0
-        self._tail = np.zeros(MOST_IN_TAIL, np.int32)
+        self._tail = np.zeros(most_in_tail, np.int32)
         self._in_tail = 0
         self.arena = _empty_arena(spec, 0)
 
@@ -111,7 +111,7 @@ class GroupIndex:
     def run_of(self, slots: Slots) -> Arena:
         """The members among the rows as an arena of their own: what they are to each other."""
         members = self.member_slots(slots)
-        if len(members) <= MOST_IN_TAIL:
+        if len(members) <= self._most_in_tail:
             return _empty_arena(self.spec, 0)._replace(tail=members)
         return _made_run(self.spec, self._store, members)
 
@@ -126,7 +126,7 @@ class GroupIndex:
                 self._push(own)
         if len(loose) == 0:
             return
-        if self._in_tail + len(loose) > MOST_IN_TAIL:
+        if self._in_tail + len(loose) > self._most_in_tail:
             sorted_now = self._there(np.concatenate([self._tail[: self._in_tail], loose]))
             self._in_tail = 0
             if len(sorted_now):

@@ -9,12 +9,13 @@ import numpy as np
 
 from holdfast.encode.column_type import ColumnType, column_type
 from holdfast.errors import OptionError, TypeMismatchError
-from holdfast.live_rows.coded_batch import Coded, made_coding
+from holdfast.live_rows.coded_batch import CodedBatch, coding_for
 from holdfast.live_rows.keyed_rows import NOBODY, Coming, KeyedRows, NamedRows
 from holdfast.live_rows.row_store import Slots
-from holdfast.monitor.explain import told_schedule, told_ways
+from holdfast.monitor.explain import access_lines, schedule_lines
 from holdfast.monitor.partners import AccessPath, Partners
 from holdfast.monitor.slot_pairs import NO_PAIRS, SlotPairs
+from holdfast.monitor.tuning import DEFAULT_TUNING, MonitorTuning
 from holdfast.presented import Presented
 from holdfast.programs.arrow_forms import flag_values
 from holdfast.programs.bind import Schema, require_columns, require_types
@@ -56,11 +57,12 @@ class Monitor(KeyedRows, Presented):
         limit: int | None = DEFAULT_LIMIT,
         keep: Keep = "counts",
         access: AccessPath = "auto",
+        tuning: MonitorTuning = DEFAULT_TUNING,
     ) -> None:
         """`schema` names the types of columns, as Spark does; those it does not name are told from the first values.
 
-        With `keep="pairs"` all violations are kept in memory, which `violations` then lists at once. `access` is for
-        comparing: how partners are found is otherwise chosen by what the rows are like.
+        With `keep="pairs"` all violations are kept in memory, which `violations` then lists at once. `access` and
+        `tuning` are for comparing: how partners are found is otherwise chosen by what the rows are like.
         """
         self.rules = as_rule_set(rules, nulls=nulls)
         named = named_key(self.rules, key)
@@ -72,7 +74,7 @@ class Monitor(KeyedRows, Presented):
             raise OptionError(f"the limit is {limit}.", hint="it is a number of violations, or None for all of them.")
         if access not in ("auto", "runs", "bitmaps"):
             raise OptionError(f"access is {access!r}.", hint="it is 'auto', 'runs' or 'bitmaps'.")
-        self.limit, self.keep, self.access = limit, keep, access
+        self.limit, self.keep, self.access, self._tuning = limit, keep, access, tuning
         conditions = [condition for rule in self.rules if (condition := rule_condition(rule)) is not None]
         self._programs = compile_rules(self.rules, first=tuple(map(Form, named))).as_pairs()
         # A form is the column with its number; columns that only flags read come after those.
@@ -80,7 +82,7 @@ class Monitor(KeyedRows, Presented):
         names = tuple(dict.fromkeys([*forms, *(name for rule in self.rules for name in rule.body.columns)]))
         self._columns = {name: at for at, name in enumerate(names)}
         needed = list(dict.fromkeys([*names, *(name for condition in conditions for name in condition.columns)]))
-        coding = made_coding(names, self.rules)
+        coding = coding_for(names, self.rules)
         super().__init__(named, coding, needed=needed, flags=len(self._programs.flags))
         self._totals = dict.fromkeys((rule.name for rule in self.rules), 0)
         self._pairs: dict[str, set[Violation]] = {rule.name: set() for rule in self.rules} if keep == "pairs" else {}
@@ -119,7 +121,7 @@ class Monitor(KeyedRows, Presented):
         lines = [f"{len(self):,} rows, {self.bytes / 2**20:,.0f} MiB"]
         for at, rule in enumerate(self.rules):
             lines.append(f"{rule.name}: {rule}")
-            lines += [f"  {line}" for line in told_ways(self._partners.ways(at), columns)]
+            lines += [f"  {line}" for line in access_lines(self._partners.ways(at), columns)]
             if bitmaps is not None and at in bitmaps.programs:
                 lines.append("  by sets of rows, in the order below")
             elif isinstance(self._programs.programs[at], RowProgram):
@@ -127,7 +129,7 @@ class Monitor(KeyedRows, Presented):
         if bitmaps is not None:
             names = [rule.name for rule in self.rules]
             lines.append("sets of rows, equalities looked up and inequalities from less-than trees:")
-            lines += [f"  {line}" for line in told_schedule(bitmaps.schedule, names, columns)]
+            lines += [f"  {line}" for line in schedule_lines(bitmaps.schedule, names, columns)]
         return "\n".join(lines)
 
     @property
@@ -194,7 +196,7 @@ class Monitor(KeyedRows, Presented):
         return ViolationsChange(changes, self.totals)
 
     def _come(self, coming: Coming) -> Slots:
-        coded = Coded(self._columns, coming.codes, coming.valid, self.rules.nulls, self._coding, coming.batch)
+        coded = CodedBatch(self._columns, coming.codes, coming.valid, self.rules.nulls, self._coding, coming.batch)
         flags = np.zeros((len(coded), len(self._programs.flags)), np.bool_)
         for at, flag in enumerate(self._programs.flags):
             flags[:, at] = flag_values(flag, coded)
@@ -251,7 +253,7 @@ class Monitor(KeyedRows, Presented):
         super()._adopt(kinds, columns)
 
     def _reloaded(self) -> None:
-        self._partners = Partners(self._store, self._programs, self.rules.nulls, self.access)
+        self._partners = Partners(self._store, self._programs, self.rules.nulls, self.access, tuning=self._tuning)
 
     def assert_invariants(self) -> None:
         """Every index holds exactly the rows that are there; every key leads to its row."""

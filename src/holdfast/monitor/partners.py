@@ -20,6 +20,7 @@ from holdfast.monitor.access import Access, accesses, by_range_only, constraint_
 from holdfast.monitor.bitmap_path import BitmapPath, sets_seconds
 from holdfast.monitor.group_index import GroupIndex, IndexSpec
 from holdfast.monitor.slot_pairs import NO_PAIRS, PairCollector, SlotPairs, net_pairs
+from holdfast.monitor.tuning import MonitorTuning
 from holdfast.programs.program import Compare, PairProgram, Programs
 from holdfast.rules.relation import EQ, GT, LT, is_inequality
 from holdfast.rules.rule import Nulls
@@ -34,13 +35,6 @@ _SAMPLE = 2_000
 # A table is planned for again when it has grown so many times.
 _GROWTH = 4
 _LEAST_TO_PLAN = 1_000
-# Below so many rows ranges are always soon looked through.
-LEAST_FOR_SETS = 20_000
-SAMPLED_PROBES = 32
-# What a candidate that a range lets through costs to look at.
-SECONDS_PER_CANDIDATE = 2e-8
-# From so many first rows on, pairs that are not found by ranges alone are counted by sorting all rows.
-LEAST_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True)
@@ -56,7 +50,10 @@ class Way:
 class Partners:
     """All indexes over the rows of a store, and the pairs they find."""
 
-    def __init__(self, store: RowStore, programs: Programs, nulls: Nulls, path: AccessPath) -> None:
+    def __init__(
+        self, store: RowStore, programs: Programs, nulls: Nulls, path: AccessPath, *, tuning: MonitorTuning
+    ) -> None:
+        self._tuning = tuning
         self._store, self._programs, self._nulls, self._path = store, programs, nulls, path
         self._pairs = {at: p for at, p in enumerate(programs.programs) if isinstance(p, PairProgram)}
         self._tables = {at: constraint_table(p.denials) for at, p in self._pairs.items()}
@@ -78,7 +75,7 @@ class Partners:
             slots = self._store.slots()
             self._plan(indexed=slots[: np.searchsorted(slots, come[0])])
         runs: dict[tuple[IndexSpec, bool], Arena] = {}
-        if len(come) == len(self._store) and len(come) >= LEAST_AT_ONCE:
+        if len(come) == len(self._store) and len(come) >= self._tuning.least_at_once:
             found = self._at_once(come, limit)
         else:
             found = self._by_sets(gone, come, kept, limit)
@@ -228,7 +225,7 @@ class Partners:
         for spec in dict.fromkeys(access.spec for some in chosen.values() for access in some):
             index = self._indexes.get(spec)
             if index is None:
-                index = GroupIndex(spec, self._store)
+                index = GroupIndex(spec, self._store, most_in_tail=self._tuning.most_in_tail)
                 if len(indexed):
                     index.add(indexed)
             kept[spec] = index
@@ -251,20 +248,21 @@ class Partners:
         if self._path != "auto":
             return self._path == "bitmaps"
         slots = self._store.slots()
-        if len(slots) < LEAST_FOR_SETS or all(left_to_check(access) == 0 for access in ways):
+        if len(slots) < self._tuning.least_for_sets or all(left_to_check(access) == 0 for access in ways):
             return False
-        some = np.random.default_rng(7).choice(slots, SAMPLED_PROBES).astype(np.int32)
+        some = np.random.default_rng(7).choice(slots, self._tuning.sampled_probes).astype(np.int32)
         met = 0
         for access in ways:
             index = self._indexes.get(access.spec)
             if index is None or len(index) < len(slots) // 2:  # not indexed yet
-                index = GroupIndex(access.spec, self._store)
+                index = GroupIndex(access.spec, self._store, most_in_tail=self._tuning.most_in_tail)
                 index.add(slots)
             asked = Asked(False, False, False, True, False, access.left, *constraint_table(()))
             count, _ = probed(self._store.rows, index.arena, some, by_range_only(access), asked, _NOBODY, _NOBODY)
             met += count
         inequalities = max(sum(is_inequality(int(c[2])) for c in access.probe.compares) for access in ways)
-        return met / SAMPLED_PROBES * SECONDS_PER_CANDIDATE > sets_seconds(len(slots), inequalities) * len(ways)
+        seconds = met / self._tuning.sampled_probes * self._tuning.seconds_per_candidate
+        return seconds > sets_seconds(len(slots), inequalities) * len(ways)
 
     def _share(self, compares: Sequence[Compare]) -> float:
         """The share of pairs that the comparisons let through, of those that agree where they should; from a sample."""

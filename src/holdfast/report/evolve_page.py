@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.evolving.rules_change import AddedRule, RemovedRule, RulesChange, Witness
+from holdfast.evolving.rules_change import AddedRule, BreakingPair, RemovedRule, RulesChange
 from holdfast.evolving.status import EvolveStatus
 from holdfast.report.found_page import found_values
 from holdfast.report.page import page
@@ -56,7 +56,7 @@ def _shown(version: int, change: RulesChange) -> dict[str, Any]:
     }
 
 
-def _side_by_side(witness: Witness) -> ShownWitness:
+def _side_by_side(witness: BreakingPair) -> ShownWitness:
     names = tuple(name for name, _, _ in witness.values)
     left = {name: a for name, a, _ in witness.values}
     right = {name: b for name, _, b in witness.values}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from holdfast.evolving.outcome import EvolveOutcome
-from holdfast.evolving.rules_change import AddedRule, RemovedRule, RulesChange, Witness
+from holdfast.evolving.rules_change import AddedRule, BreakingPair, RemovedRule, RulesChange
 from holdfast.evolving.status import EvolveStatus
 from holdfast.report.found_text import found_text
 from holdfast.report.view import TEXT_WIDTH
@@ -63,7 +63,7 @@ def _removed(one: RemovedRule) -> Iterable[str]:
         yield f"      now follows from {one.implied_by}"
 
 
-def _pair(witness: Witness) -> str:
+def _pair(witness: BreakingPair) -> str:
     values = "; ".join(f"{name} {value_text(a)} and {value_text(b)}" for name, a, b in witness.values)
     return f"{value_text(witness.left)} and {value_text(witness.right)}: {values}"
 

@@ -43,8 +43,8 @@ class RowDependencies:
 
 def column_codes(rows: CodedRows, options: DiscoverOptions) -> list[Codes]:
     """Per column of the space its codes from 0 on, a null below 0 where it equals nothing."""
-    layout = rows.layout
-    lines = [layout.left[i] for i, pair in enumerate(rows.space.pairs) if pair.same_column]
+    packing = rows.packing
+    lines = [packing.left[i] for i, pair in enumerate(rows.space.pairs) if pair.same_column]
     shift = 0 if options.nulls == "sql" else 1
     assert NULL + 1 == 0, "a null is a value like others when it is moved up"
     return [rows.codes[line] + np.int32(shift) for line in lines]

@@ -22,7 +22,7 @@ from holdfast.kernels.evidence import (
     ORDER_SKIP,
     RIGHT_ROW,
     Counted,
-    Layout,
+    Packing,
     listed_pairs,
     packed_pairs,
 )
@@ -54,7 +54,7 @@ class CodedRows:
     """
 
     space: PredicateSpace
-    layout: Layout
+    packing: Packing
     shown: tuple[tuple[int, ...], ...]
     codes: Codes
     weights: Ints
@@ -65,20 +65,20 @@ class CodedRows:
 
     def evidence(self, counted: Counted) -> Evidence:
         """The evidence of the counted pairs, in both orders."""
-        return both_orders(self.space, shown_words(self.space, self.layout, self.shown, counted), counted.counts)
+        return both_orders(self.space, shown_words(self.space, self.packing, self.shown, counted), counted.counts)
 
     def evidence_of_pairs(self, left: Ints, right: Ints) -> Evidence:
         """The evidence of these pairs of distinct rows, in both orders; what is counted are pairs of distinct rows."""
-        return self.evidence(listed_pairs(self.codes, left, right, self.layout))
+        return self.evidence(listed_pairs(self.codes, left, right, self.packing))
 
 
 def shown_words(
-    space: PredicateSpace, layout: Layout, shown: Sequence[tuple[int, ...]], counted: Counted
+    space: PredicateSpace, packing: Packing, shown: Sequence[tuple[int, ...]], counted: Counted
 ) -> NDArray[np.uint64]:
     """Per line of packed relations the bits that a pair of rows shows in the order it was counted in."""
     words = np.zeros((len(counted.packed), space.words), np.uint64)
     for i, of_states in enumerate(shown):
-        bits = np.array(of_states, np.uint64)[layout.states_of(counted.packed, i)]
+        bits = np.array(of_states, np.uint64)[packing.states_of(counted.packed, i)]
         start = space.first_bits[i]
         words[:, start // 64] |= bits << np.uint64(start % 64)
         if start % 64 + len(space.pairs[i].relations) > 64:
@@ -108,8 +108,8 @@ def coded_rows(
 def collapsed_rows(codes: Mapping[str, Codes], rows: int, space: PredicateSpace, nulls: Nulls) -> CodedRows:
     """The rows with these codes, those that are equal as one, with the predicate space over them."""
     collapsed, weights = _collapsed(codes, rows)
-    layout, shown, columns = _layout(space, collapsed, nulls)
-    return CodedRows(space, layout, shown, columns, weights)
+    packing, shown, columns = _layout(space, collapsed, nulls)
+    return CodedRows(space, packing, shown, columns, weights)
 
 
 def together(types: Mapping[str, ColumnType], options: DiscoverOptions) -> list[list[str]]:
@@ -226,7 +226,7 @@ def row_way(pair: OperandPair) -> int:
 
 def _layout(
     space: PredicateSpace, codes: Mapping[str, Codes], nulls: Nulls
-) -> tuple[Layout, tuple[tuple[int, ...], ...], Codes]:
+) -> tuple[Packing, tuple[tuple[int, ...], ...], Codes]:
     """How the kernel sees the space: per operand pair the lines of codes it compares and how, the bits its states
     show, and the lines."""
     lines: list[Codes] = []
@@ -254,12 +254,12 @@ def _layout(
         shown.append(how.shown)
     rows = len(next(iter(codes.values()))) if codes else 0
     columns = np.stack(lines).astype(np.int32, copy=False) if lines else np.zeros((0, rows), np.int32)
-    layout = Layout(tuple(left), tuple(right), tuple(ways), tuple(map(len, shown)))
-    return layout, tuple(shown), columns
+    packing = Packing(tuple(left), tuple(right), tuple(ways), tuple(map(len, shown)))
+    return packing, tuple(shown), columns
 
 
 def _states_within(a: Codes, b: Codes, way: int) -> Codes:
     """The state of two columns of one row, per row."""
     rows = np.arange(len(a))
-    alone = Layout((0,), (1,), (way,), (len(_SHOWN[way]),))
+    alone = Packing((0,), (1,), (way,), (len(_SHOWN[way]),))
     return packed_pairs(np.stack([a, b]), rows, rows, alone)[:, 0].astype(np.int32)

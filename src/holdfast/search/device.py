@@ -9,14 +9,9 @@ from holdfast.errors import SessionError
 from holdfast.kernels import gpu_evidence
 from holdfast.kernels.evidence import Counted, all_pairs
 from holdfast.search.coded_rows import CodedRows
+from holdfast.search.limits import DEFAULT_LIMITS, SearchLimits
 from holdfast.search.options import Device
 
-# Below so many distinct rows the cores are done before a kernel is compiled and the rows have reached the card.
-LEAST_GPU_ROWS = 20_000
-# Up to so many a GPU relates all pairs in less time than a sample takes to be completed.
-MOST_GPU_ROWS = 2_000_000
-# Fewer pairs of changed rows with others than this the cores count before the rows have reached the card.
-LEAST_GPU_PAIRS = 5_000_000_000
 # The card that a task was given, where a cluster gives cards out.
 CARD = "HOLDFAST_GPU"
 
@@ -29,17 +24,18 @@ class CountedOn:
     device: str
 
 
-def uses_gpu(rows: int, device: Device) -> bool:
+def uses_gpu(rows: int, device: Device, *, limits: SearchLimits = DEFAULT_LIMITS) -> bool:
     """Whether a GPU would count the pairs of so many distinct rows.
 
     SessionError where a GPU is asked for and there is none.
     """
-    return _uses_gpu(device, worth=rows >= LEAST_GPU_ROWS)
+    return _uses_gpu(device, worth=rows >= limits.least_gpu_rows)
 
 
-def changes_on_gpu(changed: int, others: int, device: Device) -> bool:
+def changes_on_gpu(changed: int, others: int, device: Device, *, limits: SearchLimits = DEFAULT_LIMITS) -> bool:
     """Whether a GPU would count the pairs of so many changed rows with others. SessionError as above."""
-    return changed > 0 and _uses_gpu(device, worth=changed * (others + changed / 2) >= LEAST_GPU_PAIRS)
+    worth = changed * (others + changed / 2) >= limits.least_gpu_pairs
+    return changed > 0 and _uses_gpu(device, worth=worth)
 
 
 def _uses_gpu(device: Device, *, worth: bool) -> bool:
@@ -59,25 +55,28 @@ def own_card() -> int:
     return int(os.environ.get(CARD, "0"))
 
 
-def count_pairs(rows: CodedRows, device: Device, *, threads: int = 1, share: int = 0, shares: int = 1) -> CountedOn:
+def count_pairs(
+    rows: CodedRows, device: Device, *, threads: int = 1, share: int = 0, shares: int = 1,
+    limits: SearchLimits = DEFAULT_LIMITS,
+) -> CountedOn:  # fmt: skip
     """The packed relations of all pairs of the rows, or of a share of them.
 
     When a GPU fails that was not asked for by name, as for want of memory, the cores count, and `device` says why.
     """
-    told = "cpu"
-    if uses_gpu(rows.codes.shape[1], device):
+    counted_on = "cpu"
+    if uses_gpu(rows.codes.shape[1], device, limits=limits):
         try:
             counted = gpu_evidence.all_pairs(
-                rows.codes, rows.weights, rows.layout, share=share, shares=shares, card=own_card()
+                rows.codes, rows.weights, rows.packing, share=share, shares=shares, card=own_card()
             )
             return CountedOn(counted, "gpu")
         except Exception as problem:  # CuPy's own errors; it is only known where it is installed
             reason = _reason(problem)
             if device == "gpu":
                 raise gpu_failed(problem) from None
-            told = f"cpu, since the GPU failed: {reason}"
-    counted = all_pairs(rows.codes, rows.weights, rows.layout, threads=threads, share=share, shares=shares)
-    return CountedOn(counted, told)
+            counted_on = f"cpu, since the GPU failed: {reason}"
+    counted = all_pairs(rows.codes, rows.weights, rows.packing, threads=threads, share=share, shares=shares)
+    return CountedOn(counted, counted_on)
 
 
 def gpu_failed(problem: Exception) -> SessionError:

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 from holdfast.encode.column_type import ColumnType
 from holdfast.kernels.partitions import broken_dependency, broken_key, refined, whole
 from holdfast.kernels.support import least_support
-from holdfast.search import sampled
 from holdfast.search.by_rows import column_codes, row_dependencies
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows
-from holdfast.search.device import MOST_GPU_ROWS, count_pairs, uses_gpu
+from holdfast.search.device import count_pairs, uses_gpu
 from holdfast.search.evidence import Evidence, Ints
 from holdfast.search.hybrid import complete_by_sample
 from holdfast.search.invert import most_general
 from holdfast.search.options import DiscoverOptions
+from holdfast.search.sampled import sampled_evidence
 from holdfast.search.space import PredicateSpace, Words, as_words
 
 Floats = NDArray[np.float64]
@@ -93,10 +93,10 @@ def find_in(
         if not options.error:
             return _hybrid(rows, options, clock, threads)
         # What some pairs may break cannot be settled by pairs that break it: there the sample itself is counted.
-        if rows.rows * (rows.rows - 1) > 2 * sampled.SAMPLED_PAIRS:
+        if rows.rows * (rows.rows - 1) > 2 * options.limits.sampled_pairs:
             return _sampled(rows, options, clock, threads)
     with clock.phase("evidence"):
-        on = count_pairs(rows, options.device, threads=threads)
+        on = count_pairs(rows, options.device, threads=threads, limits=options.limits)
         evidence = rows.evidence(on.counted)
     return found_from(rows, evidence, options, clock, threads=threads, device=on.device)
 
@@ -111,7 +111,8 @@ def chosen_strategy(rows: CodedRows, options: DiscoverOptions, *, cores: int) ->
     distinct = rows.codes.shape[1]
     if distinct <= ALL_PAIRS_ROWS * max(cores, 1) ** 0.5 or options.device == "gpu":
         return "all-pairs"
-    return "all-pairs" if distinct <= MOST_GPU_ROWS and uses_gpu(distinct, options.device) else "hybrid"
+    on_gpu = distinct <= options.limits.most_gpu_rows and uses_gpu(distinct, options.device, limits=options.limits)
+    return "all-pairs" if on_gpu else "hybrid"
 
 
 def found_from(
@@ -132,7 +133,7 @@ def _hybrid(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: in
 
 def _sampled(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> Found:
     with clock.phase("sample"):
-        evidence, drawn = sampled.sampled_evidence(rows, seed=options.seed, threads=threads)
+        evidence, drawn = sampled_evidence(rows, seed=options.seed, threads=threads, limits=options.limits)
     found = most_general(rows.space, evidence, options, clock, threads=threads)
     why = f"evidence was sampled: {drawn:,} of {rows.rows * (rows.rows - 1) // 2:,} pairs of rows"
     how = How("sample", exact=False, complete=False, why=f"{why}; {found.why}" if found.why else why, sampled=drawn)

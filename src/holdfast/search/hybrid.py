@@ -40,15 +40,6 @@ from holdfast.search.space import Words
 
 Ints = NDArray[np.int64]
 
-SAMPLED_ROWS = 6_000
-WINDOWED_ROWS, WINDOW = 50_000, 16
-# Equalities whose rows form so few pairs, per row of the table, are settled before anything is known.
-CHEAP_PAIRS_PER_ROW = 200
-# What a walk for a candidate costs, in pairs per row that the evidence kernel could have done instead: so much with up
-# to two predicates that are not equalities, and this many times more with each further one.
-WALK_PAIRS_PER_ROW, WALK_GROWTH = 300, 4
-PAIRS_PER_CANDIDATE = 512
-CANDIDATES_PER_TURN = 64
 _ESTIMATE_ROWS = 8_000
 _MOST_EQUALITIES = 3
 
@@ -76,6 +67,7 @@ class _Completion:
 
     def __init__(self, rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> None:
         self.rows, self.options, self.clock, self.threads = rows, options, clock, threads
+        self.limits = options.limits
         self.size = rows.codes.shape[1]
         self.random = np.random.default_rng(options.seed)
         # Operand pairs of one column over two rows: those whose equality divides rows into groups.
@@ -84,7 +76,7 @@ class _Completion:
         self.settled: list[Meeting] = []
         self.verified: set[bytes] = set()
         few = np.sort(self.random.permutation(self.size)[:_ESTIMATE_ROWS])
-        self._few = CodedRows(rows.space, rows.layout, rows.shown, rows.codes[:, few], rows.weights[few])
+        self._few = CodedRows(rows.space, rows.packing, rows.shown, rows.codes[:, few], rows.weights[few])
         self._costs: dict[Meeting, float] = {}
 
     def run(self) -> Completed:
@@ -93,7 +85,9 @@ class _Completion:
             known = sample.plus(self._neighbours())
         with self.clock.phase("settle"):
             alone: list[Meeting] = [((i,), None) for i in self.columns if i not in self.twins]
-            known = known.plus(self._settle(m for m in alone if self._cost(m) <= CHEAP_PAIRS_PER_ROW * self.size))
+            known = known.plus(
+                self._settle(m for m in alone if self._cost(m) <= self.limits.cheap_pairs_per_row * self.size)
+            )
         while True:
             found = most_general(self.rows.space, known, self.options, self.clock, threads=self.threads)
             masks = found.masks
@@ -118,35 +112,35 @@ class _Completion:
 
     def _sample(self) -> Evidence:
         """All pairs of a few rows, chosen at random: what pairs of this table look like."""
-        some = np.sort(self.random.permutation(self.size)[:SAMPLED_ROWS])
+        some = np.sort(self.random.permutation(self.size)[: self.limits.sampled_rows])
         rows = self.rows
-        return rows.evidence(all_pairs(rows.codes[:, some], rows.weights[some], rows.layout, threads=self.threads))
+        return rows.evidence(all_pairs(rows.codes[:, some], rows.weights[some], rows.packing, threads=self.threads))
 
     def _neighbours(self) -> Evidence:
         """Pairs that are close in some column, as in focused sampling: equal and almost equal values are the rare
         ones at random."""
         rows = self.rows
-        some = np.sort(self.random.permutation(self.size)[:WINDOWED_ROWS])
+        some = np.sort(self.random.permutation(self.size)[: self.limits.windowed_rows])
         codes, weights = rows.codes[:, some], rows.weights[some]
         chance = self.random.permutation(len(some))
         known = self._nothing()
-        for line in sorted({rows.layout.left[i] for i in self.columns}):
+        for line in sorted({rows.packing.left[i] for i in self.columns}):
             groups = np.empty(len(some), np.int64)
-            groups[np.lexsort((chance, codes[line]))] = np.arange(len(some)) // WINDOW
-            counted = pairs_in_groups(codes, weights, groups, rows.layout, threads=self.threads)
+            groups[np.lexsort((chance, codes[line]))] = np.arange(len(some)) // self.limits.window
+            counted = pairs_in_groups(codes, weights, groups, rows.packing, threads=self.threads)
             known = known.plus(rows.evidence(counted))
         return known
 
     def _twins(self) -> dict[int, int]:
         """Columns on which rows agree exactly when they agree on an earlier one, such as a code and its name."""
-        codes, layout = self.rows.codes, self.rows.layout
+        codes, packing = self.rows.codes, self.rows.packing
         found: dict[int, int] = {}
         seen: list[tuple[int, int]] = []
         for i in self.columns:
-            mine = codes[layout.left[i]]
+            mine = codes[packing.left[i]]
             values = len(np.unique(mine))
             for first, size in seen:
-                if size == values and _as_many(codes[layout.left[first]], mine, values):
+                if size == values and _as_many(codes[packing.left[first]], mine, values):
                     found[i] = first
                     break
             else:
@@ -174,14 +168,14 @@ class _Completion:
         ids = np.zeros(rows.codes.shape[1], np.int64)
         out = np.zeros(len(ids), np.bool_)
         for i in (*equal, *(() if differ is None else (differ,))):
-            if rows.layout.ways[i] in (EQUALITY_SKIP, ORDER_SKIP):
-                out |= rows.codes[rows.layout.left[i]] == NULL
+            if rows.packing.ways[i] in (EQUALITY_SKIP, ORDER_SKIP):
+                out |= rows.codes[rows.packing.left[i]] == NULL
         for at, i in enumerate(equal):
-            codes = rows.codes[rows.layout.left[i]].astype(np.int64) + 1
+            codes = rows.codes[rows.packing.left[i]].astype(np.int64) + 1
             joint = ids * (int(codes.max(initial=0)) + 1) + codes
             ids = joint if at == 0 else np.unique(joint, return_inverse=True)[1]
         ids[out] = -1
-        return ids, None if differ is None else rows.codes[rows.layout.left[differ]].astype(np.int64)
+        return ids, None if differ is None else rows.codes[rows.packing.left[differ]].astype(np.int64)
 
     def _cost(self, meeting: Meeting) -> float:
         """About how many pairs of rows meet so, judged by a few rows."""
@@ -204,7 +198,7 @@ class _Completion:
             if self.clock.over:
                 break
             groups, apart = self._groups(rows, meeting)
-            counted = pairs_in_groups(rows.codes, rows.weights, groups, rows.layout, apart=apart, threads=self.threads)
+            counted = pairs_in_groups(rows.codes, rows.weights, groups, rows.packing, apart=apart, threads=self.threads)
             known = known.plus(rows.evidence(counted))
             self.settled.append(meeting)
         return known
@@ -235,7 +229,8 @@ class _Completion:
         """Meetings that decide these masks at less than the cost of the walks they save, greedily."""
         equal, differ, others = self._shapes(masks)
         walk = self.size * np.minimum(
-            WALK_PAIRS_PER_ROW * float(WALK_GROWTH) ** np.maximum(others - 2, 0), max(self.size, 1)
+            self.limits.walk_pairs_per_row * float(self.limits.walk_growth) ** np.maximum(others - 2, 0),
+            max(self.size, 1),
         )
         shapes, which = np.unique(np.concatenate([equal, differ], axis=1), axis=0, return_inverse=True)
         saved = np.bincount(which.ravel(), weights=walk)
@@ -275,8 +270,8 @@ class _Completion:
         order = np.argsort((allowed != ANY).sum(axis=1), kind="stable")
         known, flag = self._nothing(), np.zeros(1, np.int64)
         with raised_after(self.clock.left, flag), ThreadPoolExecutor(self.threads) as pool:
-            for start in range(0, len(order), CANDIDATES_PER_TURN):
-                turn = order[start : start + CANDIDATES_PER_TURN]
+            for start in range(0, len(order), self.limits.candidates_per_turn):
+                turn = order[start : start + self.limits.candidates_per_turn]
                 found = list(pool.map(lambda i: self._violations(masks[i], allowed[i], flag), turn))
                 for i, (one, _, finished) in zip(turn, found, strict=True):
                     if finished and len(one) == 0:
@@ -291,36 +286,36 @@ class _Completion:
 
     def _violations(self, mask: Words, allowed: NDArray[np.uint8], flag: Ints) -> tuple[Ints, Ints, bool]:
         """Some pairs of rows that violate the constraint, and whether there are no more."""
-        rows, layout = self.rows, self.rows.layout
+        rows, packing = self.rows, self.rows.packing
         sides = [np.ones(self.size, np.bool_), np.ones(self.size, np.bool_)]
         compared = []
         for i in np.flatnonzero(allowed != ANY).tolist():
-            way = layout.ways[i]
+            way = packing.ways[i]
             if way in (LEFT_ROW, RIGHT_ROW):
                 start = rows.space.first_bits[i]
                 bits = sum(int(mask[b // 64] >> np.uint64(b % 64) & np.uint64(1)) << (b - start)
                            for b in range(start, rows.space.first_bits[i + 1]))  # fmt: skip
                 fits = np.array([shown & ~bits == 0 for shown in rows.shown[i]])
-                sides[way == RIGHT_ROW] &= fits[rows.codes[layout.left[i]]]
+                sides[way == RIGHT_ROW] &= fits[rows.codes[packing.left[i]]]
                 continue
             if way in (EQUALITY_SKIP, ORDER_SKIP):
-                sides[0] &= rows.codes[layout.left[i]] != NULL
-                sides[1] &= rows.codes[layout.right[i]] != NULL
+                sides[0] &= rows.codes[packing.left[i]] != NULL
+                sides[1] &= rows.codes[packing.right[i]] != NULL
             compared.append(i)
         # Equalities first: they keep apart what cannot meet; then inequalities, whose order narrows the boxes.
         compared.sort(key=lambda i: (allowed[i] != EQ, allowed[i] == NE, i))
-        ways = np.array([_ways(int(allowed[i]), layout.ways[i]) for i in compared], np.int64)
+        ways = np.array([_ways(int(allowed[i]), packing.ways[i]) for i in compared], np.int64)
         trees: list[tuple[NDArray[np.int32], Ints]] = []
-        for side, lines in enumerate((layout.left, layout.right)):
+        for side, lines in enumerate((packing.left, packing.right)):
             used = [lines[i] for i in compared]
-            if side == 1 and used == [layout.left[i] for i in compared] and (sides[0] == sides[1]).all():
+            if side == 1 and used == [packing.left[i] for i in compared] and (sides[0] == sides[1]).all():
                 trees.append(trees[0])
             else:
                 trees.append(self._sorted(used, sides[side]))
         (left, left_ids), (right, right_ids) = trees
         return satisfying_pairs(
             left, right, ways, left_ids, right_ids, rows.weights > 1,
-            limit=PAIRS_PER_CANDIDATE, seed=self.options.seed, flag=flag,
+            limit=self.limits.pairs_per_candidate, seed=self.options.seed, flag=flag,
         )  # fmt: skip
 
     def _sorted(self, lines: Sequence[int], among: NDArray[np.bool_]) -> tuple[NDArray[np.int32], Ints]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
 from holdfast.errors import OptionError
 from holdfast.rules.parse import given_names
 from holdfast.rules.rule import Nulls
+from holdfast.search.limits import DEFAULT_LIMITS, SearchLimits
 
 Strategy = Literal["auto", "all-pairs", "hybrid"]
 STRATEGIES: tuple[Strategy, ...] = ("auto", "all-pairs", "hybrid")
@@ -36,7 +37,7 @@ class DiscoverOptions:
     keys and dependencies, of which that share of the rows would have to go; with `conditional`, dependencies on rows
     with given values, of which `min_support` (a number of rows, or below 1 a share) support each, and `min_confidence`
     of these hold it. No two columns are compared with each other then. With `constants`, rules may also speak of the
-    rows with given values only, which `min_support` of the rows have.
+    rows with given values only, which `min_support` of the rows have. `limits` say when which way is taken.
     """
 
     columns: tuple[str, ...] = ()
@@ -56,6 +57,7 @@ class DiscoverOptions:
     constants: bool = False
     min_support: Decimal = DEFAULT_SUPPORT
     min_confidence: Decimal = Decimal(1)
+    limits: SearchLimits = field(default=DEFAULT_LIMITS, repr=False)
 
     @property
     def single_columns(self) -> bool:
@@ -106,8 +108,8 @@ class DiscoverOptions:
             raise OptionError(f"{self.device!r} is no device.", hint=f"one of {', '.join(DEVICES)}.")
 
     def to_dict(self) -> Mapping[str, Any]:
-        """The options by name, as reports print them."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        """The options by name, as reports print them: without the limits."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "limits"}
 
 
 def discover_options(

@@ -11,32 +11,32 @@ from numpy.typing import NDArray
 from holdfast.kernels.evidence import Counted, listed_pairs, merged
 from holdfast.search.coded_rows import CodedRows
 from holdfast.search.evidence import Evidence
+from holdfast.search.limits import DEFAULT_LIMITS, SearchLimits
 
 Ints = NDArray[np.int64]
 
-# So many pairs are drawn: a rule that one pair in a thousand breaks is then broken by five thousand of them.
-SAMPLED_PAIRS = 5_000_000
-_AT_ONCE = 250_000
 # How many standard deviations an interval reaches to either side: it holds the truth 95 times in 100.
 _DEVIATIONS = 1.96
 
 
-def sampled_evidence(rows: CodedRows, *, seed: int, threads: int) -> tuple[Evidence, int]:
+def sampled_evidence(
+    rows: CodedRows, *, seed: int, threads: int, limits: SearchLimits = DEFAULT_LIMITS
+) -> tuple[Evidence, int]:
     """The evidence of pairs of different rows, each drawn on its own and counted in both orders; and how many."""
-    ends = np.cumsum(rows.weights)
+    ends, pairs, at_once = np.cumsum(rows.weights), limits.sampled_pairs, limits.drawn_at_once
 
     def drawn(part: int) -> Counted:
         random = np.random.default_rng([seed, part])
-        size = min(_AT_ONCE, SAMPLED_PAIRS - part * _AT_ONCE)
+        size = min(at_once, pairs - part * at_once)
         left = random.integers(0, rows.rows, size)
         right = random.integers(0, rows.rows - 1, size)
         right += right >= left  # the second is any row but the first
-        one, other = (np.searchsorted(ends, some, side="right") for some in (left, right))
-        return listed_pairs(rows.codes, one, other, rows.layout)
+        left, right = (np.searchsorted(ends, numbers, side="right") for numbers in (left, right))
+        return listed_pairs(rows.codes, left, right, rows.packing)
 
     with ThreadPoolExecutor(threads) as pool:
-        parts = list(pool.map(drawn, range(-(-SAMPLED_PAIRS // _AT_ONCE))))
-    return rows.evidence(merged(parts)), SAMPLED_PAIRS
+        parts = list(pool.map(drawn, range(-(-pairs // at_once))))
+    return rows.evidence(merged(parts)), pairs
 
 
 def interval(share: float, drawn: int) -> tuple[float, float]:

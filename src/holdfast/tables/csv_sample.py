@@ -17,15 +17,8 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from holdfast.errors import SourceError
-from holdfast.tables.read_options import CsvLayout
+from holdfast.tables.read_options import DEFAULT_SAMPLE, CsvLayout, CsvSampleLimits
 
-_HEAD_ROWS = 4000
-_HEAD_BYTES = 1 << 20
-_BLOCKS = 16
-_BLOCK_BYTES = 1 << 16
-_MOST_FILES = 16
-# A compressed file can only be read from its start: looking further into it costs time, so not too far.
-_COMPRESSED_REACH = 16 << 20
 _DELIMITERS = ",;\t|"
 
 _MAGIC = (
@@ -60,7 +53,9 @@ class Place:
     fields: tuple[str, ...] = ()
 
 
-def sample_files(files: Sequence[Path], *, delimiter: str | None, encoding: str | None) -> CsvSample | None:
+def sample_files(
+    files: Sequence[Path], *, delimiter: str | None, encoding: str | None, limits: CsvSampleLimits = DEFAULT_SAMPLE
+) -> CsvSample | None:
     """The common header of the files and rows from several places in them; None when all are empty.
 
     Every file's header is compared with the first one's: Spark binds columns by position, so that files
@@ -87,11 +82,13 @@ def sample_files(files: Sequence[Path], *, delimiter: str | None, encoding: str 
         filled.append(file)
     if first is None or delimiter is None:
         return None
-    picked = _spread(filled, _MOST_FILES)
+    picked = _spread(filled, limits.files)
     rows: list[tuple[str, ...]] = []
     breaks = any("\n" in name for name in header)
     for file in picked:
-        head, block_rows, file_breaks = _sample_file(file, delimiter, encoding, width=len(header), share=len(picked))
+        head, block_rows, file_breaks = _sample_file(
+            file, delimiter, encoding, width=len(header), share=len(picked), limits=limits
+        )
         breaks |= file_breaks
         rows += head
         # A block that starts inside quotes is cut into wrong fields: it counts only without such breaks.
@@ -179,35 +176,38 @@ def find_damage(file: Path) -> str | None:
 
 
 def _sample_file(
-    file: Path, delimiter: str, encoding: str | None, *, width: int, share: int
+    file: Path, delimiter: str, encoding: str | None, *, width: int, share: int, limits: CsvSampleLimits
 ) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], bool]:
     """Rows of the file's head, rows of blocks further on, and whether quotes hold line breaks."""
     with open_file(file) as stream:
-        start, ended = _head(stream, max(_HEAD_BYTES // share, _BLOCK_BYTES))
+        start, ended = _head(stream, max(limits.head_bytes // share, limits.block_bytes))
         records = _records_of(_decode(start, file, encoding), delimiter)
         records = records[1:] if ended else records[1:-1]
-        head = [row for row in records if len(row) == width][: max(_HEAD_ROWS // share, 250)]
+        head = [row for row in records if len(row) == width][: max(limits.head_rows // share, 250)]
         # A table of one column cannot show a cut value by its number of fields: it is never cut by lines.
         breaks = width == 1 or any("\n" in field for row in head for field in row)
         if ended or breaks or _wide(encoding):
             return head, [], breaks
         blocks: list[tuple[str, ...]] = []
-        for text in _blocks(stream, file, len(start), max(1, _BLOCKS // share), encoding):
+        for text in _blocks(stream, file, len(start), encoding, share=share, limits=limits):
             rows = [row for row in _records_of(text, delimiter) if len(row) == width]
             breaks |= any("\n" in field for row in rows for field in row)
             blocks += rows
         return head, blocks, breaks
 
 
-def _blocks(stream: BinaryIO, file: Path, after: int, count: int, encoding: str | None) -> Iterator[str]:
-    """Whole lines from `count` places spread over the rest of the file."""
+def _blocks(
+    stream: BinaryIO, file: Path, after: int, encoding: str | None, *, share: int, limits: CsvSampleLimits
+) -> Iterator[str]:
+    """Whole lines from places spread over the rest of the file, as many as are its share of all blocks."""
+    count, size = max(1, limits.blocks // share), limits.block_bytes
     packed = file.suffix.lower() in (".gz", ".bz2")
-    end = after + _COMPRESSED_REACH if packed else file.stat().st_size
-    step = max((end - after) // count, _BLOCK_BYTES)
+    end = after + limits.compressed_reach if packed else file.stat().st_size
+    step = max((end - after) // count, size)
     for offset in range(after, end, step):
         try:
-            stream.seek(min(offset, max(after, end - _BLOCK_BYTES)))
-            block = stream.read(_BLOCK_BYTES)
+            stream.seek(min(offset, max(after, end - size)))
+            block = stream.read(size)
         except (OSError, EOFError):
             return  # damage is the scan's to report, with the file's name
         _, _, whole = block.partition(b"\n")

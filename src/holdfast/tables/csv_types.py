@@ -56,7 +56,7 @@ _NUMBERS = frozenset({Shape.INTEGER, Shape.FRACTION, Shape.SCIENTIFIC})
 
 
 @dataclass(frozen=True)
-class ColumnType:
+class CsvType:
     """A type a column can have. `given`: a person named it, so that numbers may have leading zeros."""
 
     kind: Kind
@@ -91,7 +91,7 @@ class ColumnType:
         }[self.kind]
 
 
-TEXT = ColumnType("text")
+TEXT = CsvType("text")
 
 _TYPE_NAMES: dict[str, Kind] = {
     "text": "text",
@@ -115,11 +115,11 @@ _TYPE_NAMES: dict[str, Kind] = {
 class Inferred:
     """A column's type, and why it is text where a reader might wonder."""
 
-    type: ColumnType
+    type: CsvType
     reason: str | None = None
 
 
-def parse_type(name: str, *, column: str) -> ColumnType:
+def parse_type(name: str, *, column: str) -> CsvType:
     """The type that `name` means in `--types column=name`.
 
     >>> parse_type("decimal(10, 2)", column="price").sql
@@ -133,7 +133,7 @@ def parse_type(name: str, *, column: str) -> ColumnType:
             hint=closest_hint(name, ["text", *(n for n in _TYPE_NAMES if n != "text")], what="Types"),
         )
     if kind != "decimal":
-        return ColumnType(kind, given=True)
+        return CsvType(kind, given=True)
     if match[2] is None:
         raise OptionError(
             f"--types gives column '{column}' the type '{name}' without its digits.",
@@ -145,7 +145,7 @@ def parse_type(name: str, *, column: str) -> ColumnType:
             f"--types gives column '{column}' the type '{name}', which no decimal can have.",
             hint=f"at most {_DIGITS} digits in all, and no more of them after the point than in all.",
         )
-    return ColumnType("decimal", precision, scale, given=True)
+    return CsvType("decimal", precision, scale, given=True)
 
 
 def shape(value: str) -> Shape:
@@ -193,50 +193,50 @@ def infer(values: Iterable[str], null_values: Iterable[str] = ()) -> Inferred:
     if not shapes:
         return Inferred(TEXT)
     if shapes == {Shape.BOOLEAN}:
-        return Inferred(ColumnType("boolean"))
+        return Inferred(CsvType("boolean"))
     if shapes <= _NUMBERS:
         number = _number_type(distinct, floating=Shape.SCIENTIFIC in shapes)
         reason = None if number else "holds numbers that no number type keeps digit by digit"
         return Inferred(number or TEXT, reason)
     if shapes == {Shape.DATE}:
-        return Inferred(ColumnType("date"))
+        return Inferred(CsvType("date"))
     if shapes <= {Shape.DATE, Shape.TIMESTAMP_NTZ}:
-        return Inferred(ColumnType("timestamp_ntz"))
+        return Inferred(CsvType("timestamp_ntz"))
     if shapes == {Shape.TIMESTAMP}:
-        return Inferred(ColumnType("timestamp"))
+        return Inferred(CsvType("timestamp"))
     return Inferred(TEXT, _mixture(examples))
 
 
-def better_type(value: str, refused_by: ColumnType) -> ColumnType:
+def better_type(value: str, refused_by: CsvType) -> CsvType:
     """A type that takes `value` and what `refused_by` took; text when nothing narrower is sure to."""
     looks = shape(value)
     if refused_by.kind == "bigint" and looks in (Shape.FRACTION, Shape.SCIENTIFIC):
-        return ColumnType("double")
+        return CsvType("double")
     if refused_by.kind == "bigint" and looks is Shape.INTEGER:
-        return ColumnType("decimal", _DIGITS, 0)
+        return CsvType("decimal", _DIGITS, 0)
     if refused_by.kind == "decimal" and looks is Shape.SCIENTIFIC:
-        return ColumnType("double")
+        return CsvType("double")
     if refused_by.kind == "decimal" and looks in (Shape.INTEGER, Shape.FRACTION):
         whole, scale = _digits([value.strip(BLANKS)])
         wider = max(scale, refused_by.scale)
         whole = max(whole, refused_by.precision - refused_by.scale if refused_by.given else 0)
-        return ColumnType("decimal", _DIGITS, wider) if whole + wider <= _DIGITS else TEXT
+        return CsvType("decimal", _DIGITS, wider) if whole + wider <= _DIGITS else TEXT
     if refused_by.kind == "date" and looks is Shape.TIMESTAMP_NTZ:
-        return ColumnType("timestamp_ntz")
+        return CsvType("timestamp_ntz")
     return TEXT
 
 
-def _number_type(texts: Iterable[str], *, floating: bool) -> ColumnType | None:
+def _number_type(texts: Iterable[str], *, floating: bool) -> CsvType | None:
     texts = list(texts)
     if all(_INTEGER.fullmatch(text) for text in texts):
         fits = all(len(text) < 19 or int(text) in _INT64 for text in texts)
-        return ColumnType("bigint") if fits else ColumnType("decimal", _DIGITS, 0)
+        return CsvType("bigint") if fits else CsvType("decimal", _DIGITS, 0)
     if all(_survives_double(text) for text in texts):
-        return ColumnType("double")
+        return CsvType("double")
     if floating:
         return None
     whole, scale = _digits(texts)
-    return ColumnType("decimal", _DIGITS, scale) if whole + scale <= _DIGITS else None
+    return CsvType("decimal", _DIGITS, scale) if whole + scale <= _DIGITS else None
 
 
 def _survives_double(text: str) -> bool:

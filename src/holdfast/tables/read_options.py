@@ -8,7 +8,26 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
-from holdfast.tables.csv_types import ColumnType
+from holdfast.tables.csv_types import CsvType
+
+
+@dataclass(frozen=True, kw_only=True)
+class CsvSampleLimits:
+    """How much of CSV files is read before a scan: of at most `files` files the head, up to `head_rows` rows and
+    `head_bytes` bytes, and `blocks` blocks of `block_bytes` further on.
+
+    A compressed file can only be read from its start: looking further into it than `compressed_reach` costs time.
+    """
+
+    files: int = 16
+    head_rows: int = 4_000
+    head_bytes: int = 1 << 20
+    blocks: int = 16
+    block_bytes: int = 1 << 16
+    compressed_reach: int = 16 << 20
+
+
+DEFAULT_SAMPLE = CsvSampleLimits()
 
 
 @dataclass(frozen=True)
@@ -21,6 +40,7 @@ class ReadOptions:
     encoding: str | None = None
     multiline: bool | None = None
     input_format: str | None = None
+    sample: CsvSampleLimits = field(default=DEFAULT_SAMPLE, repr=False)
 
 
 @dataclass(frozen=True)
@@ -41,7 +61,7 @@ class Origin:
 
     kind: Literal["csv", "parquet", "json", "orc", "delta", "table", "jdbc"]
     columns: tuple[str, ...] = ()
-    types: tuple[ColumnType | None, ...] = ()
+    types: tuple[CsvType | None, ...] = ()
     local: tuple[Path, ...] = ()
     remote: tuple[str, ...] = ()
     layout: CsvLayout | None = None

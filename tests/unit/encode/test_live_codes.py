@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from holdfast import reference
 from holdfast.encode.column_type import column_type
-from holdfast.encode.live_codes import Coder, LabelCoder, made_coder
+from holdfast.encode.live_codes import Coder, LabelCoder, coder_for
 from holdfast.errors import TypeMismatchError
 from holdfast.rules.relation import EQ, GT, LT
 from strategies import DOMAINS
@@ -24,7 +24,7 @@ KINDS = sorted(set(DOMAINS) - {"binary"})
 
 
 def coder_of(*kinds: str, ordered: bool = True) -> Coder:
-    return made_coder(map(column_type, kinds), ordered=ordered, settled=True)
+    return coder_for(map(column_type, kinds), ordered=ordered, settled=True)
 
 
 @given(st.data())

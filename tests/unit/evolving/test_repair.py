@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from holdfast.evolving import repair
 from holdfast.evolving.repair import changed_evidence, repaired_rules
 from holdfast.rules.predicate import Column
 from holdfast.search.clock import Clock
 from holdfast.search.evidence import Evidence, evidence
 from holdfast.search.invert import most_general
+from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import OperandPair, PredicateSpace, as_words, both_ways
 
@@ -62,11 +62,10 @@ def test_repair_finds_what_a_search_finds(seed: int, most: int | None) -> None:
     assert as_sets(back.masks) == as_sets(found.masks)
 
 
-def test_where_many_rules_fall_the_search_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repair, "_MOST_LOOKS", 1)
+def test_where_many_rules_fall_the_search_begins_anew() -> None:
     random, space = np.random.default_rng(1), space_of(5)
     before, more = (random_evidence(space, many, random) for many in (20, 10))
-    options = DiscoverOptions()
+    options = DiscoverOptions(limits=SearchLimits(most_looks=1))
     found = most_general(space, before, options, Clock(None), threads=1)
     made = repaired_rules(
         space, found.masks, before, changed_evidence(before, more, NONE), options, clock=Clock(None), threads=1

@@ -21,7 +21,8 @@ from holdfast.kernels.evidence import (
     ORDER_SKIP,
     RIGHT_ROW,
     Counted,
-    Layout,
+    CountingLimits,
+    Packing,
     all_pairs,
     listed_pairs,
     merged,
@@ -29,7 +30,7 @@ from holdfast.kernels.evidence import (
 
 STATES = {EQUALITY: 2, EQUALITY_SKIP: 3, ORDER: 3, ORDER_SKIP: 4, ORDER_MEET: 4, LEFT_ROW: 4, RIGHT_ROW: 4}
 NULLABLE = (EQUALITY_SKIP, ORDER_SKIP, ORDER_MEET)
-Case = tuple[np.ndarray, np.ndarray, Layout]
+Case = tuple[np.ndarray, np.ndarray, Packing]
 
 
 def state(way: int, x: int, y: int) -> int:
@@ -43,8 +44,8 @@ def state(way: int, x: int, y: int) -> int:
     return 0 if x < y else 1 if x == y else 2
 
 
-def by_loops(columns: np.ndarray, weights: np.ndarray, layout: Layout) -> Counter[tuple[int, ...]]:
-    sides = list(zip(layout.left, layout.right, layout.ways, strict=True))
+def by_loops(columns: np.ndarray, weights: np.ndarray, packing: Packing) -> Counter[tuple[int, ...]]:
+    sides = list(zip(packing.left, packing.right, packing.ways, strict=True))
     found: Counter[tuple[int, ...]] = Counter()
     rows, many = columns.T.tolist(), weights.tolist()
     for i, first in enumerate(rows):
@@ -54,16 +55,16 @@ def by_loops(columns: np.ndarray, weights: np.ndarray, layout: Layout) -> Counte
     return +found
 
 
-def as_counter(counted: Counted, layout: Layout) -> Counter[tuple[int, ...]]:
-    states = [layout.states_of(counted.packed, pair).tolist() for pair in range(len(layout.ways))]
+def as_counter(counted: Counted, packing: Packing) -> Counter[tuple[int, ...]]:
+    states = [packing.states_of(counted.packed, pair).tolist() for pair in range(len(packing.ways))]
     lines = list(zip(*states, strict=True)) if states else [()] * len(counted.counts)
     assert len(set(lines)) == len(lines), "each of the packed relations is there once"
     return Counter(dict(zip(lines, counted.counts.tolist(), strict=True)))
 
 
-def layout_of(pairs: list[tuple[int, int, int]]) -> Layout:
+def packing_of(pairs: list[tuple[int, int, int]]) -> Packing:
     left, right, ways = (tuple(one) for one in zip(*pairs, strict=True))
-    return Layout(left, right, ways, tuple(STATES[way] for way in ways))
+    return Packing(left, right, ways, tuple(STATES[way] for way in ways))
 
 
 @st.composite
@@ -82,7 +83,7 @@ def cases(draw: st.DrawFn) -> Case:
     weights = draw(st.lists(st.sampled_from([1, 1, 2, 3]), min_size=rows, max_size=rows))
     if draw(st.booleans()):
         weights = [1] * rows
-    return columns, np.array(weights, np.int64), layout_of(pairs)
+    return columns, np.array(weights, np.int64), packing_of(pairs)
 
 
 def wide_case(pairs: int, rows: int, *, weighted: bool, seed: int = 1) -> Case:
@@ -92,43 +93,42 @@ def wide_case(pairs: int, rows: int, *, weighted: bool, seed: int = 1) -> Case:
         [rng.integers(0, 3, (4, rows)), rng.integers(-1, 3, (4, rows)), rng.integers(0, 4, (1, rows))]
     )
     ways = [EQUALITY, ORDER, *NULLABLE, LEFT_ROW, RIGHT_ROW]
-    layout = []
+    packing = []
     for i in range(pairs):
         way = ways[i % len(ways)]
         low, high = (8, 9) if way in (LEFT_ROW, RIGHT_ROW) else (4, 8) if way in NULLABLE else (0, 4)
-        layout.append((int(rng.integers(low, high)), int(rng.integers(low, high)), way))
+        packing.append((int(rng.integers(low, high)), int(rng.integers(low, high)), way))
     weights = rng.integers(1, 4, rows) if weighted else np.ones(rows)
-    return columns.astype(np.int32), weights.astype(np.int64), layout_of(layout)
+    return columns.astype(np.int32), weights.astype(np.int64), packing_of(packing)
 
 
 @given(cases(), st.sampled_from([1, 2]))
-@example((np.zeros((1, 0), np.int32), np.zeros(0, np.int64), layout_of([(0, 0, ORDER)])), 1)
-@example((np.zeros((1, 1), np.int32), np.array([5]), layout_of([(0, 0, ORDER)])), 1)
+@example((np.zeros((1, 0), np.int32), np.zeros(0, np.int64), packing_of([(0, 0, ORDER)])), 1)
+@example((np.zeros((1, 1), np.int32), np.array([5]), packing_of([(0, 0, ORDER)])), 1)
 def test_every_way_counts_as_a_double_loop(case: Case, threads: int) -> None:
-    columns, weights, layout = case
-    found = as_counter(all_pairs(columns, weights, layout, threads=threads), layout)
-    assert found == by_loops(columns, weights, layout)
+    columns, weights, packing = case
+    found = as_counter(all_pairs(columns, weights, packing, threads=threads), packing)
+    assert found == by_loops(columns, weights, packing)
 
 
 @given(cases())
 def test_listed_pairs_have_the_relations_of_the_loop(case: Case) -> None:
-    columns, weights, layout = case
+    columns, weights, packing = case
     left, right = np.triu_indices(columns.shape[1], 1)
-    found = as_counter(listed_pairs(columns, left, right, layout), layout)
-    assert found == by_loops(columns, np.ones(len(weights), np.int64), layout)
+    found = as_counter(listed_pairs(columns, left, right, packing), packing)
+    assert found == by_loops(columns, np.ones(len(weights), np.int64), packing)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("weighted", [False, True], ids=["rows that differ", "rows that repeat"])
 @pytest.mark.parametrize("pairs", [2, 12, 30, 100])
-def test_several_blocks_add_up(monkeypatch: pytest.MonkeyPatch, pairs: int, weighted: bool, threads: int) -> None:
-    monkeypatch.setattr(evidence, "_BLOCK", 7)
-    columns, weights, layout = wide_case(pairs, 45, weighted=weighted)
+def test_several_blocks_add_up(pairs: int, weighted: bool, threads: int) -> None:
+    columns, weights, packing = wide_case(pairs, 45, weighted=weighted)
     # Two are in one group, 12 in two, 30 need a hash table, 100 more than one word of four groups.
-    assert (layout.cells is None) == (pairs >= 30)
-    assert (len(layout.sizes) > 4) == (pairs >= 100)
-    found = all_pairs(columns, weights, layout, threads=threads)
-    assert as_counter(found, layout) == by_loops(columns, weights, layout)
+    assert (packing.cells is None) == (pairs >= 30)
+    assert (len(packing.sizes) > 4) == (pairs >= 100)
+    found = all_pairs(columns, weights, packing, threads=threads, limits=CountingLimits(block=7))
+    assert as_counter(found, packing) == by_loops(columns, weights, packing)
 
 
 @pytest.mark.parametrize("pairs", [30, 100])
@@ -137,47 +137,48 @@ def test_a_hash_table_that_fills_up_grows(monkeypatch: pytest.MonkeyPatch, pairs
     sizes: list[int] = []
     resize = evidence.PairCounter._resize
 
-    def small(counter: Any, size: int) -> None:
-        sizes.append(16 if size == 1 << 16 else size)
-        resize(counter, sizes[-1])
+    def watched(counter: Any, size: int) -> None:
+        sizes.append(size)
+        resize(counter, size)
 
-    monkeypatch.setattr(evidence.PairCounter, "_resize", small)
-    columns, weights, layout = wide_case(pairs, 60, weighted=weighted)
-    wanted = by_loops(columns, weights, layout)
-    assert as_counter(all_pairs(columns, weights, layout), layout) == wanted
+    monkeypatch.setattr(evidence.PairCounter, "_resize", watched)
+    columns, weights, packing = wide_case(pairs, 60, weighted=weighted)
+    wanted = by_loops(columns, weights, packing)
+    found = all_pairs(columns, weights, packing, limits=CountingLimits(keys=16))
+    assert as_counter(found, packing) == wanted
     assert len(sizes) >= 3
     assert len(wanted) > 16
 
 
 def test_a_table_of_cells_of_several_groups_tells_all_relations_apart() -> None:
-    layout = layout_of([(i, i, ORDER) for i in range(14)])
+    packing = packing_of([(i, i, ORDER) for i in range(14)])
     columns = np.random.default_rng(3).integers(0, 4, (14, 50)).astype(np.int32)
-    assert len(layout.sizes) == 2
-    assert layout.cells == 3**14
+    assert len(packing.sizes) == 2
+    assert packing.cells == 3**14
     weights = np.ones(50, np.int64)
-    assert as_counter(all_pairs(columns, weights, layout), layout) == by_loops(columns, weights, layout)
+    assert as_counter(all_pairs(columns, weights, packing), packing) == by_loops(columns, weights, packing)
 
 
 @pytest.mark.parametrize("way", [EQUALITY, ORDER, *NULLABLE])
-def test_codes_beyond_16_bits_compare_as_they_are(monkeypatch: pytest.MonkeyPatch, way: int) -> None:
-    monkeypatch.setattr(evidence, "_BLOCK", 16)
+def test_codes_beyond_16_bits_compare_as_they_are(way: int) -> None:
     # Codes that are equal, or lie the other way round, in their lower 16 bits; two blocks have narrow codes only.
     codes = np.array([5, 65_541, 32_767, 32_768, 98_304, 0, 65_536, 131_072, 40_000, 40_000] * 5, np.int32)
     columns = np.stack([codes, np.roll(codes, 3)])
     columns[:, 16:48] %= 1_000
     if way in NULLABLE:
         columns[:, ::6] = NULL
-    layout = layout_of([(0, 0, way), (0, 1, way), (1, 0, way)])
+    packing = packing_of([(0, 0, way), (0, 1, way), (1, 0, way)])
     weights = np.ones(len(codes), np.int64)
-    assert as_counter(all_pairs(columns, weights, layout), layout) == by_loops(columns, weights, layout)
+    found = all_pairs(columns, weights, packing, limits=CountingLimits(block=16))
+    assert as_counter(found, packing) == by_loops(columns, weights, packing)
 
 
 def test_more_rows_than_16_bits_of_distinct_codes() -> None:
     rows = 40_000
     codes = np.random.default_rng(5).permutation(rows).astype(np.int32)
     columns = np.stack([codes, np.arange(rows, dtype=np.int32), codes // 2])
-    layout = layout_of([(0, 0, ORDER), (1, 1, ORDER), (2, 2, EQUALITY)])
-    found = as_counter(all_pairs(columns, np.ones(rows, np.int64), layout, threads=2), layout)
+    packing = packing_of([(0, 0, ORDER), (1, 1, ORDER), (2, 2, EQUALITY)])
+    found = as_counter(all_pairs(columns, np.ones(rows, np.int64), packing, threads=2), packing)
     # Line 1 rises, line 0 never repeats, and line 2 is equal for the two codes 2k and 2k + 1 of each k.
     assert sum(found.values()) == rows * (rows - 1) // 2
     assert {relations[1] for relations in found} == {0}

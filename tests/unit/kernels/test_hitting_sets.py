@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.kernels import hitting_sets as kernel
-from holdfast.kernels.hitting_sets import hitting_sets
+from holdfast.kernels.hitting_sets import DEFAULT_LIMITS, HittingSetLimits, hitting_sets
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def test_all_minimal_hitting_sets_are_found_once(family: Family, threads: int, m
 @pytest.mark.parametrize("share", [0.75, 0.85])
 def test_large_families_are_searched_in_parts(share: float, spread: int, threads: int) -> None:
     family = many_sets(16, 6_000, share=share, spread=spread)
-    assert len(family.sets) > kernel.WORTH_PARTING
+    assert len(family.sets) > DEFAULT_LIMITS.part_from
     wanted = family.minimal()
     assert len(wanted) > 50
     assert sorted(family.found(threads=threads)) == sorted(wanted)
@@ -102,19 +102,9 @@ def test_large_families_are_searched_in_parts(share: float, spread: int, threads
     assert sorted(family.found(threads=threads, most_slots=most)) == sorted(family.minimal(most))
 
 
-def in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lowest(word: np.uint64) -> int:
-        return (int(word) & -int(word)).bit_length() - 1
-
-    monkeypatch.setattr(kernel, "lowest", lowest)
-    monkeypatch.setattr(kernel, "search", kernel.search.py_func)
-
-
-def test_it_ends_when_there_are_more_than_can_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_plain_python(monkeypatch)
-    monkeypatch.setattr(kernel, "MOST_WORDS", 5)
+def test_it_ends_when_there_are_more_than_can_be_kept() -> None:
     family = many_sets(10, 60, share=0.6)
-    found = hitting_sets(family.words, np.array(family.slots))
+    found = hitting_sets(family.words, np.array(family.slots), limits=HittingSetLimits(most_words=5))
     everything = set(family.minimal())
     assert len(everything) > 6
     assert len(found.sets) == 6
@@ -124,7 +114,7 @@ def test_it_ends_when_there_are_more_than_can_be_kept(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("share", [0.6, 0.8])
 def test_going_on_with_a_part_changes_nothing(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
-    """The search as plain Python, which can be told to part early and often, and be watched doing it."""
+    """The search as plain Python, which can be watched as it parts, early and often."""
     parts: list[int] = []
     part = kernel._part
 
@@ -132,13 +122,12 @@ def test_going_on_with_a_part_changes_nothing(monkeypatch: pytest.MonkeyPatch, s
         parts.append(size)
         return part(family, live, size)
 
-    in_plain_python(monkeypatch)
+    monkeypatch.setattr(kernel, "search", kernel.search.py_func)
+    monkeypatch.setattr(kernel, "lowest", lambda word: (int(word) & -int(word)).bit_length() - 1)
     monkeypatch.setattr(kernel, "_part", watched)
-    monkeypatch.setattr(kernel, "WORTH_PARTING", 4)
-    monkeypatch.setattr(kernel, "PART", 1)
-    monkeypatch.setattr(kernel, "STEP", 1)
+    often = HittingSetLimits(part_after=1, part_from=4, part_share=1)
     family = many_sets(10, 60, share=share)
-    assert sorted(family.found()) == sorted(family.minimal())
+    assert sorted(family.found(limits=often)) == sorted(family.minimal())
     assert len(parts) > 10
     assert min(parts) < len(family.sets) // 2
 

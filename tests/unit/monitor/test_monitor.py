@@ -13,7 +13,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.errors import ChangeError, ConditionError, HoldfastError, OptionError, TypeMismatchError
-from holdfast.monitor import partners
+from holdfast.monitor.tuning import MonitorTuning
 
 ZIP = [
     {"id": 1, "zip": "10115", "city": "Berlin"},
@@ -214,12 +214,11 @@ def test_options_are_looked_at_first() -> None:
         hf.Monitor([rule], key="id")
 
 
-def test_a_monitor_explains_how_it_finds_partners(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_monitor_explains_how_it_finds_partners() -> None:
     rules = ["zip -> city", "not(t.a < s.a and t.b > s.b and t.c > s.c)", "not(t.a > 5)"]
-    monitor = hf.Monitor(rules, key="id")
+    tuning = MonitorTuning(least_for_sets=1_000, seconds_per_candidate=1.0)
+    monitor = hf.Monitor(rules, key="id", tuning=tuning)
     rng = np.random.default_rng(1)
-    monkeypatch.setattr(partners, "LEAST_FOR_SETS", 1_000)
-    monkeypatch.setattr(partners, "SECONDS_PER_CANDIDATE", 1.0)
     numbers = {name: rng.integers(0, 50, 2_000) for name in ("zip", "city", "a", "b", "c")}
     monitor.insert(pa.table({"id": np.arange(2_000), **numbers}))
     told = monitor.explain()

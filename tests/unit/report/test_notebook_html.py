@@ -13,8 +13,7 @@ import pytest
 from holdfast import Monitor, RuleKeeper
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.evolving.outcome import EvolveOutcome
-from holdfast.evolving.rules_change import AddedRule, RemovedRule, RulesChange
-from holdfast.evolving.rules_change import Witness as BrokenBy
+from holdfast.evolving.rules_change import AddedRule, BreakingPair, RemovedRule, RulesChange
 from holdfast.evolving.status import EvolveStatus
 from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggestion
 from holdfast.fragments.door import Shipped
@@ -114,7 +113,7 @@ def batch(name: str, many: int, *, applied: bool = True) -> BatchOutcome:
 
 
 def rules_change(name: str, many: int) -> RulesChange:
-    gone = [RemovedRule(name, BrokenBy(name, name, ((name, name, None),))), RemovedRule(name, None, name)]
+    gone = [RemovedRule(name, BreakingPair(name, name, ((name, name, None),))), RemovedRule(name, None, name)]
     return RulesChange([AddedRule(name, name), AddedRule(name, None, name)] * many, gone * many, 5, "evidence", (name,))
 
 

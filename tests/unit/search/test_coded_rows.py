@@ -71,7 +71,7 @@ def test_the_evidence_is_the_references(columns: int, options: dict[str, Any], w
     assert coded.rows == len(rows)
     assert len(coded.weights) <= len(rows) - 3
     assert coded.space.words == words
-    found = coded.evidence(all_pairs(coded.codes, coded.weights, coded.layout))
+    found = coded.evidence(all_pairs(coded.codes, coded.weights, coded.packing))
     told = dict(zip(as_masks(found.words), found.counts.tolist(), strict=True))
     assert told == shown_by_the_reference(rows, types, coded, nulls)
     wanted = reference.operand_pairs(rows, {name: KINDS[kind] for name, kind in types.items()}, **options)
@@ -84,6 +84,6 @@ def test_listed_pairs_show_the_same_evidence_as_all_pairs() -> None:
     coded = coded_rows(table, {name: column_type(kind) for name, kind in types.items()}, DiscoverOptions())
     left, right = np.triu_indices(len(coded.weights), 1)
     listed = coded.evidence_of_pairs(left, right)
-    every = coded.evidence(all_pairs(coded.codes, np.ones(len(coded.weights), np.int64), coded.layout))
+    every = coded.evidence(all_pairs(coded.codes, np.ones(len(coded.weights), np.int64), coded.packing))
     assert np.array_equal(listed.words, every.words)
     assert np.array_equal(listed.counts, every.counts)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,6 @@ import pytest
 from holdfast.discovery.task import ConstantsTask, EvidenceTask, FindTask, found_in
 from holdfast.encode.column_type import column_type
 from holdfast.errors import OptionError, SessionError
-from holdfast.evolving import evolve
 from holdfast.evolving.rule_keeper import RuleKeeper
 from holdfast.kernels import gpu_evidence
 from holdfast.kernels.evidence import all_pairs, listed_pairs, merged
@@ -20,6 +22,7 @@ from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows
 from holdfast.search.device import count_pairs, uses_gpu
 from holdfast.search.find import ALL_PAIRS_ROWS, chosen_strategy, find_in
+from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
 
 TYPES = {"a": column_type("bigint"), "b": column_type("bigint")}
@@ -29,43 +32,45 @@ def table(many: int) -> pa.Table:
     return pa.table({"a": np.arange(many), "b": np.arange(many) % 7})
 
 
+FROM_50_ROWS = SearchLimits(least_gpu_rows=50)
+
+
 def rows(many: int) -> CodedRows:
     return coded_rows(table(many), TYPES, DiscoverOptions())
 
 
 @pytest.fixture
 def card(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """A card that counts as the cores do, and notes what it was asked."""
-    asked: list[dict[str, Any]] = []
+    """A card that counts as the cores do, and notes how it was called."""
+    calls: list[dict[str, Any]] = []
 
-    def counted(columns: Any, weights: Any, layout: Any, **how: Any) -> Any:
-        asked.append(how)
+    def counted(columns: Any, weights: Any, packing: Any, **how: Any) -> Any:
+        calls.append(how)
         if "first" in how:  # pairs of one of the first rows with a later one
             left, right = np.nonzero(np.triu(np.ones((how["first"], columns.shape[1]), np.bool_), 1))
-            return listed_pairs(columns, left, right, layout)
-        return all_pairs(columns, weights, layout, share=how["share"], shares=how["shares"])
+            return listed_pairs(columns, left, right, packing)
+        return all_pairs(columns, weights, packing, share=how["share"], shares=how["shares"])
 
     monkeypatch.setattr(gpu_evidence, "missing", lambda: None)
     monkeypatch.setattr(gpu_evidence, "all_pairs", counted)
-    monkeypatch.setattr(devices, "LEAST_GPU_ROWS", 50)
-    return asked
+    return calls
 
 
 def test_a_card_counts_where_it_pays(card: list[dict[str, Any]]) -> None:
     few, many = rows(40), rows(60)
-    assert count_pairs(few, "auto").device == "cpu"
-    assert count_pairs(few, "gpu").device == "gpu"
-    assert count_pairs(many, "cpu").device == "cpu"
-    on = count_pairs(many, "auto")
+    assert count_pairs(few, "auto", limits=FROM_50_ROWS).device == "cpu"
+    assert count_pairs(few, "gpu", limits=FROM_50_ROWS).device == "gpu"
+    assert count_pairs(many, "cpu", limits=FROM_50_ROWS).device == "cpu"
+    on = count_pairs(many, "auto", limits=FROM_50_ROWS)
     assert on.device == "gpu"
-    twin = all_pairs(many.codes, many.weights, many.layout)
+    twin = all_pairs(many.codes, many.weights, many.packing)
     assert (merged([on.counted]).counts == merged([twin]).counts).all()
     assert len(card) == 2
 
 
 def test_a_task_uses_the_card_it_was_given(card: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(devices.CARD, "3")
-    count_pairs(rows(60), "auto", share=1, shares=2)
+    count_pairs(rows(60), "auto", share=1, shares=2, limits=FROM_50_ROWS)
     assert card == [{"share": 1, "shares": 2, "card": 3}]
 
 
@@ -77,7 +82,7 @@ def test_with_a_card_all_pairs_of_many_rows_are_looked_at(card: list[dict[str, A
 
 
 def test_what_was_used_is_told(card: list[dict[str, Any]]) -> None:
-    found = find_in(rows(60), DiscoverOptions(), Clock(None), threads=1)
+    found = find_in(rows(60), DiscoverOptions(limits=FROM_50_ROWS), Clock(None), threads=1)
     assert (found.device, found.strategy) == ("gpu", "all-pairs")
 
 
@@ -87,8 +92,7 @@ def test_a_card_that_fails_is_told_and_the_cores_go_on(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(gpu_evidence, "missing", lambda: None)
     monkeypatch.setattr(gpu_evidence, "all_pairs", full)
-    monkeypatch.setattr(devices, "LEAST_GPU_ROWS", 1)
-    on = count_pairs(rows(10), "auto")
+    on = count_pairs(rows(10), "auto", limits=SearchLimits(least_gpu_rows=1))
     assert on.device == "cpu, since the GPU failed: out of memory allocating 8 bytes"
     assert on.counted.counts.sum() == 45
     with pytest.raises(SessionError, match="the GPU failed: out of memory"):
@@ -116,11 +120,25 @@ def test_there_are_three_devices() -> None:
     assert EvidenceTask(2).device == "auto"
 
 
-def test_without_cupy_there_is_no_card() -> None:
-    try:
-        import cupy  # noqa: F401
-    except ImportError:
-        assert gpu_evidence.missing() == "CuPy is not installed"
+def test_without_cupy_there_is_no_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)  # as if it were not installed
+    assert gpu_evidence.missing() == "CuPy is not installed"
+
+
+def fake_cupy(count_cards: Callable[[], int]) -> Any:
+    return SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(getDeviceCount=count_cards)))
+
+
+def test_with_cupy_the_driver_says_whether_there_is_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_driver() -> int:
+        raise RuntimeError("the driver is too old")
+
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(lambda: 1))
+    assert gpu_evidence.missing() is None
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(lambda: 0))
+    assert gpu_evidence.missing() == "there is no GPU"
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy(no_driver))
+    assert gpu_evidence.missing() == "no GPU answers (the driver is too old)"
 
 
 def test_rules_with_values_are_refused_in_words_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,23 +150,21 @@ def test_rules_with_values_are_refused_in_words_too(monkeypatch: pytest.MonkeyPa
         found_in(lines)
 
 
-def test_changes_are_counted_on_a_card_and_witnesses_found_beside_it(
-    card: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(evolve, "_FEW_ROWS", 2)
+def test_changes_are_counted_on_a_card_and_witnesses_found_beside_it(card: list[dict[str, Any]]) -> None:
     random = np.random.default_rng(3)
-    made = pa.table({"k": np.arange(60), **{c: random.integers(0, 25, 60) for c in "abcd"}})
-    asked: dict[str, Any] = {"key": "k", "exclude": "k", "cross_columns": "off"}
-    keepers = [RuleKeeper(made.slice(0, 40), device=device, **asked) for device in ("gpu", "cpu")]
+    table = pa.table({"k": np.arange(60), **{c: random.integers(0, 25, 60) for c in "abcd"}})
+    limits = SearchLimits(breaking_rows=2, least_gpu_rows=50)
+    options: dict[str, Any] = {"key": "k", "exclude": "k", "cross_columns": "off", "limits": limits}
+    keepers = [RuleKeeper(table.slice(0, 40), device=device, **options) for device in ("gpu", "cpu")]
     card.clear()
-    changes = [keeper.insert(made.slice(40)) for keeper in keepers]
+    changes = [keeper.insert(table.slice(40)) for keeper in keepers]
     assert [how["first"] for how in card] == [20]
     assert sorted(changes[0].removed_rules) == sorted(changes[1].removed_rules) != []
     for removed in changes[0].removed:
         assert removed.witness is not None
         for name, a, b in removed.witness.values:
             rows_of = [
-                made.slice(key, 1).column(name)[0].as_py() for key in (removed.witness.left, removed.witness.right)
+                table.slice(key, 1).column(name)[0].as_py() for key in (removed.witness.left, removed.witness.right)
             ]
             assert [a, b] == rows_of
     for keeper in keepers:
@@ -160,17 +176,16 @@ def test_changes_are_counted_on_a_card_and_witnesses_found_beside_it(
 def test_a_card_that_fails_leaves_changes_to_the_cores(
     card: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(devices, "LEAST_GPU_PAIRS", 1)
-
     def failing(*_: Any, **__: Any) -> Any:
         raise MemoryError("out of memory")
 
-    made = pa.table({"k": np.arange(40), "a": np.arange(40) % 7, "b": np.arange(40) % 3})
-    asked: dict[str, Any] = {"key": "k", "exclude": "k", "cross_columns": "off"}
-    auto, forced = (RuleKeeper(made.slice(0, 30), device=device, **asked) for device in ("auto", "gpu"))
+    table = pa.table({"k": np.arange(40), "a": np.arange(40) % 7, "b": np.arange(40) % 3})
+    limits = SearchLimits(least_gpu_pairs=1, least_gpu_rows=50)
+    options: dict[str, Any] = {"key": "k", "exclude": "k", "cross_columns": "off", "limits": limits}
+    auto, forced = (RuleKeeper(table.slice(0, 30), device=device, **options) for device in ("auto", "gpu"))
     monkeypatch.setattr(gpu_evidence, "all_pairs", failing)
-    auto.insert(made.slice(30))
+    auto.insert(table.slice(30))
     auto.assert_invariants()
     with pytest.raises(SessionError, match="out of memory"):
-        forced.insert(made.slice(30))
+        forced.insert(table.slice(30))
     assert len(forced) == 30

@@ -10,9 +10,9 @@ import pytest
 
 from holdfast.encode.column_type import column_type
 from holdfast.kernels.evidence import all_pairs
-from holdfast.search import sampled
 from holdfast.search.coded_rows import CodedRows, coded_rows
 from holdfast.search.find import Found, find
+from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
 from holdfast.search.sampled import interval, sampled_evidence
@@ -37,30 +37,30 @@ def rows_of(made: pa.Table) -> CodedRows:
     return coded_rows(made, TYPES, options())
 
 
-def test_pairs_are_drawn_as_they_are_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled, "SAMPLED_PAIRS", 600_000)
+def test_pairs_are_drawn_as_they_are_in_the_table() -> None:
     rows = rows_of(table())
     assert len(rows.weights) < rows.rows
-    few, drawn = sampled_evidence(rows, seed=1, threads=2)
+    few, drawn = sampled_evidence(rows, seed=1, threads=2, limits=SearchLimits(sampled_pairs=600_000))
     assert (drawn, few.pairs) == (600_000, 1_200_000)
-    everything = rows.evidence(all_pairs(rows.codes, rows.weights, rows.layout))
+    everything = rows.evidence(all_pairs(rows.codes, rows.weights, rows.packing))
     assert np.array_equal(few.words, everything.words)
     ratio = (few.counts / few.pairs) / (everything.counts / everything.pairs)
     assert ((ratio > 0.85) & (ratio < 1.15))[everything.counts > 500].all()
 
 
-def test_the_seed_decides_not_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampled, "SAMPLED_PAIRS", 5_000)
-    monkeypatch.setattr(sampled, "_AT_ONCE", 1_000)
-    one, two, other = (sampled_evidence(rows_of(table()), seed=s, threads=t)[0] for s, t in ((1, 1), (1, 2), (2, 1)))
+def test_the_seed_decides_not_the_threads() -> None:
+    limits = SearchLimits(sampled_pairs=5_000, drawn_at_once=1_000)
+    one, two, other = (
+        sampled_evidence(rows_of(table()), seed=s, threads=t, limits=limits)[0] for s, t in ((1, 1), (1, 2), (2, 1))
+    )
     assert np.array_equal(one.counts, two.counts)
     assert not np.array_equal(one.counts, other.counts)
 
 
 @pytest.fixture
-def found(monkeypatch: pytest.MonkeyPatch) -> Found:
-    monkeypatch.setattr(sampled, "SAMPLED_PAIRS", 60_000)
-    return find(table(), TYPES, options(error=Decimal("0.01"), strategy="hybrid"))
+def found() -> Found:
+    limits = SearchLimits(sampled_pairs=60_000)
+    return find(table(), TYPES, options(error=Decimal("0.01"), strategy="hybrid", limits=limits))
 
 
 def test_a_sampled_search_says_so_and_gives_intervals(found: Found) -> None:
@@ -80,7 +80,7 @@ def test_a_sampled_search_says_so_and_gives_intervals(found: Found) -> None:
     assert str(city.rule.allow_pairs) == "1%"
 
 
-def test_small_tables_are_not_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_tables_are_not_sampled() -> None:
     found = find(table(), TYPES, options(error=Decimal("0.01"), strategy="hybrid"))
     assert (found.strategy, found.sampled, found.complete) == ("all-pairs", None, True)
 

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.errors import OptionError
-from holdfast.tables.csv_types import ColumnType, Shape, better_type, infer, parse_type, shape
+from holdfast.tables.csv_types import CsvType, Shape, better_type, infer, parse_type, shape
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
@@ -168,15 +168,15 @@ def test_a_wrong_type_name_is_refused_with_a_hint(name: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("value", "refused", "option"),
     [
-        ("1.5", ColumnType("bigint"), "double"),
-        ("9" * 20, ColumnType("bigint"), "decimal(38,0)"),
-        ("0131", ColumnType("bigint"), "text"),
-        ("x", ColumnType("bigint"), "text"),
-        ("1.555", ColumnType("decimal", 5, 2, given=True), "decimal(38,3)"),
-        ("1e5", ColumnType("decimal", 38, 2), "double"),
-        ("2024-01-05 10:00", ColumnType("date"), "timestamp_ntz"),
-        ("soon", ColumnType("date"), "text"),
+        ("1.5", CsvType("bigint"), "double"),
+        ("9" * 20, CsvType("bigint"), "decimal(38,0)"),
+        ("0131", CsvType("bigint"), "text"),
+        ("x", CsvType("bigint"), "text"),
+        ("1.555", CsvType("decimal", 5, 2, given=True), "decimal(38,3)"),
+        ("1e5", CsvType("decimal", 38, 2), "double"),
+        ("2024-01-05 10:00", CsvType("date"), "timestamp_ntz"),
+        ("soon", CsvType("date"), "text"),
     ],
 )
-def test_the_type_offered_instead_takes_the_value(value: str, refused: ColumnType, option: str) -> None:
+def test_the_type_offered_instead_takes_the_value(value: str, refused: CsvType, option: str) -> None:
     assert better_type(value, refused).option == option

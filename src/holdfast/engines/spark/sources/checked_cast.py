@@ -17,7 +17,7 @@ from holdfast.tables.csv_types import (
     SPECIAL_PATTERN,
     TIME_PATTERN,
     ZONE_PATTERN,
-    ColumnType,
+    CsvType,
     Shape,
     shape,
 )
@@ -33,9 +33,7 @@ _COMPLAINT = re.compile(
 _GIVEN_FRACTION_PATTERN = r"(?:[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
 
 
-def checked_cast(
-    column: str, to: ColumnType, *, token: str, position: int, null_values: tuple[str, ...] = ()
-) -> Column:
+def checked_cast(column: str, to: CsvType, *, token: str, position: int, null_values: tuple[str, ...] = ()) -> Column:
     """Text `column` as type `to`; null where it is null, blank or one of `null_values`; otherwise it raises.
 
     The same with ANSI mode on and off: try_cast does not heed it. Its own tolerance is wider than ours
@@ -68,7 +66,7 @@ def checked_text(
     return F.expr(f"CASE WHEN contains({column}, {wrong}) THEN {complaint} {nulls}ELSE {column} END")
 
 
-def checked_conversion(column: str, source: str, to: ColumnType, *, token: str, position: int) -> Column:
+def checked_conversion(column: str, source: str, to: CsvType, *, token: str, position: int) -> Column:
     """`column` of SQL type `source` as type `to`; it raises where the way there and back changes the value."""
     if to.kind == "text":
         return F.expr(f"CAST({column} AS STRING)")
@@ -92,7 +90,7 @@ def _complain(what: Complaint, value: str, token: str, position: int) -> str:
     return f"raise_error(concat({start}, substring({value}, 1, {_MOST_SHOWN}), {_literal(':end}}')}))"
 
 
-def _careful(value: str, to: ColumnType, complaint: str, null_values: tuple[str, ...]) -> str:
+def _careful(value: str, to: CsvType, complaint: str, null_values: tuple[str, ...]) -> str:
     """The cast of what is written in an unusual way, or is not there, or does not fit."""
     trimmed = f"btrim({value}, {_literal(BLANKS)})"
     absent = f"{trimmed} IN ({', '.join(map(_literal, ('', *null_values)))})"
@@ -113,7 +111,7 @@ def _apart(column: str, expression_of_x: str) -> str:
     return f"zip_with(array({column}), array({column}), (x, y) -> {expression_of_x})[0]"
 
 
-def _usual(value: str, to: ColumnType) -> str | None:
+def _usual(value: str, to: CsvType) -> str | None:
     """True only where `value` is written as `to` usually is; None where the cast itself is strict enough.
 
     Comparing bytes is several times cheaper than a pattern. What passes the pattern but not this is cast too,
@@ -137,7 +135,7 @@ def _usual(value: str, to: ColumnType) -> str | None:
     return _matches(value, pattern)
 
 
-def _pattern(to: ColumnType) -> str | None:
+def _pattern(to: CsvType) -> str | None:
     """How values of the type are written, blanks aside; None where the cast itself is strict enough."""
     if to.given and to.kind in ("boolean", "bigint"):
         return None

@@ -14,7 +14,7 @@ from holdfast.engines.spark.sources.data_files import DataFiles, escape_glob
 from holdfast.engines.spark.sources.table import Table, complaint_token
 from holdfast.errors import OptionError, SourceError, UnknownColumnError, closest_hint
 from holdfast.tables.csv_sample import CsvSample, not_utf8, sample_files, sample_lines
-from holdfast.tables.csv_types import ColumnType, infer, parse_type
+from holdfast.tables.csv_types import CsvType, infer, parse_type
 from holdfast.tables.read_options import CsvLayout, Origin, ReadOptions
 
 # Spark takes both a missing field and a quoted empty one for null when nullValue is "", its default.
@@ -45,7 +45,7 @@ def read_csv(spark: SparkSession, files: DataFiles, options: ReadOptions) -> Tab
     encoding = None if options.encoding is None else codecs.lookup(options.encoding).name
     delimiter = _delimiter(options.delimiter) or ("\t" if files.tabs else None)
     if files.local:
-        sample = sample_files(files.local, delimiter=delimiter, encoding=encoding)
+        sample = sample_files(files.local, delimiter=delimiter, encoding=encoding, limits=options.sample)
     else:
         sample = _remote_sample(spark, files, delimiter, charset)
     if sample is None:
@@ -70,7 +70,7 @@ def read_csv(spark: SparkSession, files: DataFiles, options: ReadOptions) -> Tab
     token = complaint_token(files.name)
     nulls = options.null_values
 
-    def typed(position: int, type: ColumnType) -> Column:
+    def typed(position: int, type: CsvType) -> Column:
         if type.kind != "text":
             return checked_cast(f"c{position}", type, token=token, position=position, null_values=nulls)
         return checked_text(
@@ -83,7 +83,7 @@ def read_csv(spark: SparkSession, files: DataFiles, options: ReadOptions) -> Tab
     return Table(frame, files.name, tuple(notes), origin)
 
 
-def column_types(types: Mapping[str, str], columns: Sequence[str], table: str) -> dict[str, ColumnType]:
+def column_types(types: Mapping[str, str], columns: Sequence[str], table: str) -> dict[str, CsvType]:
     """The types that `--types` gives, by column; it names only columns there are."""
     for column in types:
         if column not in columns:
@@ -190,9 +190,9 @@ def _positions(names: tuple[str, ...], name: str) -> str:
 
 def _types(
     names: tuple[str, ...], sample: CsvSample, options: ReadOptions, table: str
-) -> tuple[list[ColumnType], list[str]]:
+) -> tuple[list[CsvType], list[str]]:
     given = column_types(options.types, names, table)
-    types: list[ColumnType] = []
+    types: list[CsvType] = []
     notes: list[str] = []
     for position, name in enumerate(names):
         if name in given:

@@ -24,7 +24,7 @@ from holdfast.tables.csv_sample import (
     open_file,
     where_in_file,
 )
-from holdfast.tables.csv_types import BLANKS, ColumnType, Shape, better_type, shape
+from holdfast.tables.csv_types import BLANKS, CsvType, Shape, better_type, shape
 from holdfast.tables.read_options import Origin
 
 _NULL_WORDS = frozenset({"na", "n/a", "null", "none", "nil", "?", "-", "--", ".", "missing", "unknown", "\\n"})
@@ -130,13 +130,13 @@ def _bad_value(name: str, origin: Origin, column: int, value: str) -> SourceErro
     )
 
 
-def _why(value: str, type: ColumnType) -> str:
+def _why(value: str, type: CsvType) -> str:
     if type.kind in ("bigint", "double", "decimal") and shape(value) is Shape.ZERO_LED:
         return "; a number would lose its leading zeros"
     return ""
 
 
-def _type_hint(title: str, value: str, type: ColumnType, origin: Origin) -> str:
+def _type_hint(title: str, value: str, type: CsvType, origin: Origin) -> str:
     option = f"{title}={better_type(value, type).option}"
     quoted = f"'{option}'" if re.search(r"[^\w=,.-]", option) else option
     hint = f"--types {quoted} reads the column so that it fits."

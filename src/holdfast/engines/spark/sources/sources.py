@@ -23,7 +23,7 @@ from holdfast.engines.spark.sources.delta_table import is_delta, open_delta
 from holdfast.engines.spark.sources.explain_failure import explain, explain_failure
 from holdfast.engines.spark.sources.table import Table, complaint_token
 from holdfast.errors import HoldfastError, OptionError, SourceError, SourceNotFoundError, closest_hint
-from holdfast.tables.csv_types import ColumnType, infer
+from holdfast.tables.csv_types import CsvType, infer
 from holdfast.tables.read_options import Origin, ReadOptions
 
 __all__ = ["ReadOptions", "Table", "explain_failure", "read_table"]
@@ -234,7 +234,7 @@ def _with_types(frame: DataFrame, name: str, options: ReadOptions, origin: Origi
     plain = frame.toDF(*(f"c{i}" for i in range(len(names))))
     token = complaint_token(name)
     columns = []
-    types: list[ColumnType | None] = []
+    types: list[CsvType | None] = []
     for i, (column, source) in enumerate(zip(names, sources, strict=True)):
         type = given.get(column)
         types.append(type)

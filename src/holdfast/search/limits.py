@@ -1,0 +1,51 @@
+"""Where a search turns from one way to another: none of these numbers changes which rules a complete search finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchLimits:
+    """How much work of each kind a search takes on before another way is the shorter one.
+
+    The hybrid strategy starts with all pairs of `sampled_rows`, and with pairs of `windowed_rows` that are within a
+    `window` in the order of a column. Equalities whose rows form at most `cheap_pairs_per_row` pairs, per row of the
+    table, are settled before anything is known. A walk for a candidate costs as much as `walk_pairs_per_row` pairs per
+    row of the evidence kernel with up to two predicates that are not equalities, `walk_growth` times more with each
+    further one, and brings `pairs_per_candidate` pairs at most; `candidates_per_turn` are walked for before the next
+    inversion.
+
+    A sample for approximate rules has `sampled_pairs` pairs, drawn `drawn_at_once`: a rule that one pair in a thousand
+    breaks is then broken by five thousand of them.
+
+    Below `least_gpu_rows` distinct rows, and below `least_gpu_pairs` pairs of changed rows with others, the cores are
+    done before the rows have reached the card. Up to `most_gpu_rows` a GPU relates all pairs in less time than a sample
+    takes to be completed.
+
+    Strengthening looks at every other rule for each that falls; beyond `most_looks`, or where more than the share
+    `most_fallen` of the rules fall, a new search is the shorter way. Looking a pair up and relating it alone is worth
+    it for at most the share `most_named` of the pairs. `breaking_rows` rows at a time are searched for pairs that break
+    rules where a GPU has counted.
+    """
+
+    sampled_rows: int = 6_000
+    windowed_rows: int = 50_000
+    window: int = 16
+    cheap_pairs_per_row: int = 200
+    walk_pairs_per_row: int = 300
+    walk_growth: int = 4
+    pairs_per_candidate: int = 512
+    candidates_per_turn: int = 64
+    sampled_pairs: int = 5_000_000
+    drawn_at_once: int = 250_000
+    least_gpu_rows: int = 20_000
+    most_gpu_rows: int = 2_000_000
+    least_gpu_pairs: int = 5_000_000_000
+    most_looks: int = 1_000_000_000
+    most_fallen: float = 0.5
+    most_named: float = 0.01
+    breaking_rows: int = 512
+
+
+DEFAULT_LIMITS = SearchLimits()
