@@ -257,7 +257,7 @@ def _worst_row(result: CheckResult) -> str | None:
 
 
 def _print_summary(result: CheckResult, output: Path | None) -> None:
-    from holdfast.report.text import print_summary, summary_text
+    from holdfast.report.summary_text import print_summary, summary_text
 
     if output is None:
         print_summary(result.detailed, Console())

@@ -73,11 +73,11 @@ class _Story:
         self._step("Which rules do the clean orders hold?", command)
         with self._progress.step("starting Spark and discovering rules"):
             from holdfast.api import discover
-            from holdfast.report.found_text import print_found
+            from holdfast.report.discovery_text import print_discovery
 
             found = discover(self._place / CLEAN, one_row=True, max_predicates=MOST_PREDICATES, top=TOP)
         _put(self._place, FOUND, dump_rules(found.rules).encode())
-        print_found(found.outcome, self._console)
+        print_discovery(found.outcome, self._console)
 
     def check(self) -> CheckResult:
         self._step(
@@ -86,7 +86,7 @@ class _Story:
         )
         with self._progress.step("checking"):
             from holdfast.api import check
-            from holdfast.report.text import print_summary
+            from holdfast.report.summary_text import print_summary
 
             result = check(self._place / DATA, self._place / FOUND, key=KEY)
             detailed = result.detailed

@@ -301,7 +301,7 @@ class CheckResult:
 
     def summary(self) -> str:
         """The result as text, as `holdfast check` prints it."""
-        return str(presentation("text").summary_text(self.detailed))
+        return str(presentation("summary_text").summary_text(self.detailed))
 
     def __repr__(self) -> str:
         return self.summary()

@@ -87,7 +87,7 @@ class DiscoverResult:
 
     def summary(self) -> str:
         """The result as text, as `holdfast discover` prints it."""
-        return str(presentation("found_text").found_text(self.outcome))
+        return str(presentation("discovery_text").discovery_text(self.outcome))
 
     def __repr__(self) -> str:
         return self.summary()
@@ -97,7 +97,7 @@ class DiscoverResult:
 
     def to_html(self) -> str:
         """The report as one HTML page that needs nothing else, as `holdfast discover --report` writes it."""
-        return str(presentation("found_page").found_page(self.outcome))
+        return str(presentation("discovery_page").discovery_page(self.outcome))
 
 
 def compared_columns(table: Table, options: DiscoverOptions) -> tuple[dict[str, ColumnType], tuple[str, ...]]:

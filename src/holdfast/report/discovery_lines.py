@@ -1,0 +1,144 @@
+"""The rules that a discovery shows, as lines for a person; dependencies with the same left side share a line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.report.words import number
+from holdfast.rules.dependency import FD
+from holdfast.rules.rule import Allowance
+from holdfast.rules.sentence import dependency_sentence
+from holdfast.search.outcome import DiscoverOutcome, FoundRule
+
+_KIND_NAMES = {
+    "key": ("key", "keys"),
+    "fd": ("FD", "FDs"),
+    "cfd": ("conditional dependency", "conditional dependencies"),
+    "order": ("order rule", "order rules"),
+    "dc": ("other denial constraint", "other denial constraints"),
+    "row": ("rule on single rows", "rules on single rows"),
+}
+# Below this score so few violations would be expected by chance that having none means little.
+WEAK_SCORE = 0.25
+
+
+@dataclass(frozen=True)
+class DiscoveryLine:
+    """One line: the rule in words, as text in a rule file, its score, and what tests and what breaks it.
+
+    Of several rules on one line, `tested` is that of the rule with the fewest tests.
+    """
+
+    kind: str
+    words: str
+    text: str
+    score: float
+    tested: str
+    broken: str | None = None
+
+    @property
+    def weak(self) -> bool:
+        return self.score < WEAK_SCORE
+
+
+def discovery_lines(outcome: DiscoverOutcome) -> list[DiscoveryLine]:
+    """Returns a line for each shown rule, best first; dependencies with the same left side, that nothing breaks, share
+    the line of the best."""
+    together: dict[object, list[FoundRule]] = {}
+    for place, discovered in enumerate(outcome.shown):
+        body = discovered.rule.body
+        shares_line = isinstance(body, FD) and body.left and broken_by(discovered) is None
+        key = ("fd", body.left) if isinstance(body, FD) and shares_line else place
+        together.setdefault(key, []).append(discovered)
+    return [_line(rules, outcome) for rules in together.values()]
+
+
+def _line(rules: list[FoundRule], outcome: DiscoverOutcome) -> DiscoveryLine:
+    first = rules[0]
+    words, text = first.rule.description or "", str(first.rule)
+    if len(rules) > 1:
+        left, right = _sides(rules)
+        words, text = dependency_sentence(left, right), str(FD(left, right))
+    least = min(rules, key=lambda discovered: discovered.support)
+    return DiscoveryLine(first.rule.kind, words, text, first.score, tested_by(least, outcome), broken_by(first))
+
+
+def tested_by(discovered: FoundRule, outcome: DiscoverOutcome) -> str:
+    """Returns how many pairs test the rule (rows, for a rule on single rows), and their share of all."""
+    share = discovered.coverage * 100
+    percent = "100%" if share > 99.995 else f"{share:.2g}%" if share >= 0.0001 or share == 0 else "below 0.0001%"
+    if discovered.rule.kind == "row":
+        count = number(discovered.support // max(outcome.rows - 1, 1), "row")
+    elif discovered.rule.kind == "cfd" and not discovered.constraint.two_rows:
+        count = number(discovered.support, "row")
+    else:
+        count = number(discovered.support, "pair")
+    # These strategies do not compare every pair, so the count is an estimate.
+    about = "about " if outcome.strategy in ("hybrid", "sample") else ""
+    return f"{about}{count} ({percent})"
+
+
+def broken_by(discovered: FoundRule) -> str | None:
+    """Returns how many pairs and suspect rows break the rule, and the share that a sample estimates; None for none."""
+    parts = []
+    if discovered.violating_pairs:
+        parts.append(number(discovered.violating_pairs, "pair"))
+    if discovered.violating_pairs or discovered.suspect_rows:
+        word = "suspect" if discovered.violating_pairs else "row"
+        parts.append("suspects unknown" if discovered.suspect_rows is None else number(discovered.suspect_rows, word))
+    if discovered.interval is not None:
+        low, high = (f"{share * 100:.3g}%" for share in discovered.interval)
+        parts.append(f"in the sample {low} to {high} of the pairs")
+    return ", ".join(parts) or None
+
+
+def _sides(rules: list[FoundRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    bodies = [discovered.rule.body for discovered in rules]
+    sides = [(body.left, body.right) for body in bodies if isinstance(body, FD)]
+    return sides[0][0], tuple(name for _, right in sides for name in right)
+
+
+# Sentences about the whole ---------------------------------------------------------------------------------------
+
+
+def size(outcome: DiscoverOutcome) -> str:
+    """Returns the size of the table and of the search, and the strategy."""
+    evidence = f"{outcome.evidence:,} {'kind' if outcome.evidence == 1 else 'kinds'} of evidence"
+    return (
+        f"{number(outcome.rows, 'row')}, {number(outcome.predicates, 'predicate')}, {evidence}, "
+        f"{outcome.seconds:.1f} s, {outcome.strategy}{'' if outcome.device == 'cpu' else f' on {outcome.device}'}"
+    )
+
+
+def tally(outcome: DiscoverOutcome) -> str:
+    """Returns how many rules there are of each kind, and whether these are all.
+
+    Such as `36 rules: 3 keys, 12 FDs, 21 other denial constraints. There are no others.`
+    """
+    count = len(outcome.found)
+    if not count:
+        return "No rules." if outcome.complete else f"No rules yet: {outcome.why}."
+    kinds = outcome.kinds
+    counts = [f"{kinds[kind]:,} {names[kinds[kind] != 1]}" for kind, names in _KIND_NAMES.items() if kinds[kind]]
+    text = f"{number(count, 'rule')}: {', '.join(counts)}."
+    if not outcome.complete:
+        return f"{text} Not all there are: {outcome.why}."
+    most, error = outcome.options.max_predicates, outcome.options.error
+    short = "" if most is None else f" of up to {number(most, 'predicate')}"
+    rows, options = outcome.options.error_rows, outcome.options
+    within = f" that at most {Allowance(None, error * 100)} of the pairs break" if error else ""
+    if rows is not None:
+        within = f" among keys and dependencies for which at most {Allowance(None, rows * 100)} of the rows have to go"
+    if options.conditional:
+        support, whole = options.min_support, options.min_support >= 1
+        least = number(int(support), "row") if whole else f"{Allowance(None, support * 100)} of the rows"
+        within = f" with a support of {least} and a confidence of {Allowance(None, options.min_confidence * 100)}"
+    return f"{text} There are no others{short}{within}."
+
+
+def closing(outcome: DiscoverOutcome) -> str | None:
+    """Returns how many rules are not shown, and how to see them; None when all are shown."""
+    hidden = len(outcome.found) - len(outcome.shown)
+    if not hidden:
+        return None
+    return f"Shown: the best {len(outcome.shown):,} of {number(len(outcome.found), 'rule')}. More with --top N or all."

@@ -1,0 +1,93 @@
+"""The report of a discovery: the ranked rules with their evidence, and which columns determine which."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.report.discovery_lines import WEAK_SCORE, broken_by, closing, size, tally, tested_by
+from holdfast.report.page import page
+from holdfast.rules.dependency import FD, Key, as_dependency
+from holdfast.search.outcome import DiscoverOutcome, FoundRule
+
+# A page shows at most so many rules, and so many columns of the map; of more rules it gives the number.
+RULES, COLUMNS = 500, 40
+_SEPARATOR = "\x01"
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """Which columns determine which: `cells[i][j]` is `alone`, `part` (with others), `self` or nothing."""
+
+    columns: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+
+
+def discovery_page(outcome: DiscoverOutcome) -> str:
+    """Returns the report of the shown rules, at most RULES of them, as one HTML page."""
+    return page("discovery.html", title=f"Holdfast: rules of {outcome.table}", **discovery_values(outcome))
+
+
+def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
+    """Returns the values for the template of a discovery, which other reports include."""
+    shown = outcome.shown[:RULES]
+    rules = [
+        {
+            "rank": rank,
+            "kind": discovered.rule.kind,
+            "words": _sentence(discovered.rule.description or str(discovered.rule)),
+            "text": str(discovered.rule),
+            "dc": str(discovered.constraint),
+            "score": discovered.score,
+            "coverage": discovered.coverage,
+            "tested": tested_by(discovered, outcome),
+            "broken": broken_by(discovered),
+            "weak": discovered.score < WEAK_SCORE,
+            "columns": _SEPARATOR.join(discovered.rule.body.columns),
+        }
+        for rank, discovered in enumerate(shown, start=1)
+    ]
+    used = Counter(name for discovered in shown for name in discovered.rule.body.columns)
+    return {
+        "outcome": outcome,
+        "size": size(outcome),
+        "tally": tally(outcome),
+        "closing": closing(outcome),
+        "cut": len(outcome.shown) - len(shown),
+        "rules": rules,
+        "kinds": list(Counter(discovered.rule.kind for discovered in shown).items()),
+        "columns": sorted(used),
+        "map": column_map(shown),
+    }
+
+
+def column_map(rules: tuple[FoundRule, ...]) -> ColumnMap | None:
+    """Returns the map of the columns in keys and dependencies; None where there are none."""
+    alone: set[tuple[str, str]] = set()
+    part: set[tuple[str, str]] = set()
+    keys: list[tuple[str, ...]] = []
+    seen: dict[str, None] = {}
+    for discovered in rules:
+        body = as_dependency(discovered.rule.body)
+        if isinstance(body, Key):
+            keys.append(body.columns)
+            seen |= dict.fromkeys(body.columns)
+        elif isinstance(body, FD):
+            pairs = {(a, b) for a in body.left for b in body.right}
+            (alone if len(body.left) == 1 else part).update(pairs)
+            seen |= dict.fromkeys((*body.left, *body.right))
+    columns = tuple(sorted(seen))[:COLUMNS]
+    for key in keys:
+        (alone if len(key) == 1 else part).update((a, b) for a in key for b in columns if b not in key)
+    if not alone and not part:
+        return None
+
+    def cell(a: str, b: str) -> str:
+        return "self" if a == b else "alone" if (a, b) in alone else "part" if (a, b) in part else ""
+
+    return ColumnMap(columns, tuple(tuple(cell(a, b) for b in columns) for a in columns))
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."

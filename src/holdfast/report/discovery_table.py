@@ -1,0 +1,23 @@
+"""Discovered rules as a table for notebooks. Every value is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from holdfast.report.html_table import code, html_table, on_lines
+from holdfast.search.outcome import FoundRule
+
+
+def discovery_table(rules: Sequence[FoundRule]) -> Markup:
+    """Returns a table of the rules in the given order: in words, as text, and their scores."""
+    lines = [
+        (
+            discovered.rule.kind,
+            on_lines(discovered.rule.description or "", code(discovered.rule)),
+            f"{discovered.score:.2f}",
+        )
+        for discovered in rules
+    ]
+    return html_table(("kind", "rule", "score"), lines)
