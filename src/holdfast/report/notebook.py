@@ -23,17 +23,9 @@ from holdfast.report.rule_html import rule_html, rules_html
 from holdfast.report.rules_change_html import rules_change_html
 from holdfast.report.summary_html import summary_html
 from holdfast.report.violations_html import Listed, counted, violations_html
-from holdfast.report.words import (
-    applied_before,
-    key_name,
-    number,
-    rule_text,
-    shipped_text,
-    state_size,
-    value_text,
-    violations_text,
-)
-from holdfast.rules.rule import Rule, RuleSet
+from holdfast.report.words import applied_before, key_name, shipped_text, state_size, violations_text
+from holdfast.rules.plain_words import number, value_text
+from holdfast.rules.rule import Rule, RuleSet, rule_text
 from holdfast.search.outcome import DiscoverOutcome
 from holdfast.states.batch_outcome import BatchOutcome, Violation
 from holdfast.states.violations_change import ViolationsChange

@@ -6,17 +6,9 @@ from markupsafe import Markup
 
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.report.html_table import Tone, badge, code, dim, html_lines, html_table, on_lines, strong
-from holdfast.report.words import (
-    closing,
-    counts,
-    expectation,
-    key_name,
-    number,
-    rule_text,
-    tolerated,
-    value_text,
-    verdict,
-)
+from holdfast.report.words import closing, counts, expectation, key_name, tolerated, verdict
+from holdfast.rules.plain_words import number, value_text
+from holdfast.rules.rule import rule_text
 
 _TONES: dict[str, Tone] = {"holds": "good", "allowed": "good", "warning": "warn", "violated": "bad"}
 

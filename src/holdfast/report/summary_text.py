@@ -10,18 +10,9 @@ from rich.text import Text
 
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.report.view import TEXT_WIDTH, print_view, view_text
-from holdfast.report.words import (
-    closing,
-    counts,
-    expectation,
-    key_name,
-    number,
-    rule_text,
-    tolerated,
-    value_text,
-    verdict,
-)
-from holdfast.rules.rule import Rule
+from holdfast.report.words import closing, counts, expectation, key_name, tolerated, verdict
+from holdfast.rules.plain_words import number, value_text
+from holdfast.rules.rule import Rule, rule_text
 from holdfast.violations.witness import Witness
 
 _STYLES = {"holds": "green", "allowed": "green", "warning": "yellow", "violated": "bold red"}
