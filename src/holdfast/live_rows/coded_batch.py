@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from holdfast.encode.arrow_column_type import arrow_column_type
 from holdfast.encode.column_type import VOID, ColumnType
-from holdfast.encode.live_codes import BoundCode, Coder, LabelCoder, constant_value, made_coder
+from holdfast.encode.live_codes import BoundCode, Coder, LabelCoder, coder_for, constant_value
 from holdfast.errors import ChangeError, TypeMismatchError, closest_hint
 from holdfast.rules.predicate import Column, Comparison, Constant
 from holdfast.rules.relation import EQ, NE
@@ -152,7 +152,7 @@ class Coding:
                 known = [self.kinds[name] for name in family]
                 settled = all(kind.family != "void" for kind in known)
                 ordered = any(name in self.ordered for name in family)
-                self.coders[family] = made_coder(known, ordered=ordered, settled=settled)
+                self.coders[family] = coder_for(known, ordered=ordered, settled=settled)
 
     @contextmanager
     def unless_refused(self) -> Iterator[None]:
@@ -229,7 +229,7 @@ class Coding:
         try:
             if arrow_column_type(values.type).family == "void":
                 return 0, False
-            return coder.many(values), values.is_valid().to_numpy(zero_copy_only=False)
+            return coder.codes(values), values.is_valid().to_numpy(zero_copy_only=False)
         except (TypeMismatchError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return self._one_by_one(batch, name, coder, keys)
 
@@ -242,7 +242,7 @@ class Coding:
 
     def _one(self, batch: RowBatch, at: int, name: str, value: Any, coder: Coder, keys: Sequence[str]) -> int:
         try:
-            return coder.one(value)
+            return coder.code(value)
         except TypeMismatchError as problem:
             key = tuple(batch.take([at]).listed(part)[0] for part in keys)
             raise ChangeError(
