@@ -62,9 +62,8 @@ def conditional_rules(table: pa.Table, types: Mapping[str, ColumnType], options:
         sayable = [_sayable(constants, codes) for constants, codes in zip(values, columns, strict=True)]
         outcome = conditional_patterns(columns, sayable, coded.weights, options, clock)
     pairs = coded.rows * (coded.rows - 1) // 2
-    rules = [
-        _described(pattern, list(types), values, coded.rows, max(pairs, 1), options) for pattern in outcome.patterns
-    ]
+    names = list(types)
+    rules = [_described(pattern, names, values, coded.rows, max(pairs, 1), options) for pattern in outcome.patterns]
     why = f"the time limit was reached; all rules of up to {outcome.within} columns are there"
     return ConditionalRules(
         tuple(sorted(rules, key=lambda rule: -rule["score"])),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -33,76 +33,61 @@ from holdfast.search.space import PredicateSpace
 
 
 @dataclass(frozen=True)
-class FindTask:
-    """Finds the constraints, given all rows of the table; columns are c0, c1, ... in the order of `types`.
-
-    `space` is the predicate space where it is known already.
-    """
+class TableTask:
+    """A task on all rows of a table; their columns are c0, c1, ... in the order of `types`."""
 
     types: Mapping[str, ColumnType]
     options: DiscoverOptions
-    space: PredicateSpace | None = None
-    piece_bytes: int = PIECE_BYTES
+    piece_bytes: int = field(default=PIECE_BYTES, kw_only=True)
 
     def __call__(self, batches: Batches) -> Batches:
         table = arrived(batches, self.types)
         if table is not None:
-            yield from lines_of(
-                _unless_refused(lambda: _search_parts(self._result(table))), piece_bytes=self.piece_bytes
-            )
+            yield from lines_of(_unless_refused(lambda: self.parts(table)), piece_bytes=self.piece_bytes)
 
-    def _result(self, table: pa.Table) -> Found:
-        return find(table, self.types, self.options, threads=own_cores(), space=self.space)
+    def parts(self, table: pa.Table) -> Parts:
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class ConstantsTask:
+class FindTask(TableTask):
+    """Finds the constraints. `space` is the predicate space where it is known already."""
+
+    space: PredicateSpace | None = None
+
+    def parts(self, table: pa.Table) -> Parts:
+        return _search_parts(find(table, self.types, self.options, threads=own_cores(), space=self.space))
+
+
+@dataclass(frozen=True)
+class ConstantsTask(TableTask):
     """Finds what a FindTask finds, and the rules of the rows with given values."""
 
-    types: Mapping[str, ColumnType]
-    options: DiscoverOptions
-
-    def __call__(self, batches: Batches) -> Batches:
-        table = arrived(batches, self.types)
-        if table is not None:
-            yield from lines_of(_unless_refused(lambda: self._parts(table)))
-
-    def _parts(self, table: pa.Table) -> Parts:
-        result, parts = find_with_constants(table, self.types, self.options, threads=own_cores())
-        return {**_search_parts(result), **_constants_parts(parts)}
+    def parts(self, table: pa.Table) -> Parts:
+        result, with_values = find_with_constants(table, self.types, self.options, threads=own_cores())
+        return {**_search_parts(result), **_constants_parts(with_values)}
 
 
 @dataclass(frozen=True)
-class ConditionalTask:
-    """Finds the conditional dependencies, given all rows of the table; columns are in the order of `types`."""
+class ConditionalTask(TableTask):
+    """Finds the conditional dependencies."""
 
-    types: Mapping[str, ColumnType]
-    options: DiscoverOptions
-
-    def __call__(self, batches: Batches) -> Batches:
-        table = arrived(batches, self.types)
-        if table is not None:
-            rules = conditional_rules(table, self.types, self.options)
-            yield from lines_of({"conditional": json.dumps(vars(rules)).encode()})
+    def parts(self, table: pa.Table) -> Parts:
+        return {"conditional": json.dumps(vars(conditional_rules(table, self.types, self.options))).encode()}
 
 
 @dataclass(frozen=True)
-class EncodeTask:
-    """Returns the codes of all rows of the table, and the strategy for so many cores."""
+class EncodeTask(TableTask):
+    """Returns the codes of the rows, and the strategy for so many cores."""
 
-    types: Mapping[str, ColumnType]
-    options: DiscoverOptions
     cores: int
 
-    def __call__(self, batches: Batches) -> Batches:
-        table = arrived(batches, self.types)
-        if table is None:
-            return
+    def parts(self, table: pa.Table) -> Parts:
         clock = Clock(None)
         with clock.phase("encode"):
             rows = coded_rows(table, self.types, self.options)
         strategy = chosen_strategy(rows, self.options, cores=self.cores)
-        yield from lines_of(_rows_parts(rows, {"strategy": strategy, "phases": clock.phases}))
+        return _rows_parts(rows, {"strategy": strategy, "phases": clock.phases})
 
 
 @dataclass(frozen=True)
@@ -259,9 +244,7 @@ def _by_rows(parts: Parts) -> ByRows | None:
 
 
 def _search_parts(result: Found) -> Parts:
-    rows = (
-        {} if result.by_rows is None else {f"by-rows-{name}": v.tobytes() for name, v in vars(result.by_rows).items()}
-    )
+    by_rows = {} if result.by_rows is None else vars(result.by_rows)
     plain = {name: getattr(result, name) for name in _PLAIN_FIELDS}
     about = {"pairs": result.space.to_lists(), "error": str(result.error), **plain}
     return {
@@ -271,7 +254,7 @@ def _search_parts(result: Found) -> Parts:
         "violating": result.violating.tobytes(),
         "words": result.evidence.words.tobytes(),
         "counts": result.evidence.counts.tobytes(),
-        **rows,
+        **{f"by-rows-{name}": values.tobytes() for name, values in by_rows.items()},
     }
 
 

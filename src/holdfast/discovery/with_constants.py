@@ -181,36 +181,30 @@ class _Search:
         """Returns the constraints of these rows that do not hold with one value less, the evidence of the rows, and
         whether sets with more values may have constraints. None when the search was not completed."""
         rows = self.rows
-        part_rows = CodedRows(rows.space, rows.layout, rows.shown, rows.codes[:, members], rows.weights[members])
-        evidence = part_rows.evidence(count_pairs(part_rows, self.options.device, threads=self.threads).counted)
+        coded = CodedRows(rows.space, rows.layout, rows.shown, rows.codes[:, members], rows.weights[members])
+        evidence = coded.evidence(count_pairs(coded, self.options.device, threads=self.threads).counted)
         most = self.options.max_predicates
-        general = most_general(
+        rules = most_general(
             rows.space, evidence, self.options, self.clock, threads=self.threads, budget=self.budget,
             most=None if most is None else most - len(given),
         )  # fmt: skip
-        if not general.complete:
+        if not rules.complete:
             return None
         if self.budget >= evidence.pairs:
             # All of these few pairs may break a rule, so every rule holds.
-            nothing = slice(0, 0)
-            return (
-                self._part(given, part_rows, general.masks[nothing], general.violating[nothing], evidence),
-                evidence,
-                False,
-            )
-        fresh = np.array([self._can_be_violated(mask, given) for mask in as_masks(general.masks)], np.bool_)
+            part = self._part(given, coded, rules.masks[:0], rules.violating[:0], evidence)
+            return part, evidence, False
+        fresh = np.array([self._can_be_violated(mask, given) for mask in as_masks(rules.masks)], np.bool_)
         usual = np.full(len(fresh), np.inf)
         for (name, _), parent in zip(given, below, strict=True):
             left = np.flatnonzero(fresh)
-            agree = general.masks[left] & ~self._apart[name]
+            agree = rules.masks[left] & ~self._apart[name]
             counts = violating_pairs(agree, parent.words, parent.counts, threads=self.threads)
             fresh[left[counts <= self.budget]] = False
-            share = (
-                violating_pairs(general.masks[left], parent.words, parent.counts, threads=self.threads) / parent.pairs
-            )
+            share = violating_pairs(rules.masks[left], parent.words, parent.counts, threads=self.threads) / parent.pairs
             usual[left] = np.minimum(usual[left], share * evidence.pairs)
-        part = self._part(given, part_rows, general.masks[fresh], general.violating[fresh], evidence)
-        return self._weighed(part, general.masks[fresh], usual[fresh]), evidence, True
+        part = self._part(given, coded, rules.masks[fresh], rules.violating[fresh], evidence)
+        return self._weighed(part, rules.masks[fresh], usual[fresh]), evidence, True
 
     def _weighed(self, part: PartRules, masks: Words, usual: Floats) -> PartRules:
         """Returns the part with lower scores for constraints that hold without their values, too, in the new order.
@@ -241,23 +235,17 @@ class _Search:
             return False
         return True
 
-    def _part(self, given: Given, part_rows: CodedRows, masks: Words, violating: Ints, evidence: Evidence) -> PartRules:
-        slots = part_rows.space.pair_of_bit
+    def _part(self, given: Given, coded: CodedRows, masks: Words, violating: Ints, evidence: Evidence) -> PartRules:
+        slots = coded.space.pair_of_bit
         support = least_support(masks, slots, evidence.words, evidence.counts, threads=self.threads) + violating
-        size = part_rows.rows
+        size = coded.rows
         result = Found(
-            space=part_rows.space, masks=masks, support=support, evidence=evidence, rows=size, distinct_rows=size,
+            space=coded.space, masks=masks, support=support, evidence=evidence, rows=size, distinct_rows=size,
             strategy="all-pairs", exact=True, complete=True, violating=violating, error=self.options.error,
         )  # fmt: skip
         best = ranked(result)
-        return PartRules(
-            given,
-            size,
-            masks[best.which],
-            support[best.which],
-            violating[best.which],
-            best.scores * _PER_VALUE ** len(given),
-        )
+        which, scores = best.which, best.scores * _PER_VALUE ** len(given)
+        return PartRules(given, size, masks[which], support[which], violating[which], scores)
 
 
 def _both(given: Given) -> list[Predicate]:

@@ -45,11 +45,11 @@ def discovery_lines(outcome: DiscoverOutcome) -> list[DiscoveryLine]:
     """Returns a line for each shown rule, best first; dependencies with the same left side, that nothing breaks, share
     the line of the best."""
     together: dict[object, list[FoundRule]] = {}
-    for place, discovered in enumerate(outcome.shown):
-        body = discovered.rule.body
-        shares_line = isinstance(body, FD) and body.left and broken_by(discovered) is None
+    for place, entry in enumerate(outcome.shown):
+        body = entry.rule.body
+        shares_line = isinstance(body, FD) and body.left and broken_by(entry) is None
         key = ("fd", body.left) if isinstance(body, FD) and shares_line else place
-        together.setdefault(key, []).append(discovered)
+        together.setdefault(key, []).append(entry)
     return [_line(rules, outcome) for rules in together.values()]
 
 
@@ -59,41 +59,41 @@ def _line(rules: list[FoundRule], outcome: DiscoverOutcome) -> DiscoveryLine:
     if len(rules) > 1:
         left, right = _sides(rules)
         words, text = dependency_sentence(left, right), str(FD(left, right))
-    least = min(rules, key=lambda discovered: discovered.support)
+    least = min(rules, key=lambda entry: entry.support)
     return DiscoveryLine(first.rule.kind, words, text, first.score, tested_by(least, outcome), broken_by(first))
 
 
-def tested_by(discovered: FoundRule, outcome: DiscoverOutcome) -> str:
+def tested_by(entry: FoundRule, outcome: DiscoverOutcome) -> str:
     """Returns how many pairs test the rule (rows, for a rule on single rows), and their share of all."""
-    share = discovered.coverage * 100
+    share = entry.coverage * 100
     percent = "100%" if share > 99.995 else f"{share:.2g}%" if share >= 0.0001 or share == 0 else "below 0.0001%"
-    if discovered.rule.kind == "row":
-        count = number(discovered.support // max(outcome.rows - 1, 1), "row")
-    elif discovered.rule.kind == "cfd" and not discovered.constraint.two_rows:
-        count = number(discovered.support, "row")
+    if entry.rule.kind == "row":
+        count = number(entry.support // max(outcome.rows - 1, 1), "row")
+    elif entry.rule.kind == "cfd" and not entry.constraint.two_rows:
+        count = number(entry.support, "row")
     else:
-        count = number(discovered.support, "pair")
+        count = number(entry.support, "pair")
     # These strategies do not compare every pair, so the count is an estimate.
     about = "about " if outcome.strategy in ("hybrid", "sample") else ""
     return f"{about}{count} ({percent})"
 
 
-def broken_by(discovered: FoundRule) -> str | None:
+def broken_by(entry: FoundRule) -> str | None:
     """Returns how many pairs and suspect rows break the rule, and the share that a sample estimates; None for none."""
     parts = []
-    if discovered.violating_pairs:
-        parts.append(number(discovered.violating_pairs, "pair"))
-    if discovered.violating_pairs or discovered.suspect_rows:
-        word = "suspect" if discovered.violating_pairs else "row"
-        parts.append("suspects unknown" if discovered.suspect_rows is None else number(discovered.suspect_rows, word))
-    if discovered.interval is not None:
-        low, high = (f"{share * 100:.3g}%" for share in discovered.interval)
+    if entry.violating_pairs:
+        parts.append(number(entry.violating_pairs, "pair"))
+    if entry.violating_pairs or entry.suspect_rows:
+        word = "suspect" if entry.violating_pairs else "row"
+        parts.append("suspects unknown" if entry.suspect_rows is None else number(entry.suspect_rows, word))
+    if entry.interval is not None:
+        low, high = (f"{share * 100:.3g}%" for share in entry.interval)
         parts.append(f"in the sample {low} to {high} of the pairs")
     return ", ".join(parts) or None
 
 
 def _sides(rules: list[FoundRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    bodies = [discovered.rule.body for discovered in rules]
+    bodies = [entry.rule.body for entry in rules]
     sides = [(body.left, body.right) for body in bodies if isinstance(body, FD)]
     return sides[0][0], tuple(name for _, right in sides for name in right)
 

@@ -35,20 +35,20 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
     rules = [
         {
             "rank": rank,
-            "kind": discovered.rule.kind,
-            "words": _sentence(discovered.rule.description or str(discovered.rule)),
-            "text": str(discovered.rule),
-            "dc": str(discovered.constraint),
-            "score": discovered.score,
-            "coverage": discovered.coverage,
-            "tested": tested_by(discovered, outcome),
-            "broken": broken_by(discovered),
-            "weak": discovered.score < WEAK_SCORE,
-            "columns": _SEPARATOR.join(discovered.rule.body.columns),
+            "kind": entry.rule.kind,
+            "words": _sentence(entry.rule.description or str(entry.rule)),
+            "text": str(entry.rule),
+            "dc": str(entry.constraint),
+            "score": entry.score,
+            "coverage": entry.coverage,
+            "tested": tested_by(entry, outcome),
+            "broken": broken_by(entry),
+            "weak": entry.score < WEAK_SCORE,
+            "columns": _SEPARATOR.join(entry.rule.body.columns),
         }
-        for rank, discovered in enumerate(shown, start=1)
+        for rank, entry in enumerate(shown, start=1)
     ]
-    used = Counter(name for discovered in shown for name in discovered.rule.body.columns)
+    used = Counter(name for entry in shown for name in entry.rule.body.columns)
     return {
         "outcome": outcome,
         "size": size(outcome),
@@ -56,7 +56,7 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
         "closing": closing(outcome),
         "cut": len(outcome.shown) - len(shown),
         "rules": rules,
-        "kinds": list(Counter(discovered.rule.kind for discovered in shown).items()),
+        "kinds": list(Counter(entry.rule.kind for entry in shown).items()),
         "columns": sorted(used),
         "map": column_map(shown),
     }
@@ -68,8 +68,8 @@ def column_map(rules: tuple[FoundRule, ...]) -> ColumnMap | None:
     part: set[tuple[str, str]] = set()
     keys: list[tuple[str, ...]] = []
     seen: dict[str, None] = {}
-    for discovered in rules:
-        body = as_dependency(discovered.rule.body)
+    for entry in rules:
+        body = as_dependency(entry.rule.body)
         if isinstance(body, Key):
             keys.append(body.columns)
             seen |= dict.fromkeys(body.columns)

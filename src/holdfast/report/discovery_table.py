@@ -13,11 +13,7 @@ from holdfast.search.outcome import FoundRule
 def discovery_table(rules: Sequence[FoundRule]) -> Markup:
     """Returns a table of the rules in the given order: in words, as text, and their scores."""
     lines = [
-        (
-            discovered.rule.kind,
-            on_lines(discovered.rule.description or "", code(discovered.rule)),
-            f"{discovered.score:.2f}",
-        )
-        for discovered in rules
+        (entry.rule.kind, on_lines(entry.rule.description or "", code(entry.rule)), f"{entry.score:.2f}")
+        for entry in rules
     ]
     return html_table(("kind", "rule", "score"), lines)

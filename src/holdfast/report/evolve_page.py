@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.evolving.rules_change import AddedRule, RemovedRule, RulesChange, Witness
+from holdfast.evolving.rules_change import RulesChange, Witness
 from holdfast.evolving.status import EvolveStatus
 from holdfast.report.discovery_page import discovery_values
 from holdfast.report.page import page
@@ -42,16 +41,14 @@ def evolve_page(status: EvolveStatus) -> str:
 
 
 def _shown(version: int, change: RulesChange) -> dict[str, Any]:
-    added: Sequence[AddedRule] = change.added[:SHOWN]
-    removed: Sequence[RemovedRule] = change.removed[:SHOWN]
     return {
         "version": version,
         "added_count": len(change.added),
         "removed_count": len(change.removed),
-        "added": list(added),
+        "added": change.added[:SHOWN],
         "removed": [
             {"rule": gone.rule, "implied_by": gone.implied_by, "witness": gone.witness and _side_by_side(gone.witness)}
-            for gone in removed
+            for gone in change.removed[:SHOWN]
         ],
     }
 

@@ -20,18 +20,13 @@ Listed = Mapping[str, tuple[Sequence[tuple[Any, Any]], int]]
 def violations_html(head: object, totals: Mapping[str, int], came: Listed, went: Listed) -> Markup:
     """Returns a table of the rules: violations now, and the first few that were added and removed."""
     lines = [
-        (
-            strong(rule),
-            f"{total:,}",
-            _first_few("+", *came.get(rule, ((), 0))),
-            _first_few("−", *went.get(rule, ((), 0))),
-        )
+        (strong(rule), f"{total:,}", _listed("+", *came.get(rule, ((), 0))), _listed("−", *went.get(rule, ((), 0))))
         for rule, total in totals.items()
     ]
     return html_lines(head) + html_table(("rule", "violations now", "added", "removed"), lines)
 
 
-def _first_few(sign: str, listed: Sequence[tuple[Any, Any]], count: int) -> Markup:
+def _listed(sign: str, listed: Sequence[tuple[Any, Any]], count: int) -> Markup:
     shown = [f"{sign} {_named(*violation)}" for violation in listed[:MOST_VIOLATIONS]]
     return on_lines(*shown, dim(f"and {count - len(shown):,} more" if count > len(shown) else ""))
 

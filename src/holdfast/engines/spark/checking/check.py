@@ -26,7 +26,7 @@ from holdfast.engines.spark.checking.rows import entirely_null, schema_of
 from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS, Scan, plain
 from holdfast.engines.spark.checking.spread_engine import SpreadEngine
 from holdfast.engines.spark.checking.sql_engine import SqlEngine, unfit_workers
-from holdfast.engines.spark.query_log import told_otherwise
+from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.sources.explain_failure import explain_failure
 from holdfast.engines.spark.sources.table import Table
 from holdfast.errors import HoldfastError, RunError, SourceError, UnknownColumnError, closest_hint
@@ -368,7 +368,7 @@ class CheckResult:
 def told_plainly(table: Table, doing: str = "checking") -> Iterator[None]:
     """Turns what Spark throws into an error in the user's terms; `doing` is what failed."""
     try:
-        with told_otherwise():
+        with query_log_off():
             yield
     except HoldfastError:
         raise

@@ -12,7 +12,7 @@ from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import Nulls, RuleSet
 from holdfast.search.outcome import FoundRule, RankedRules
 
-# Suspects of such rules are chosen from the violating pairs; with more pairs than this they are not known.
+# Where suspects are chosen from the violating pairs, they are not known for rules with more pairs than this.
 LISTED_PAIRS = 30_000
 # Suspects are counted for the shown rules and MORE_THAN_SHOWN others, at most COUNTED_RULES, AT_ONCE in one check.
 COUNTED_RULES, MORE_THAN_SHOWN, AT_ONCE = 200, 25, 50
@@ -35,30 +35,26 @@ def with_suspects(table: Table, rules: RankedRules, *, top: int | None, rows: in
     Suspects are counted for the best rules, a few more than are shown; the others stay behind them.
     """
     first = list(rules[: COUNTED_RULES if top is None else min(top + MORE_THAN_SHOWN, COUNTED_RULES)])
-    unknown = [
-        i for i, discovered in enumerate(first) if discovered.suspect_rows is None and _can_be_counted(discovered)
-    ]
+    unknown = [i for i, entry in enumerate(first) if entry.suspect_rows is None and _can_be_counted(entry)]
     for i, outcome in zip(unknown, _counted(table, [first[i] for i in unknown], nulls), strict=True):
         first[i] = replace(first[i], suspect_rows=outcome.suspect_rows)
     return rules.beginning(_by_suspects(first, rows))
 
 
-def _can_be_counted(discovered: FoundRule) -> bool:
+def _can_be_counted(entry: FoundRule) -> bool:
     """Whether suspects follow from groups, or from pairs that are few enough to list."""
-    return discovered.rule.kind in ("key", "fd", "cfd") or (discovered.violating_pairs or 0) <= LISTED_PAIRS
+    return entry.rule.kind in ("key", "fd", "cfd") or (entry.violating_pairs or 0) <= LISTED_PAIRS
 
 
 def _by_suspects(rules: Sequence[FoundRule], rows: int) -> list[FoundRule]:
     """Returns the rules in the order of scores that suspects lower."""
 
-    def scored(discovered: FoundRule) -> FoundRule:
-        if discovered.suspect_rows is None:
-            return replace(discovered, score=discovered.score * UNKNOWN)
-        return replace(
-            discovered, score=discovered.score * max(1 - discovered.suspect_rows / max(rows, 1), 0.0) ** STRICT
-        )
+    def scored(entry: FoundRule) -> FoundRule:
+        if entry.suspect_rows is None:
+            return replace(entry, score=entry.score * UNKNOWN)
+        return replace(entry, score=entry.score * max(1 - entry.suspect_rows / max(rows, 1), 0.0) ** STRICT)
 
-    return sorted(map(scored, rules), key=lambda discovered: -discovered.score)
+    return sorted(map(scored, rules), key=lambda entry: -entry.score)
 
 
 def verified(
@@ -75,16 +71,16 @@ def verified(
             break
         batch = rules[tried : tried + AT_ONCE]
         tried += len(batch)
-        for discovered, outcome in zip(batch, _counted(table, batch, nulls), strict=True):
+        for entry, outcome in zip(batch, _counted(table, batch, nulls), strict=True):
             if outcome.holds:
                 pairs, suspects = outcome.violating_pairs, outcome.suspect_rows
-                kept.append(replace(discovered, violating_pairs=pairs, suspect_rows=suspects))
+                kept.append(replace(entry, violating_pairs=pairs, suspect_rows=suspects))
     return Verified(tuple(_by_suspects(kept[:most], rows)), tried, tried - len(kept))
 
 
 def _counted(table: Table, rules: Sequence[FoundRule], nulls: Nulls) -> Sequence[RuleOutcome]:
     if not rules:
         return ()
-    rule_set = RuleSet(tuple(discovered.rule for discovered in rules), nulls=nulls)
+    rule_set = RuleSet(tuple(entry.rule for entry in rules), nulls=nulls)
     with run_check(table.frame.sparkSession, table, plan_check(table, rule_set, ()), limit=LISTED_PAIRS) as result:
         return result.outcome.rules
