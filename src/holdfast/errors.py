@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 
 class HoldfastError(Exception):
-    """A problem told in the user's terms: what was given, where, what exists, and a hint what to do.
+    """A problem in the user's terms: what was given, where, what exists, and a hint what to do.
 
-    `exit_code` is what the command ends with: 2 for wrong use or bad input, 3 for a failure while running.
+    `exit_code` is that of the command: 2 for wrong use or bad input, 3 for a failure while running.
     """
 
     exit_code = 2
@@ -32,11 +32,11 @@ class TrivialRuleError(HoldfastError, ValueError):
 
 
 class RuleFileError(HoldfastError, ValueError):
-    """A rule file is not what the format says; names file, line and rule."""
+    """A rule file is invalid; the message names file, line and rule."""
 
 
 class SitesError(HoldfastError, ValueError):
-    """A sites file is not what the format says, or sites, rules and data do not fit together."""
+    """A sites file is invalid, or sites, rules and data do not fit together."""
 
 
 class UnknownColumnError(HoldfastError, LookupError):
@@ -44,31 +44,31 @@ class UnknownColumnError(HoldfastError, LookupError):
 
 
 class TypeMismatchError(HoldfastError, TypeError):
-    """A rule compares values that have no common meaning, such as text with a number."""
+    """A rule compares values of types that cannot be compared, such as text with a number."""
 
 
 class ConditionError(HoldfastError, ValueError):
-    """A `where` condition that Spark cannot read as a truth value on this table."""
+    """A `where` condition is not a boolean expression on this table."""
 
 
 class OptionError(HoldfastError, ValueError):
-    """An option has a value outside what it may be."""
+    """An option has a value that it must not have."""
 
 
 class SourceNotFoundError(HoldfastError, FileNotFoundError):
-    """There is no data at the place that was named."""
+    """There is no data at the given place."""
 
 
 class SourceError(HoldfastError, ValueError):
-    """Data is there but cannot be read as what it claims to be."""
+    """Data exists but cannot be read in its format."""
 
 
 class OutputError(HoldfastError, OSError):
-    """A result cannot be written where it was asked to go."""
+    """A result cannot be written to the given place."""
 
 
 class StateError(HoldfastError, ValueError):
-    """There is no state at the place that was named, or it cannot be read or written as one."""
+    """There is no state at the given place, or it cannot be read or written."""
 
 
 class BusyStateError(StateError):
@@ -78,7 +78,7 @@ class BusyStateError(StateError):
 
 
 class ChangeError(HoldfastError, ValueError):
-    """A change that cannot be made: a key that is there already, or is not; other columns or types."""
+    """A change cannot be applied: it inserts a key that exists, deletes one that does not, or has wrong columns."""
 
 
 class SessionError(HoldfastError, RuntimeError):
@@ -86,13 +86,13 @@ class SessionError(HoldfastError, RuntimeError):
 
 
 class RunError(HoldfastError, RuntimeError):
-    """Spark failed while a job was running, for no fault of the input."""
+    """Spark failed while a job was running; the input is not the cause."""
 
     exit_code = 3
 
 
 def closest_hint(wrong: str, known: Iterable[str], *, what: str = "Columns", most: int = 20) -> str:
-    """A hint that offers the nearest known name, if one is near, and lists what there is.
+    """Returns a hint with the most similar known name, if any is similar, and a list of the known names.
 
     >>> closest_hint("zipcode", ["zip_code", "state"])
     "did you mean 'zip_code'? Columns: zip_code, state."

@@ -1,9 +1,9 @@
-"""What each job means, in nested loops over Python values: slow, complete, never optimised.
+"""The meaning of each job, in nested loops over Python values: slow, complete, never optimised.
 
-`check` is what violates rules; `violations` and `changed` are what `watch` keeps up to date; `discover` is which rules
-hold.
+`check` lists what violates rules; `violations` and `changed` define what `watch` keeps up to date; `discover` lists the
+rules that hold.
 
-Every fast path is tested against this file. It reads as the definitions do; when the two disagree, this wins.
+Every fast path is tested against this file. It follows the definitions; where the two disagree, this file is right.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KEYS_PER_GROUP = 1_000
 
 @dataclass(frozen=True)
 class Group:
-    """Rows that agree on the left side of a dependency and have one value on a right-hand column."""
+    """Rows that agree on the left side of a dependency and on one column of its right side."""
 
     left: tuple[Any, ...]
     column: str
@@ -45,7 +45,7 @@ class Group:
 
 @dataclass(frozen=True)
 class RuleResult:
-    """All that `check` says of one rule. None where a rule of this kind has no such thing."""
+    """The result of `check` for one rule. None where this kind of rule has no pairs, or no groups."""
 
     rule: Rule
     pairs: tuple[tuple[RowKey, RowKey], ...] | None
@@ -59,7 +59,7 @@ class RuleResult:
 def check(
     rows: Sequence[TableRow], rules: RuleSet, *, where: Mapping[str, Condition] | None = None
 ) -> tuple[RuleResult, ...]:
-    """The violations of every rule. `where` gives each rule's condition as a function, by rule name."""
+    """Returns the violations of every rule. `where` has the conditions of rules as functions, by rule name."""
     names = row_keys(rows, rules.key)
     conditions = where or {}
     results = []
@@ -71,7 +71,7 @@ def check(
 
 
 def row_keys(rows: Sequence[TableRow], key: Sequence[str]) -> list[RowKey]:
-    """What results call each row: its key, or its position where there is no key that tells rows apart."""
+    """Returns the name of each row in results: its key, or its position where the key is not unique or has nulls."""
     if key:
         parts = [tuple(row[name] for name in key) for row in rows]
         if not any(None in part for part in parts) and not _repeated(parts):
@@ -88,9 +88,9 @@ def _repeated(parts: Sequence[tuple[Any, ...]]) -> bool:
 
 
 def relation(a: Any, b: Any) -> int:
-    """The relation of two values that are not null: exact by value; NaN equals NaN and is greatest.
+    """Returns the relation of two values that are not null: exact by value; NaN equals NaN and is greatest.
 
-    Text is ordered by its UTF-8 bytes; a date beside a time is its midnight.
+    Text is ordered by its UTF-8 bytes; a date compared with a time is its midnight.
     """
     if isinstance(a, str) and isinstance(b, str):
         a, b = a.encode(), b.encode()
@@ -130,7 +130,7 @@ def satisfied(predicate: Predicate, t: TableRow, s: TableRow, nulls: Nulls) -> b
 
 
 def constant_as(constant: Constant, beside: Any) -> Any:
-    """The constant in the type of the value it is compared with."""
+    """Returns the constant in the type of the value `beside` it."""
     value: Any = constant.value
     if isinstance(beside, bool) and constant.raw:
         return value.casefold() == "true"
@@ -146,15 +146,15 @@ def constant_as(constant: Constant, beside: Any) -> Any:
 
 
 def violates(constraint: DenialConstraint, t: TableRow, s: TableRow, nulls: Nulls) -> bool:
-    """Whether rows t and s make true what the constraint denies."""
+    """Whether rows t and s violate the constraint: satisfy all its predicates."""
     return all(satisfied(predicate, t, s, nulls) for predicate in constraint.predicates)
 
 
 def _check_rule(scope: Mapping[RowKey, TableRow], rule: Rule, nulls: Nulls) -> RuleResult:
     denials = rule.body.denials
     two_row = [constraint for constraint in denials if constraint.two_rows]
-    one_row = [constraint for constraint in denials if not constraint.two_rows]
-    bad_rows = {k for k, row in scope.items() if any(violates(c, row, row, nulls) for c in one_row)}
+    single_row = [constraint for constraint in denials if not constraint.two_rows]
+    bad_rows = {k for k, row in scope.items() if any(violates(c, row, row, nulls) for c in single_row)}
 
     symmetric = is_symmetric(rule.body)
     pairs = [
@@ -206,8 +206,9 @@ def _groups(
     dependency: FD | CFD,
     nulls: Nulls,
 ) -> tuple[tuple[Group, ...], int]:
-    """Per right-hand column: the rows in pairs that differ there, by left side and by value."""
-    found: list[Group] = []
+    """Returns, per right-hand column, the rows of pairs that differ there, grouped by left side and value; and the
+    number of left sides."""
+    groups: list[Group] = []
     count = 0
     for column in dependency.right:
         involved: list[RowKey] = []
@@ -230,8 +231,8 @@ def _groups(
                 first = scope[ordered[0]]
                 left_values = tuple(first[name] for name in dependency.left)
                 keys = tuple(ordered[:KEYS_PER_GROUP])
-                found.append(Group(left_values, column, first[column], len(ordered), keys))
-    return tuple(found), count
+                groups.append(Group(left_values, column, first[column], len(ordered), keys))
+    return tuple(groups), count
 
 
 def _differs_on(constraint: DenialConstraint, column: str) -> bool:
@@ -263,11 +264,11 @@ def _suspects_of_pairs(
     dependency: Key | FD | CFD | None,
     nulls: Nulls,
 ) -> set[RowKey]:
-    """Rows that have to go for no pair to be left.
+    """Returns rows without which no pair is left.
 
-    Of a duplicated key all but the smallest row key; of a group all but the most frequent right side, on a tie
-    the one with the smallest row key; otherwise greedily the row in most pairs, on a tie the largest row key. A right
-    side is the values of the columns that the patterns leave free in this group, a null being a value like others.
+    Of a duplicated key all but the row with the smallest row key; of a group all but the most frequent right side, on a
+    tie that of the smallest row key; otherwise, again and again, the row in most pairs, on a tie that with the largest
+    row key. A right side has the values of the columns that are free in this group; null is a value like others.
     """
     involved = sorted({key for pair in pairs for key in pair}, key=cmp_to_key(_key_order))
     if dependency is None:
@@ -285,7 +286,7 @@ def _suspects_of_pairs(
 
 
 def _free_columns(dependency: FD | CFD, row: TableRow, nulls: Nulls) -> tuple[str, ...]:
-    """Right-hand columns that some pattern leaves free for rows with this row's left side."""
+    """Returns the right-hand columns that are free in a pattern which this row matches on the left."""
     if isinstance(dependency, FD):
         return dependency.right
 
@@ -318,12 +319,12 @@ Violation: TypeAlias = tuple[RowKey, RowKey | None]
 def changed(
     rows: Sequence[TableRow], deleted: Sequence[RowKey], inserted: Sequence[TableRow], key: Sequence[str]
 ) -> list[TableRow]:
-    """The table without the rows that have the deleted keys, and with the inserted ones; an update is in both."""
+    """Returns the table without the rows that have the deleted keys, and with the inserted rows; an update is both."""
     gone = [parts if isinstance(parts, tuple) else (parts,) for parts in deleted]
 
     def stays(row: TableRow) -> bool:
         return not any(
-            all(relation(row[name], part) == EQ for name, part in zip(key, one, strict=True)) for one in gone
+            all(relation(row[name], part) == EQ for name, part in zip(key, parts, strict=True)) for parts in gone
         )
 
     return [row for row in rows if stays(row)] + list(inserted)
@@ -332,22 +333,22 @@ def changed(
 def violations(
     rows: Sequence[TableRow], rules: RuleSet, *, where: Mapping[str, Condition] | None = None
 ) -> dict[str, frozenset[Violation]]:
-    """By rule name, all its violations: pairs, and (row, None) for a row that breaks a one-row part of it alone.
+    """Returns the violations of each rule, by name: pairs, and (row, None) for a row that violates it alone.
 
-    What a batch of changes adds and removes is the difference of these before and after it.
+    A batch of changes adds and removes the difference between the violations before and after it.
     """
     names = row_keys(rows, rules.key)
-    found: dict[str, frozenset[Violation]] = {}
+    by_rule: dict[str, frozenset[Violation]] = {}
     for rule, result in zip(rules, check(rows, rules, where=where), strict=True):
         condition = (where or {}).get(rule.name)
-        one_row = [constraint for constraint in rule.body.denials if not constraint.two_rows]
+        single_row = [constraint for constraint in rule.body.denials if not constraint.two_rows]
         alone = {
             (k, None)
             for k, row in zip(names, rows, strict=True)
-            if (condition is None or condition(row)) and any(violates(c, row, row, rules.nulls) for c in one_row)
+            if (condition is None or condition(row)) and any(violates(c, row, row, rules.nulls) for c in single_row)
         }
-        found[rule.name] = frozenset(result.pairs or ()) | alone
-    return found
+        by_rule[rule.name] = frozenset(result.pairs or ()) | alone
+    return by_rule
 
 
 # Discovery -------------------------------------------------------------------------------------------------------
@@ -364,11 +365,12 @@ def operand_pairs(
     one_row: bool = False,
     order_text: bool = False,
 ) -> dict[Operands, tuple[int, ...]]:
-    """The operand pairs of the predicate space, each with the relations its values can be in.
+    """Returns the operand pairs of the predicate space, each with the possible relations of its values.
 
-    `kinds` says of each column what its values are: number, text, date, timestamp, boolean, binary. Every column is
-    compared with itself over two rows; two columns of one kind with each other when at least the share `cross_columns`
-    of the smaller one's distinct values occur in the other, over two rows and, with `one_row`, within one.
+    `kinds` has the kind of values of each column: number, text, date, timestamp, boolean or binary. Every column is
+    compared with itself over two rows. Two columns of one kind are compared with each other, over two rows and with
+    `one_row` also within one, when the column with more distinct values has at least the share `cross_columns` of the
+    distinct values of the other.
     """
 
     def relations(kind: str) -> tuple[int, ...]:
@@ -388,19 +390,19 @@ def operand_pairs(
 
 
 def _overlap(rows: Sequence[TableRow], a: str, b: str) -> float:
-    """The share of the distinct values of the column that has fewer which also occur in the other; no values, none."""
+    """Returns which share of the distinct values of the smaller column the other has, too; -1 where one has none."""
     first, second = ([r[name] for r in rows if r[name] is not None] for name in (a, b))
-    one, other = _distinct(first), _distinct(second)
-    shared = sum(any(relation(v, w) == EQ for w in other) for v in one)
-    return shared / min(len(one), len(other)) if one and other else -1.0
+    left, right = _distinct(first), _distinct(second)
+    shared = sum(any(relation(v, w) == EQ for w in right) for v in left)
+    return shared / min(len(left), len(right)) if left and right else -1.0
 
 
 def _distinct(values: Sequence[Any]) -> list[Any]:
-    found: list[Any] = []
+    distinct: list[Any] = []
     for value in values:
-        if not any(relation(value, other) == EQ for other in found):
-            found.append(value)
-    return found
+        if not any(relation(value, other) == EQ for other in distinct):
+            distinct.append(value)
+    return distinct
 
 
 def discover(
@@ -416,15 +418,15 @@ def discover(
     constants: Decimal | None = None,
     space: Mapping[Operands, tuple[int, ...]] | None = None,
 ) -> frozenset[DenialConstraint]:
-    """The most general valid, non-trivial constraints; of a constraint and its mirror one. Tries every constraint.
+    """Returns the most general valid, non-trivial constraints; of a constraint and its mirror one. Tries all of them.
 
-    `space` is the predicate space where it is settled already, as for rules that are kept while rows change.
+    `space` is the predicate space where it is known already, as for rules that are kept while rows change.
 
-    A constraint is valid when at most the share `error` of all ordered pairs of rows violates it. A table of fewer than
-    two rows has none. With `max_predicates`, those of them that have at most so many. With `constants`, a constraint
-    may also ask for values, `t.A = c and s.A = c`, that together so many rows have (a number, or below 1 a share; two
-    at least); a value counts as one predicate. Values alone are no rule, though they may imply others;
-    and `t.A = s.A` implies each `t.A = c and s.A = c`.
+    A constraint is valid when at most the share `error` of all ordered pairs of rows violates it. A table with fewer
+    than two rows has none. With `max_predicates`, only constraints with at most so many are returned. With `constants`,
+    a constraint may also require values, `t.A = c and s.A = c`, which at least so many rows must have (a number, or
+    below 1 a share; at least two); a value counts as one predicate. Values alone are not a rule, but they may imply
+    others; and `t.A = s.A` implies each `t.A = c and s.A = c`.
     """
     if len(rows) < 2:
         return frozenset()
@@ -435,67 +437,74 @@ def discover(
     sayable = {} if constants is None else _sayable(rows, list(kinds))
     relations = list(space.values())
 
-    def valid(given: Values, allowed: Sequence[int]) -> bool:
-        broken = (
+    def violating(given: Values, allowed: Sequence[int]) -> int:
+        return sum(
             pairs
             for evidence, pairs in shown(given).items()
             if all(e & ~a == 0 for e, a in zip(evidence, allowed, strict=True))
         )
-        return sum(broken) <= tolerated
 
-    def own(name: str, operands: Operands) -> bool:
-        return operands == (Column("t", name), Column("s", name))
+    def valid(given: Values, allowed: Sequence[int]) -> bool:
+        return violating(given, allowed) <= tolerated
+
+    def valid_for_all_values(given: Values, allowed: Sequence[int]) -> bool:
+        """Whether one of the values can be any value on which two rows agree."""
+        return any(
+            valid(
+                given[:i] + given[i + 1 :],
+                [
+                    a & EQ if operands == (Column("t", name), Column("s", name)) else a
+                    for operands, a in zip(space, allowed, strict=True)
+                ],
+            )
+            for i, (name, _) in enumerate(given)
+        )
 
     @cache
     def shown(given: Values) -> Counter[tuple[int, ...]]:
-        some = [row for row in rows if _met(given, row)]
+        members = [row for row in rows if _met(given, row)]
         return Counter(
             tuple(_shown(operands, relations, t, s, nulls) for operands, relations in space.items())
-            for i, t in enumerate(some)
-            for j, s in enumerate(some)
+            for i, t in enumerate(members)
+            for j, s in enumerate(members)
             if i != j
         )
 
-    found: dict[DenialConstraint, None] = {}
+    constraints: dict[DenialConstraint, None] = {}
     for given in _value_sets(sayable):
         if given and sum(_met(given, row) for row in rows) < least:
             continue
         for allowed in product(*map(_sets_of, relations)):
-            # What allows less than a valid constraint is valid too: so none more general is valid if no next one is.
+            # A constraint that allows less than a valid one is valid, too. So if none of the next more general ones is
+            # valid, no more general one is.
             if not valid(given, allowed) or any(valid(given, more) for more in _next_more_general(allowed, relations)):
                 continue
-            # Nor may it hold for every value, on which two rows agree, and not just for this one.
-            if any(
-                valid(given[:i] + given[i + 1 :], [a & EQ if own(name, operands) else a for operands, a in by_operands])
-                for i, (name, _) in enumerate(given)
-                for by_operands in [list(zip(space, allowed, strict=True))]
-            ):
+            if valid_for_all_values(given, allowed):
                 continue
             compared = [Comparison(left, a, right) for (left, right), a in zip(space, allowed, strict=True) if a != ANY]
             mentioned = {column.row for predicate in compared for column in predicate.columns()}
-            # Of a rule on single rows that nothing breaks it is enough to ask for the values of that row.
-            holds = not any(all(e & ~a == 0 for e, a in zip(one, allowed, strict=True)) for one in shown(given))
-            asked = mentioned if len(mentioned) == 1 and holds else {"t", "s"}
+            # A rule on single rows that nothing violates needs the values of that row only.
+            bound_rows = mentioned if len(mentioned) == 1 and not violating(given, allowed) else {"t", "s"}
             values = [
-                equals(Column(row, name), _constant(v)) for name, v in given for row in ("t", "s") if row in asked
+                equals(Column(row, name), _constant(v)) for name, v in given for row in ("t", "s") if row in bound_rows
             ]
             try:
                 constraint = denial([*values, *compared])
             except TrivialRuleError:
                 continue
             few = max_predicates is None or len(given) + len(compared) <= max_predicates
-            if few and compared and constraint.mirrored() not in found:
-                found[constraint] = None
-    return frozenset(found)
+            if few and compared and constraint.mirrored() not in constraints:
+                constraints[constraint] = None
+    return frozenset(constraints)
 
 
 Values: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 def _value_sets(sayable: Mapping[str, Sequence[Any]]) -> list[Values]:
-    """Every choice of a value, or none, per column."""
+    """Returns every choice of a value, or none, for each column."""
     choices = product(*([None, *values] for values in sayable.values()))
-    return [tuple((n, v) for n, v in zip(sayable, some, strict=True) if v is not None) for some in choices]
+    return [tuple((n, v) for n, v in zip(sayable, values, strict=True) if v is not None) for values in choices]
 
 
 def _met(given: Values, row: TableRow) -> bool:
@@ -503,14 +512,14 @@ def _met(given: Values, row: TableRow) -> bool:
 
 
 def _least_rows(support: Decimal, rows: int) -> Decimal:
-    """How many rows support what is supported enough: a number of rows, or below 1 a share; two at least."""
+    """Returns the least number of rows for a support that is a number or, below 1, a share; at least two."""
     return max(support if support >= 1 else support * rows, Decimal(2))
 
 
 def _sayable(rows: Sequence[TableRow], columns: Sequence[str]) -> dict[str, list[Any]]:
-    """Per column its values, one of each, that rule text has a constant for."""
+    """Returns, per column, the distinct values for which rule text has a constant."""
     known = {name: _distinct([row[name] for row in rows if row[name] is not None]) for name in columns}
-    return {name: [value for value in some if _says(value)] for name, some in known.items()}
+    return {name: [value for value in values if _says(value)] for name, values in known.items()}
 
 
 def dependencies(
@@ -521,24 +530,24 @@ def dependencies(
     nulls: Nulls = "sql",
     max_predicates: int | None = None,
 ) -> frozenset[Key | FD]:
-    """The keys and dependencies of one right-hand column for which at most the share `error_rows` of the rows would
-    have to go (`suspects` of a check), and that none of the others implies. Fewer than two rows have none."""
+    """Returns the keys, and the dependencies with one right-hand column, of which at most the share `error_rows` of all
+    rows are `suspects` of a check, and that no other implies. A table with fewer than two rows has none."""
     if len(rows) < 2:
         return frozenset()
-    sets = [some for size in range(len(columns) + 1) for some in combinations(columns, size)]
-    tried: list[Key | FD] = [Key(some) for some in sets if some]
-    tried += [FD(some, (name,)) for some in sets for name in columns if name not in some]
+    sets = [names for size in range(len(columns) + 1) for names in combinations(columns, size)]
+    tried: list[Key | FD] = [Key(names) for names in sets if names]
+    tried += [FD(names, (name,)) for names in sets for name in columns if name not in names]
     named = RuleSet(tuple(Rule(str(i), body) for i, body in enumerate(tried)), nulls=nulls)
     valid = [
         body
-        for body, found in zip(tried, check(rows, named), strict=True)
-        if len(found.suspects) <= error_rows * len(rows)
+        for body, result in zip(tried, check(rows, named), strict=True)
+        if len(result.suspects) <= error_rows * len(rows)
     ]
     return frozenset(
-        one
-        for one in valid
-        if not any(other is not one and other.denials[0].implies(one.denials[0]) for other in valid)
-        and (max_predicates is None or len(one.denials[0].predicates) <= max_predicates)
+        body
+        for body in valid
+        if not any(other is not body and other.denials[0].implies(body.denials[0]) for other in valid)
+        and (max_predicates is None or len(body.denials[0].predicates) <= max_predicates)
     )
 
 
@@ -551,15 +560,15 @@ def conditional(
     nulls: Nulls = "sql",
     max_predicates: int | None = None,
 ) -> frozenset[CFD]:
-    """The conditional dependencies of one right-hand column that enough rows support and few enough break, and that no
-    more general one implies. With `max_predicates`, those of at most so many columns.
+    """Returns the conditional dependencies with one right-hand column that have enough support and confidence, and that
+    no more general one implies. With `max_predicates`, only those with at most so many columns.
 
-    With a value on the right, every left column has one; support are the rows that have all of them, and confidence is
-    the share of those with the left values that do not break it. With a free right side, some left column is free, and
-    some is not; support are the rows with the left values that agree on the free columns with another such row (under
-    `sql`, nulls on neither side), and confidence is the share of them that does not have to go. A dependency without
-    values is none of these, but it may imply some. `min_support` is a number of rows, or below 1 a share; two rows at
-    least.
+    With a value on the right, every left column has one. Support is then the number of rows with all values, confidence
+    the share of rows with the left values that do not violate it. With a free right side, at least one left column is
+    free and at least one has a value. Support is then the number of rows with the left values that agree on the free
+    columns with another such row (in `sql` mode, without nulls on either side), confidence the share of them that are
+    not suspects. A dependency without values is not returned, but may imply others. `min_support` is a number of rows
+    or, below 1, a share; at least two rows.
     """
     if len(rows) < 2:
         return frozenset()
@@ -569,55 +578,58 @@ def conditional(
         def known(row: TableRow) -> bool:
             return nulls == "equal" or not any(row[name] is None for name in (*free, right))
 
-        some = [row for row in rows if _met(tuple(constants.items()), row) and known(row)]
+        members = [row for row in rows if _met(tuple(constants.items()), row) and known(row)]
         return [
             row
-            for i, row in enumerate(some)
-            if any(i != j and all(_same(row[name], other[name]) for name in free) for j, other in enumerate(some))
+            for i, row in enumerate(members)
+            if any(i != j and all(_same(row[name], other[name]) for name in free) for j, other in enumerate(members))
         ]
 
     def suspects(body: CFD | FD) -> int:
-        return len(check(rows, RuleSet((Rule("one", body),), nulls=nulls))[0].suspects)
+        return len(check(rows, RuleSet((Rule("rule", body),), nulls=nulls))[0].suspects)
 
     def holds(body: CFD | FD, support: int, among: int) -> bool:
         return support >= least and among - suspects(body) >= min_confidence * among
 
     sayable = _sayable(rows, columns)
     valid: list[CFD | FD] = []
-    for size in range(1, len(columns)):
-        for left in combinations(columns, size):
-            for given in product(*([None, *sayable[name]] for name in left)):
-                constants = {name: v for name, v in zip(left, given, strict=True) if v is not None}
-                free = [name for name in left if name not in constants]
-                for right in columns:
-                    if right in left:
-                        continue
-                    line = tuple(None if v is None else _constant(v) for v in given)
-                    if free:
-                        some = len(agreeing(constants, free, right))
-                        body: CFD | FD = CFD(left, (right,), (Pattern(line, (None,)),), inline=True)
-                        body = body if constants else FD(left, (right,))
-                        valid += [body] if holds(body, some, some) else []
-                        continue
-                    among = [row for row in rows if _met(tuple(constants.items()), row)]
-                    for value in sayable[right]:
-                        body = CFD(left, (right,), (Pattern(line, (_constant(value),)),), inline=True)
-                        both = sum(_met(((right, value),), row) for row in among)
-                        valid += [body] if holds(body, both, len(among)) else []
+    patterns = (
+        (left, given, right)
+        for size in range(1, len(columns))
+        for left in combinations(columns, size)
+        for given in product(*([None, *sayable[name]] for name in left))
+        for right in columns
+        if right not in left
+    )
+    for left, given, right in patterns:
+        constants = {name: v for name, v in zip(left, given, strict=True) if v is not None}
+        free = [name for name in left if name not in constants]
+        line = tuple(None if v is None else _constant(v) for v in given)
+        if free:
+            support = len(agreeing(constants, free, right))
+            body: CFD | FD = CFD(left, (right,), (Pattern(line, (None,)),), inline=True)
+            body = body if constants else FD(left, (right,))
+            valid += [body] if holds(body, support, support) else []
+            continue
+        among = [row for row in rows if _met(tuple(constants.items()), row)]
+        for value in sayable[right]:
+            body = CFD(left, (right,), (Pattern(line, (_constant(value),)),), inline=True)
+            both = sum(_met(((right, value),), row) for row in among)
+            valid += [body] if holds(body, both, len(among)) else []
     return frozenset(
-        one
-        for one in valid
-        if isinstance(one, CFD)
-        and not any(other is not one and _more_general(other, one) for other in valid)
-        and (max_predicates is None or len(one.columns) <= max_predicates)
+        body
+        for body in valid
+        if isinstance(body, CFD)
+        and not any(other is not body and _more_general(other, body) for other in valid)
+        and (max_predicates is None or len(body.columns) <= max_predicates)
     )
 
 
-def _more_general(one: CFD | FD, other: CFD | FD) -> bool:
-    """Whether it speaks of the same right column, of more rows, and says as much: the same value, or one where the
-    other has none."""
-    (left, value), (narrow, wanted) = _line(one), _line(other)
-    if one.right != other.right or any(name not in narrow for name in left):
+def _more_general(general: CFD | FD, special: CFD | FD) -> bool:
+    """Whether the first implies the second: it has the same right column, applies to at least the same rows, and gives
+    the right column the same value, or a value where the second has none."""
+    (left, value), (narrow, wanted) = _line(general), _line(special)
+    if general.right != special.right or any(name not in narrow for name in left):
         return False
     inside = all(v is None or v == narrow[name] for name, v in left.items())
     return inside and (value == wanted or wanted is None)
@@ -640,25 +652,24 @@ def _constant(value: Any) -> Constant:
 
 
 def _sets_of(relations: tuple[int, ...]) -> list[int]:
-    """Every set of relations that allows something."""
-    chosen = product(*((0, relation) for relation in relations))
-    return [sum(some) for some in chosen if any(some)]
+    """Returns every set of relations that is not empty, as a mask."""
+    return [sum(chosen) for chosen in product(*((0, relation) for relation in relations)) if any(chosen)]
 
 
 def _shown(operands: Operands, relations: tuple[int, ...], t: TableRow, s: TableRow, nulls: Nulls) -> int:
-    """The bits of the evidence on one operand pair: a rule that allows all of them there is satisfied there."""
+    """Returns the bits of the evidence for one operand pair; a predicate that allows all of them is satisfied."""
     left, right = ((t if column.row == "t" else s)[column.name] for column in operands)
     if left is None or right is None:
         if nulls == "sql":
             return ANY
         return EQ if left is None and right is None else NE
-    found = relation(left, right)
-    return found if found in relations else NE
+    actual = relation(left, right)
+    return actual if actual in relations else NE
 
 
 def _next_more_general(allowed: Sequence[int], relations: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
-    """Every constraint that allows exactly one relation more."""
-    for i, mine in enumerate(relations):
-        for more in mine:
+    """Yields every constraint that allows exactly one relation more."""
+    for i, possible in enumerate(relations):
+        for more in possible:
             if not allowed[i] & more:
                 yield (*allowed[:i], allowed[i] | more, *allowed[i + 1 :])

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from holdfast.api import check, discover
 from holdfast.cli import app
-from holdfast.demo.run import BUNDLED, CLEAN, DATA, FOUND, KEY, REPORT, RULES, STATE, bundled, copy_demo, run_demo
+from holdfast.demo.run import BUNDLED, CLEAN, DATA, DISCOVERED, KEY, REPORT, RULES, STATE, bundled, copy_demo, run_demo
 from holdfast.errors import OutputError
 from holdfast.rules.rule_file import parse_rules, read_rules
 
@@ -111,7 +111,7 @@ def test_the_demo_shows_the_first_rules_a_shop_would_name(shown: tuple[Any, str,
         "rows with the same country have the same currency",
     ):
         assert words in text
-    assert len(read_rules(folder / FOUND)) == 10
+    assert len(read_rules(folder / DISCOVERED)) == 10
 
 
 def test_the_demo_tells_the_whole_story_with_the_commands_to_type(shown: tuple[Any, str, Path]) -> None:

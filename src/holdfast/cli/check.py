@@ -203,7 +203,7 @@ def _print_result(result: CheckResult, format: CheckFormat, output: Path | None)
     elif output is not None:
         emit(result.summary() + "\n", output)
     else:
-        from holdfast.report.text import print_summary
+        from holdfast.report.summary_text import print_summary
 
         print_summary(result.detailed, Console())
 

@@ -123,9 +123,9 @@ def discover(
 
 
 def _print_found(result: DiscoverResult, output: Path | None) -> None:
-    from holdfast.report.found_text import print_found
+    from holdfast.report.discovery_text import print_discovery
 
     if output is None:
-        print_found(result.outcome, Console())
+        print_discovery(result.outcome, Console())
     else:
         emit(result.summary() + "\n", output)

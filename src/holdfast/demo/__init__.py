@@ -1,5 +1,4 @@
-"""The demo: a month of orders, clean and as it came in, and ten rules for it, shipped with the package; and the command
-that shows them.
+"""The demo: a month of orders, without errors and with them, ten rules for it, and the command that shows them.
 
-`clean.csv` and `orders.csv` are written by scripts/make_demo_data.py, which lists every error that was planted.
+scripts/make_demo_data.py writes `clean.csv` and `orders.csv`, and lists every error in the latter.
 """

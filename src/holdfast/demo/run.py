@@ -1,4 +1,4 @@
-"""`holdfast demo`: the whole story on bundled data, told step by step with the commands a user would type."""
+"""`holdfast demo`: every job on bundled data, step by step, with the commands that a user would type."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from holdfast.rules.rule_file import dump_rules
 if TYPE_CHECKING:
     from holdfast.api import CheckResult
 
-CLEAN, DATA, RULES, SITES, FOUND, REPORT, KEY = (
+CLEAN, DATA, RULES, SITES, DISCOVERED, REPORT, KEY = (
     *("clean.csv", "orders.csv", "rules.yaml", "sites.yaml", "found.yaml", "report.html", "order_id"),
 )
 MONDAY, TUESDAY, WEDNESDAY = "monday.csv", "tuesday.csv", "wednesday.csv"
 STATE, KEPT_RULES = "orders-state", "price-rules"
 BUNDLED = (CLEAN, DATA, RULES, SITES, MONDAY, TUESDAY, WEDNESDAY)
 TOP, MOST_PREDICATES = 10, 3
-# A row with an error that a dependency finds, and the columns of a rule that falls when prices rise.
+# A row that violates a dependency, and the columns of rules that a change of prices breaks.
 WRONG_ROW, PRICES = "SO-2486", "country,sku,unit_price,ordered"
 
 
 def run_demo(console: Console, *, folder: Path | None = None, progress: Progress | None = None) -> CheckResult:
-    """What the check of the demo's orders found, after every job was shown on `console`.
+    """Runs every job and prints it on `console`. Returns the result of the check.
 
-    The files go into `folder`, or into a new temporary one, and stay there for the reader to play with. Starts Spark
-    only when no session runs. `progress` is told what is being done.
+    The files go into `folder`, or into a new temporary one, and stay there. Starts Spark only when no session runs.
+    `progress` shows the current step.
     """
     place = copy_demo(folder)
     for name in (STATE, KEPT_RULES):
@@ -55,7 +55,7 @@ def run_demo(console: Console, *, folder: Path | None = None, progress: Progress
 
 
 class _Story:
-    """The demo's steps. Each says what it does, shows the command, does the same, and prints what that prints."""
+    """The steps of the demo. Each prints what it does and the command for it, does it, and prints the result."""
 
     def __init__(self, console: Console, progress: Progress, place: Path) -> None:
         self._console, self._progress, self._place = console, progress, place
@@ -69,26 +69,26 @@ class _Story:
         self._say(f"it came in, {DATA}, some of it wrong. The files are in {self._place}.")
 
     def discover(self) -> None:
-        command = f"holdfast discover {CLEAN} --one-row --max-predicates {MOST_PREDICATES} --top {TOP} -o {FOUND}"
+        command = f"holdfast discover {CLEAN} --one-row --max-predicates {MOST_PREDICATES} --top {TOP} -o {DISCOVERED}"
         self._step("Which rules do the clean orders hold?", command)
         with self._progress.step("starting Spark and discovering rules"):
             from holdfast.api import discover
-            from holdfast.report.found_text import print_found
+            from holdfast.report.discovery_text import print_discovery
 
-            found = discover(self._place / CLEAN, one_row=True, max_predicates=MOST_PREDICATES, top=TOP)
-        _put(self._place, FOUND, dump_rules(found.rules).encode())
-        print_found(found.outcome, self._console)
+            result = discover(self._place / CLEAN, one_row=True, max_predicates=MOST_PREDICATES, top=TOP)
+        _put(self._place, DISCOVERED, dump_rules(result.rules).encode())
+        print_discovery(result.outcome, self._console)
 
     def check(self) -> CheckResult:
         self._step(
-            f"These rules are now in {FOUND}. What do they find wrong in the orders as they came in?",
-            f"holdfast check {DATA} {FOUND} --key {KEY}",
+            f"These rules are now in {DISCOVERED}. What do they find wrong in the orders as they came in?",
+            f"holdfast check {DATA} {DISCOVERED} --key {KEY}",
         )
         with self._progress.step("checking"):
             from holdfast.api import check
-            from holdfast.report.text import print_summary
+            from holdfast.report.summary_text import print_summary
 
-            result = check(self._place / DATA, self._place / FOUND, key=KEY)
+            result = check(self._place / DATA, self._place / DISCOVERED, key=KEY)
             detailed = result.detailed
         print_summary(detailed, self._console)
         return result
@@ -103,8 +103,8 @@ class _Story:
             from holdfast.api import explain
             from holdfast.report.explain_text import print_explanation
 
-            told = explain(self._place / DATA, self._place / RULES, WRONG_ROW, key=KEY)
-        print_explanation(told, self._console)
+            explanation = explain(self._place / DATA, self._place / RULES, WRONG_ROW, key=KEY)
+        print_explanation(explanation, self._console)
 
     def watch(self) -> None:
         state = self._place / STATE
@@ -174,14 +174,14 @@ class _Story:
         self._say(f"\n  $ {command}\n", style="bold")
 
     def _say(self, text: str, style: str = "") -> None:
-        # Whole paths and whole sentences: a terminal may wrap them, but nothing is cut.
+        # Paths and sentences are printed as a whole: a terminal may wrap them, but rich does not cut them.
         self._console.print(Text(text, style=style), soft_wrap=True)
 
 
 def copy_demo(folder: Path | None = None) -> Path:
-    """The folder that now holds the demo's data and rules; a new temporary one when none is named.
+    """Copies the data and rules of the demo into the folder, or into a new temporary one, and returns it.
 
-    OutputError where it cannot be written, or where another file of the same name would be lost.
+    Raises OutputError where it cannot be written, or where another file of the same name would be lost.
     """
     place = Path(tempfile.mkdtemp(prefix="holdfast-demo-")) if folder is None else folder
     for name in BUNDLED:
@@ -206,5 +206,5 @@ def _put(place: Path, name: str, content: bytes) -> None:
 
 
 def bundled(name: str) -> bytes:
-    """The file of the demo, as it ships with the package."""
+    """Returns the content of a file of the demo, which is part of the package."""
     return resources.files("holdfast.demo").joinpath(name).read_bytes()

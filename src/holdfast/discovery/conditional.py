@@ -1,9 +1,9 @@
-"""Conditional functional dependencies: all patterns that enough rows support, and of which no more general one holds.
+"""Conditional functional dependencies: all patterns with enough support for which no more general pattern holds.
 
-A pattern has left columns, each with a value or free, and a right column with a value or free. With a value on the
-right all left columns have one; with a free right side some left column is free, and some has a value. Patterns are
-tried from general to special: fewer columns first, and free ones before values. Support never grows on the way, so that
-what few rows support is not looked at further; nor is what lies below a pattern that holds.
+Each left column of a pattern, and its right column, has a value or is free. With a value on the right all left columns
+have one; with a free right column at least one left column is free and at least one has a value. Patterns are tried
+from general to special: fewer columns first, and free ones before values. Support never grows in that order, so a
+pattern with too little support, or one that holds, is not made more special.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ Items = frozenset[Item]
 
 
 @dataclass(frozen=True)
-class FoundPattern:
-    """A pattern that holds: columns by place, values by code. `rows` have its left values, `support` of them put it to
-    the test; `usual` is how many suspects there would be without its left side, or without its free columns.
+class ConditionalPattern:
+    """A pattern that holds; columns by place, values by code.
 
-    `follows` when the dependency of its columns holds without values.
+    `rows` have its left values, and `support` of them test it. `usual` is the number of suspects without its left side,
+    or without its free columns. It `follows` when the dependency of its columns holds without values.
     """
 
     constants: tuple[Item, ...]
@@ -56,19 +56,21 @@ class FoundPattern:
 
 
 @dataclass(frozen=True)
-class FoundPatterns:
-    """Patterns, from general to special; all of them when `complete`, else all of up to `within` columns."""
+class PatternsOutcome:
+    """Patterns, from general to special; all when `complete`, else all with up to `within` columns."""
 
-    found: tuple[FoundPattern, ...]
+    patterns: tuple[ConditionalPattern, ...]
     complete: bool
     within: int = 0
 
 
 def conditional_patterns(
     columns: Sequence[Codes], sayable: Sequence[Flags], weights: Ints, options: DiscoverOptions, clock: Clock
-) -> FoundPatterns:
-    """All patterns that hold and that no more general one implies. `sayable` tells of each code of a column whether a
-    rule can name its value."""
+) -> PatternsOutcome:
+    """Returns all patterns that hold and that no more general one implies.
+
+    `sayable` has, per column and code, whether rule text has a constant for the value.
+    """
     search = _Search(columns, sayable, weights, options)
     for size in range(1, len(columns)):
         if options.max_predicates is not None and size >= options.max_predicates:
@@ -77,19 +79,19 @@ def conditional_patterns(
             for bound in range(size + 1):
                 for fixed in combinations(left, bound):
                     if clock.over:
-                        return FoundPatterns(tuple(search.found), False, size)
+                        return PatternsOutcome(tuple(search.patterns), False, size)
                     search.try_all(fixed, tuple(column for column in left if column not in fixed))
-    return FoundPatterns(tuple(search.found), True)
+    return PatternsOutcome(tuple(search.patterns), True)
 
 
 class _Search:
-    """Patterns tried so far: those that hold, or that a more general one implies, are done."""
+    """Patterns tried so far; one that holds, or that a more general one implies, is done."""
 
     def __init__(
         self, columns: Sequence[Codes], sayable: Sequence[Flags], weights: Ints, options: DiscoverOptions
     ) -> None:
         self.columns, self.weights = columns, weights
-        # What has no name cannot be a value of a pattern.
+        # A value without a constant in rule text cannot be in a pattern.
         self.named = [
             np.where((codes >= 0) & says[np.maximum(codes, 0)], codes, np.int32(-1)) if len(says) else codes
             for codes, says in zip(columns, sayable, strict=True)
@@ -98,7 +100,7 @@ class _Search:
         self.rows = int(weights.sum())
         self.least = least_rows(options, self.rows)
         self.confidence = options.min_confidence
-        self.found: list[FoundPattern] = []
+        self.patterns: list[ConditionalPattern] = []
         self._constant_done: set[tuple[int, int, Items]] = set()
         self._free_done: set[tuple[int, Items, frozenset[int]]] = set()
         self._holds_free: set[tuple[int, frozenset[int]]] = set()
@@ -107,7 +109,7 @@ class _Search:
         self._usual = [self._counts(codes) for codes in columns]
 
     def try_all(self, fixed: tuple[int, ...], free: tuple[int, ...]) -> None:
-        """Every pattern with values on the fixed columns, and with the others free."""
+        """Tries every pattern with values on the `fixed` columns and without on the `free` ones."""
         outer = self._frequent(fixed)
         if outer.groups == 0:
             return
@@ -129,24 +131,24 @@ class _Search:
 
     def _try_values(self, outer: Partition, items: Sequence[Items], right: int) -> None:
         if not items[0]:
-            return  # without a left side it would say that the column has one value
+            return  # a pattern without a left side would say that the column has one value
         sizes = np.add.reduceat(self.weights[outer.rows], outer.starts[:-1])
         for g, code, count, other in zip(
             *frequent_codes(outer, self.columns[right], self.weights, self.least), strict=True
         ):
             if not self.sayable[right][code]:
                 continue
-            mine, value = items[g], int(code)
-            if any((right, value, mine - {item}) in self._constant_done for item in mine):
-                self._constant_done.add((right, value, mine))
+            constants, value = items[g], int(code)
+            if any((right, value, constants - {item}) in self._constant_done for item in constants):
+                self._constant_done.add((right, value, constants))
             elif int(sizes[g]) - int(other) >= self.confidence * int(sizes[g]):
-                self._constant_done.add((right, value, mine))
+                self._constant_done.add((right, value, constants))
                 known, counts = self._usual[right]
                 usual = int(sizes[g]) * (known - int(counts[value])) / self.rows
-                self.found.append(
-                    FoundPattern(
-                        tuple(sorted(mine)), (), right, value, int(sizes[g]), int(count),
-                        Broken(int(other), 0, int(sizes[g])), usual, self._follows(right, mine, frozenset()),
+                self.patterns.append(
+                    ConditionalPattern(
+                        tuple(sorted(constants)), (), right, value, int(sizes[g]), int(count),
+                        Broken(int(other), 0, int(sizes[g])), usual, self._follows(right, constants, frozenset()),
                     )
                 )  # fmt: skip
 
@@ -159,50 +161,50 @@ class _Search:
         free: frozenset[int],
         right: int,
     ) -> None:
-        fresh = [g for g, mine in enumerate(items) if not self._implied(right, mine, free)]
-        self._free_done.update((right, mine, free) for g, mine in enumerate(items) if g not in set(fresh))
+        fresh = [g for g, constants in enumerate(items) if not self._implied(right, constants, free)]
+        self._free_done.update((right, constants, free) for g, constants in enumerate(items) if g not in set(fresh))
         if not fresh:
             return
         codes = self.columns[right]
-        told = broken_within(inner, numbers, outer.groups, codes, self.weights)
+        broken_by_group = broken_within(inner, numbers, outer.groups, codes, self.weights)
         alone = broken_within(outer, numbers, outer.groups, codes, self.weights)
         sizes = np.add.reduceat(self.weights[outer.rows], outer.starts[:-1])
         for g in fresh:
-            support, suspects = int(told.support[g]), int(told.suspects[g])
+            support, suspects = int(broken_by_group.support[g]), int(broken_by_group.suspects[g])
             if support < self.least or support - suspects < self.confidence * support:
                 continue
             self._free_done.add((right, items[g], free))
             if not items[g]:
                 self._holds_free.add((right, free))
                 continue
-            broken = Broken(suspects, int(told.pairs[g]), int(told.tested[g]))
+            broken = Broken(suspects, int(broken_by_group.pairs[g]), int(broken_by_group.tested[g]))
             follows = self._follows(right, items[g], free)
-            self.found.append(
-                FoundPattern(
+            self.patterns.append(
+                ConditionalPattern(
                     tuple(sorted(items[g])), tuple(sorted(free)), right, None, int(sizes[g]), support, broken,
                     float(alone.suspects[g]), follows,
                 )
             )  # fmt: skip
 
-    def _implied(self, right: int, mine: Items, free: frozenset[int]) -> bool:
-        """Whether a pattern that is more general by one step is done, or the right side has one value there anyway."""
+    def _implied(self, right: int, constants: Items, free: frozenset[int]) -> bool:
+        """Whether a pattern that is more general by one step is done, or one that gives the right column a value."""
         return (
-            any((right, mine - {item}, free) in self._free_done for item in mine)
-            or any((right, mine - {item}, free | {item[0]}) in self._free_done for item in mine)
-            or any((right, mine, free - {column}) in self._free_done for column in free if len(free) > 1)
-            or any((right, value, mine) in self._constant_done for value in self._values(right, mine))
+            any((right, constants - {item}, free) in self._free_done for item in constants)
+            or any((right, constants - {item}, free | {item[0]}) in self._free_done for item in constants)
+            or any((right, constants, free - {column}) in self._free_done for column in free if len(free) > 1)
+            or any((right, value, constants) in self._constant_done for value in self._values(right, constants))
         )
 
-    def _values(self, right: int, mine: Items) -> Iterator[int]:
-        yield from np.flatnonzero(self._usual[right][1] >= self.least).tolist() if mine else ()
+    def _values(self, right: int, constants: Items) -> Iterator[int]:
+        yield from np.flatnonzero(self._usual[right][1] >= self.least).tolist() if constants else ()
 
-    def _follows(self, right: int, mine: Items, free: frozenset[int]) -> bool:
+    def _follows(self, right: int, constants: Items, free: frozenset[int]) -> bool:
         """Whether the right column depends on the columns of the pattern, whatever their values."""
-        names = frozenset(column for column, _ in mine) | free
+        names = frozenset(column for column, _ in constants) | free
         return any(right == other and left <= names for other, left in self._holds_free)
 
     def _frequent(self, fixed: tuple[int, ...]) -> Partition:
-        """The rows that have one of the frequent combinations of values there, by combination."""
+        """Returns the rows with a frequent combination of values in these columns, grouped by combination."""
         while self._path[-1] != fixed[: len(self._path[-1])]:
             self._path.pop()
             self._partitions.pop()
@@ -214,20 +216,20 @@ class _Search:
         return self._partitions[-1]
 
     def _counts(self, codes: Codes) -> tuple[int, Ints]:
-        """How many rows have a value, and how many each of them."""
-        some = codes >= 0
-        counts = np.bincount(codes[some], weights=self.weights[some], minlength=1).astype(np.int64)
+        """Returns how many rows are not null, and how many have each code."""
+        known = codes >= 0
+        counts = np.bincount(codes[known], weights=self.weights[known], minlength=1).astype(np.int64)
         return int(counts.sum()), counts
 
 
 def least_rows(options: DiscoverOptions, rows: int) -> int:
-    """How many rows support what is supported enough: a number of rows, or a share of them; two at least."""
+    """Returns the least number of rows that `min_support`, a number or a share, asks for; at least two."""
     wanted = options.min_support
     return max(int(wanted) if wanted >= 1 else ceil(wanted * rows), 2)
 
 
 def _at_least(partition: Partition, weights: Ints, least: int) -> Partition:
-    """The groups that weigh so much at least."""
+    """Returns the groups with at least that much weight."""
     if partition.groups == 0:
         return partition
     sizes = np.add.reduceat(weights[partition.rows], partition.starts[:-1])

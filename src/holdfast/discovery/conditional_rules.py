@@ -1,4 +1,4 @@
-"""The conditional dependencies of a table that is at hand: patterns to rules as text, the ones worth reading first."""
+"""The conditional dependencies of an Arrow table, as rules with scores, best first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.discovery.conditional import FoundPattern, conditional_patterns
+from holdfast.discovery.conditional import ConditionalPattern, conditional_patterns
 from holdfast.discovery.constant_values import constant_of
 from holdfast.encode.column_type import ColumnType
 from holdfast.rules.dependency import CFD, Pattern
@@ -25,15 +25,18 @@ from holdfast.search.coded_rows import coded_rows, family_codes
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import FoundRule, RankedRules
 
-# As in the ranking of other rules: what holds a few times may hold by chance, what is broken weighs more than that it
-# could have been, and what holds for all values of a column is no news for one of them.
+# As in the ranking of other rules: a rule that is tested a few times may hold by chance (_CHANCE), suspects weigh more
+# than tests (_STRICT), and a rule that holds for all values of a column says little about one of them (_FOLLOWS).
 _CHANCE, _STRICT, _FOLLOWS = 4.0, 4, 0.5
 
 
 @dataclass(frozen=True)
 class ConditionalRules:
-    """Per rule, best first: its text, score, how many rows or pairs put it to the test and which share that is of all,
-    and what breaks it (pairs, suspect rows, and how many of these it tolerates). And how the search went."""
+    """Rules, best first, and how the search went.
+
+    Each rule has its text, its score, how many rows or pairs test it (`support`) and their share of all (`coverage`),
+    the pairs that break it, its suspect rows, and how many of these it allows.
+    """
 
     rules: tuple[Mapping[str, Any], ...]
     rows: int
@@ -44,101 +47,102 @@ class ConditionalRules:
     phases: Mapping[str, float] = field(default_factory=dict)
 
     def ranked(self) -> RankedRules:
-        scores = np.array([one["score"] for one in self.rules], np.float64)
-        return RankedRules(lambda i: _found_rule(self.rules[i]), ["cfd"] * len(self.rules), scores=scores)
+        scores = np.array([rule["score"] for rule in self.rules], np.float64)
+        return RankedRules(lambda i: _discovered_rule(self.rules[i]), ["cfd"] * len(self.rules), scores=scores)
 
 
 def conditional_rules(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> ConditionalRules:
-    """All conditional dependencies that hold and that no more general one implies; see discovery/conditional.py."""
+    """Returns all conditional dependencies that hold and that no more general one implies; see conditional.py."""
     clock = Clock(options.time_limit)
     with clock.phase("encode"):
         coded = coded_rows(table, types, options)
         columns = column_codes(coded, options)
         values = _values(table, types, options)
     with clock.phase("item-sets"):
-        sayable = [_sayable(some, codes) for some, codes in zip(values, columns, strict=True)]
-        told = conditional_patterns(columns, sayable, coded.weights, options, clock)
+        sayable = [_sayable(constants, codes) for constants, codes in zip(values, columns, strict=True)]
+        outcome = conditional_patterns(columns, sayable, coded.weights, options, clock)
     pairs = coded.rows * (coded.rows - 1) // 2
-    rules = [_told(one, list(types), values, coded.rows, max(pairs, 1), options) for one in told.found]
-    why = f"the time limit was reached; all rules of up to {told.within} columns are there"
+    names = list(types)
+    rules = [_described(pattern, names, values, coded.rows, max(pairs, 1), options) for pattern in outcome.patterns]
+    why = f"the time limit was reached; all rules of up to {outcome.within} columns are there"
     return ConditionalRules(
-        tuple(sorted(rules, key=lambda one: -one["score"])),
+        tuple(sorted(rules, key=lambda rule: -rule["score"])),
         coded.rows,
         len(coded.weights),
         len(types),
-        told.complete,
-        None if told.complete else why,
+        outcome.complete,
+        None if outcome.complete else why,
         dict(clock.phases),
     )
 
 
 def _values(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> list[list[Constant | None]]:
-    """Per column and code, as `column_codes` gives them, the constant that rules name it by."""
-    found: list[list[Constant | None]] = []
+    """Returns, per column and code of `column_codes`, the constant for the value; None where rule text has none."""
+    constants_by_column: list[list[Constant | None]] = []
     for name, codes in family_codes(table, [[name] for name in types]).items():
         known, firsts = np.unique(codes, return_index=True)
-        some = table.column(name).take(pa.array(firsts)).to_pylist()
+        values = table.column(name).take(pa.array(firsts)).to_pylist()
         shift = 0 if options.nulls == "sql" else 1
         constants: list[Constant | None] = [None] * (int(known.max(initial=-1)) + 1 + shift)
-        for code, value in zip(known.tolist(), some, strict=True):
+        for code, value in zip(known.tolist(), values, strict=True):
             if code >= 0:
                 constants[code + shift] = constant_of(value, types[name])
-        found.append(constants)
-    return found
+        constants_by_column.append(constants)
+    return constants_by_column
 
 
 def _sayable(constants: Sequence[Constant | None], codes: Codes) -> NDArray[np.bool_]:
-    """Per code whether a rule can name its value; a null that is a value like others may have a code beyond them."""
+    """Returns for each code whether rule text has a constant for its value. Nulls may have a code beyond the values."""
     says = np.zeros(max(len(constants), int(codes.max(initial=-1)) + 1), np.bool_)
     says[: len(constants)] = [value is not None for value in constants]
     return says
 
 
-def _told(
-    one: FoundPattern, names: Sequence[str], values: Sequence[Sequence[Constant | None]], rows: int, pairs: int,
-    options: DiscoverOptions,
+def _described(
+    pattern: ConditionalPattern, names: Sequence[str], values: Sequence[Sequence[Constant | None]], rows: int,
+    pairs: int, options: DiscoverOptions,
 ) -> Mapping[str, Any]:  # fmt: skip
-    given: dict[int, Constant | None] = {column: values[column][code] for column, code in one.constants}
-    left = sorted([*given, *one.free])
-    wanted = None if one.value is None else values[one.right][one.value]
-    pattern = Pattern(tuple(given.get(column) for column in left), (wanted,))
-    body = CFD(tuple(names[column] for column in left), (names[one.right],), (pattern,), inline=True)
-    among = one.rows if wanted is not None else one.support
+    given: dict[int, Constant | None] = {column: values[column][code] for column, code in pattern.constants}
+    left = sorted([*given, *pattern.free])
+    wanted = None if pattern.value is None else values[pattern.right][pattern.value]
+    line = Pattern(tuple(given.get(column) for column in left), (wanted,))
+    body = CFD(tuple(names[column] for column in left), (names[pattern.right],), (line,), inline=True)
+    among = pattern.rows if wanted is not None else pattern.support
     possible = rows if wanted is not None else pairs
-    # How often chance would break it: so often as the right side differs where its left values are not looked at.
-    expected = one.usual if wanted is not None else one.broken.tested * one.usual / max(one.rows, 1)
+    # How often the rule would be broken by chance: as often as the right side differs without the left values.
+    expected = pattern.usual if wanted is not None else pattern.broken.tested * pattern.usual / max(pattern.rows, 1)
     lawful = expected / (expected + _CHANCE * (len(left) + 1))
     tested = min(log1p(expected) / log1p(possible), 1.0)
-    kept = max(1 - one.broken.suspects / one.usual, 0.0) if one.usual else 0.0
-    score = lawful * (2 / (len(left) + 2) + tested) / 2 * kept**_STRICT * (_FOLLOWS if one.follows else 1.0)
+    kept = max(1 - pattern.broken.suspects / pattern.usual, 0.0) if pattern.usual else 0.0
+    score = lawful * (2 / (len(left) + 2) + tested) / 2 * kept**_STRICT * (_FOLLOWS if pattern.follows else 1.0)
     return {
         "rule": str(body),
         "score": round(score, 9),
-        "support": one.broken.tested if wanted is not None else 2 * one.broken.tested,
-        "coverage": one.broken.tested / possible,
-        "pairs": one.broken.pairs if wanted is None else None,
-        "suspects": one.broken.suspects,
+        "support": pattern.broken.tested if wanted is not None else 2 * pattern.broken.tested,
+        "coverage": pattern.broken.tested / possible,
+        "pairs": pattern.broken.pairs if wanted is None else None,
+        "suspects": pattern.broken.suspects,
         "allow": int((1 - options.min_confidence) * among),
     }
 
 
-def _found_rule(told: Mapping[str, Any]) -> FoundRule:
-    body = parse_body(told["rule"])
-    allow = Allowance(told["allow"]) if told["suspects"] else Allowance()
+def _discovered_rule(described: Mapping[str, Any]) -> FoundRule:
+    body = parse_body(described["rule"])
+    allow = Allowance(described["allow"]) if described["suspects"] else Allowance()
     rule = Rule(readable_name(body), body, allow=allow, description=_sentence(body) if isinstance(body, CFD) else None)
     return FoundRule(
         rule,
         body.denials[0],
-        told["score"],
-        told["coverage"],
-        told["support"],
-        told["pairs"] if told["suspects"] else 0,
-        told["suspects"],
+        described["score"],
+        described["coverage"],
+        described["support"],
+        described["pairs"] if described["suspects"] else 0,
+        described["suspects"],
     )
 
 
 def _sentence(body: CFD) -> str:
-    """What the rule says, in words."""
+    """Returns the rule in words."""
     (pattern,) = body.patterns
     given = [f"{n} = {v}" for n, v in zip(body.left, pattern.left, strict=True) if v is not None]
     free = [n for n, v in zip(body.left, pattern.left, strict=True) if v is None]

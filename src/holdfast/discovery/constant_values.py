@@ -1,4 +1,4 @@
-"""Values of a table as constants that a rule can name."""
+"""Values of a table as constants in rule text."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from holdfast.rules.predicate import Constant
 
 
 def constant_of(value: Any, kind: ColumnType) -> Constant | None:
-    """The constant that equals the value of a column of this type, and prints as what is read back as it.
+    """Returns the constant that equals the value of a column of this type, also after printing and parsing.
 
-    None where rule text has none: nulls, NaN and infinities, bytes, times with a zone.
+    None where rule text has none: for null, NaN, infinity, bytes, and times with a zone.
     """
     match kind.family:
         case "float" if value is not None and math.isfinite(value):

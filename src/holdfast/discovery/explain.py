@@ -1,4 +1,4 @@
-"""What a discovery would compare: the predicate space of a table, before anything is searched."""
+"""What a discovery would compare: the predicate space of a table, without a search."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from holdfast.search.lines import arrived
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import PredicateSpace
 
-SPACE_LINE = pa.schema([("told", pa.string())])
+SPACE_LINE = pa.schema([("space", pa.string())])
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """Two columns of one kind, and which share of the smaller one's values the other has, too."""
+    """Two columns of one type, and the share of values of the smaller one that the other has, too."""
 
     left: str
     right: str
@@ -29,7 +29,7 @@ class Overlap:
 
 @dataclass(frozen=True)
 class ExplainedSpace:
-    """The operand pairs of a table's discovery, how columns overlap, most first, and notes on what is left out."""
+    """The operand pairs of a discovery, the overlaps of columns, largest first, and notes on what is left out."""
 
     table: str
     rows: int
@@ -41,7 +41,7 @@ class ExplainedSpace:
 
 @dataclass(frozen=True)
 class ExplainTask:
-    """Tells the predicate space of the rows that arrive, which are all; columns come in the types' order."""
+    """Returns the predicate space as JSON, from all rows of the table; columns are in the order of `types`."""
 
     types: Mapping[str, ColumnType]
     options: DiscoverOptions
@@ -49,25 +49,25 @@ class ExplainTask:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         table = arrived(batches, self.types)
         if table is not None:
-            told = json.dumps(_told(table, self.types, self.options))
-            yield pa.RecordBatch.from_arrays([pa.array([told], pa.string())], schema=SPACE_LINE)
+            text = json.dumps(_described(table, self.types, self.options))
+            yield pa.RecordBatch.from_arrays([pa.array([text], pa.string())], schema=SPACE_LINE)
 
 
 def explained_space(
-    told: str | None, table: str, options: DiscoverOptions, notes: tuple[str, ...] = ()
+    text: str | None, table: str, options: DiscoverOptions, notes: tuple[str, ...] = ()
 ) -> ExplainedSpace:
-    """What an ExplainTask told; an empty space when it got no rows."""
-    about: dict[str, Any] = json.loads(told) if told is not None else {"rows": 0, "pairs": [], "overlaps": []}
+    """Returns the space from the text of an ExplainTask; an empty one without text."""
+    about: dict[str, Any] = json.loads(text) if text is not None else {"rows": 0, "pairs": [], "overlaps": []}
     space = PredicateSpace.from_lists(about["pairs"])
     return ExplainedSpace(
-        table, about["rows"], space, tuple(Overlap(*one) for one in about["overlaps"]), options, notes
+        table, about["rows"], space, tuple(Overlap(*overlap) for overlap in about["overlaps"]), options, notes
     )
 
 
-def _told(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> dict[str, object]:
+def _described(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> dict[str, object]:
     codes = family_codes(table, families(types))
     return {
         "rows": table.num_rows,
         "pairs": predicate_space(codes, types, options).to_lists(),
-        "overlaps": sorted(overlaps(codes, types), key=lambda one: (-one[2], one[0], one[1])),
+        "overlaps": sorted(overlaps(codes, types), key=lambda overlap: (-overlap[2], overlap[0], overlap[1])),
     }

@@ -1,14 +1,14 @@
-"""What tasks of a discovery do. Everything they pass on travels as lines of bytes: (part, piece, bytes).
+"""The tasks of a discovery. What they pass on is in lines of bytes: (part, piece, bytes).
 
-A small table is one task: rows in, findings out. On a cluster three kinds of tasks follow each other: one encodes the
-rows, many count the evidence of their share of all pairs, one derives the constraints.
+For a small table one task does it all. On a cluster three kinds of tasks follow each other: one encodes the rows, many
+count the evidence of their share of all pairs, one derives the constraints.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.discovery.conditional_rules import ConditionalRules, conditional_rules
-from holdfast.discovery.with_constants import FoundWithin, Given, Within, find_with_constants
+from holdfast.discovery.with_constants import ConstantsOutcome, Given, PartRules, find_with_constants
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import SessionError
 from holdfast.kernels.evidence import Counted, Packing, merged
@@ -33,79 +33,66 @@ from holdfast.search.space import PredicateSpace
 
 
 @dataclass(frozen=True)
-class FindTask:
-    """Finds the constraints of the rows that arrive, which are all; columns come as c0, c1, ... in the types' order.
-
-    `space` is the predicate space where it is settled already.
-    """
+class TableTask:
+    """A task on all rows of a table; their columns are c0, c1, ... in the order of `types`."""
 
     types: Mapping[str, ColumnType]
     options: DiscoverOptions
+    piece_bytes: int = field(default=PIECE_BYTES, kw_only=True)
+
+    def __call__(self, batches: Batches) -> Batches:
+        table = arrived(batches, self.types)
+        if table is not None:
+            yield from lines_of(_unless_refused(lambda: self.parts(table)), piece_bytes=self.piece_bytes)
+
+    def parts(self, table: pa.Table) -> Parts:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class FindTask(TableTask):
+    """Finds the constraints. `space` is the predicate space where it is known already."""
+
     space: PredicateSpace | None = None
-    piece_bytes: int = PIECE_BYTES
 
-    def __call__(self, batches: Batches) -> Batches:
-        table = arrived(batches, self.types)
-        if table is not None:
-            yield from lines_of(_unless_refused(lambda: _found_parts(self._found(table))), piece_bytes=self.piece_bytes)
-
-    def _found(self, table: pa.Table) -> Found:
-        return find(table, self.types, self.options, threads=own_cores(), space=self.space)
+    def parts(self, table: pa.Table) -> Parts:
+        return _search_parts(find(table, self.types, self.options, threads=own_cores(), space=self.space))
 
 
 @dataclass(frozen=True)
-class ConstantsTask:
-    """As a FindTask, with rules among the rows with given values, too."""
+class ConstantsTask(TableTask):
+    """Finds what a FindTask finds, and the rules of the rows with given values."""
 
-    types: Mapping[str, ColumnType]
-    options: DiscoverOptions
-
-    def __call__(self, batches: Batches) -> Batches:
-        table = arrived(batches, self.types)
-        if table is not None:
-            yield from lines_of(_unless_refused(lambda: self._parts(table)))
-
-    def _parts(self, table: pa.Table) -> Parts:
-        found, within = find_with_constants(table, self.types, self.options, threads=own_cores())
-        return {**_found_parts(found), **_within_parts(within)}
+    def parts(self, table: pa.Table) -> Parts:
+        result, with_values = find_with_constants(table, self.types, self.options, threads=own_cores())
+        return {**_search_parts(result), **_constants_parts(with_values)}
 
 
 @dataclass(frozen=True)
-class ConditionalTask:
-    """Finds the conditional dependencies of the rows that arrive, which are all; columns come in the types' order."""
+class ConditionalTask(TableTask):
+    """Finds the conditional dependencies."""
 
-    types: Mapping[str, ColumnType]
-    options: DiscoverOptions
-
-    def __call__(self, batches: Batches) -> Batches:
-        table = arrived(batches, self.types)
-        if table is not None:
-            found = conditional_rules(table, self.types, self.options)
-            yield from lines_of({"conditional": json.dumps(vars(found)).encode()})
+    def parts(self, table: pa.Table) -> Parts:
+        return {"conditional": json.dumps(vars(conditional_rules(table, self.types, self.options))).encode()}
 
 
 @dataclass(frozen=True)
-class EncodeTask:
-    """The rows that arrive, which are all, as codes, with the strategy for so many cores."""
+class EncodeTask(TableTask):
+    """Returns the codes of the rows, and the strategy for so many cores."""
 
-    types: Mapping[str, ColumnType]
-    options: DiscoverOptions
     cores: int
 
-    def __call__(self, batches: Batches) -> Batches:
-        table = arrived(batches, self.types)
-        if table is None:
-            return
+    def parts(self, table: pa.Table) -> Parts:
         clock = Clock(None)
         with clock.phase("encode"):
             rows = coded_rows(table, self.types, self.options)
         strategy = chosen_strategy(rows, self.options, cores=self.cores)
-        yield from lines_of(_rows_parts(rows, {"strategy": strategy, "phases": clock.phases}))
+        return _rows_parts(rows, {"strategy": strategy, "phases": clock.phases})
 
 
 @dataclass(frozen=True)
 class EvidenceTask:
-    """The evidence of one share of all pairs, of `shares`; which one comes as a column beside the coded rows."""
+    """Returns the evidence of its share of all pairs, which the column `share` names, of `shares`."""
 
     shares: int
     device: Device = "auto"
@@ -114,30 +101,29 @@ class EvidenceTask:
         table = arrived(batches)
         if table is None:
             return
-        mine = np.unique(table.column("share").to_numpy())
-        one = table.filter(pa.array(table.column("share").to_numpy() == mine[0]))
-        parts = parts_in(one)
+        own_shares = np.unique(table.column("share").to_numpy())
+        parts = parts_in(table.filter(pa.array(table.column("share").to_numpy() == own_shares[0])))
         rows, about = _rows_of(parts)
-        # A task has its slot's one core: the others are at work on the other shares.
+        # One thread: the other cores work on the other shares.
         try:
-            on = [count_pairs(rows, self.device, share=int(share), shares=self.shares) for share in mine]
+            counts = [count_pairs(rows, self.device, share=int(share), shares=self.shares) for share in own_shares]
         except SessionError as problem:
             yield from lines_of(_refused(problem))
             return
-        counted = merged([one.counted for one in on])
-        name = f"counted-{int(mine[0])}"
+        counted = merged([pairs.counted for pairs in counts])
+        name = f"counted-{int(own_shares[0])}"
         yield from lines_of({
             f"{name}-packed": counted.packed.tobytes(),
             f"{name}-counts": counted.counts.tobytes(),
-            f"{name}-device": on[0].device.encode(),
+            f"{name}-device": counts[0].device.encode(),
         })  # fmt: skip
-        if 0 in mine:
+        if 0 in own_shares:
             yield from lines_of(_rows_parts(rows, about))
 
 
 @dataclass(frozen=True)
 class SolveTask:
-    """The constraints of coded rows: by the evidence that was counted elsewhere, or all from here on."""
+    """Returns the constraints of coded rows, from evidence that other tasks have counted, or without it."""
 
     options: DiscoverOptions
 
@@ -163,29 +149,30 @@ class SolveTask:
         ]
         devices = sorted({bytes(content).decode() for name, content in parts.items() if name.endswith("-device")})
 
-        def found() -> Found:
+        def search() -> Found:
             cores = own_cores()
             if not counted:
                 return find_in(rows, self.options, clock, threads=cores, strategy=about["strategy"])
             evidence = rows.evidence(merged(counted))
             return found_from(rows, evidence, self.options, clock, threads=cores, device=" and ".join(devices))
 
-        yield from lines_of(_unless_refused(lambda: _found_parts(found())))
+        yield from lines_of(_unless_refused(lambda: _search_parts(search())))
 
 
 def worth_sharing(about: bytes, least: int) -> bool:
-    """Whether the task that encoded the rows says that all pairs are wanted, and rows are so many at least."""
-    told = json.loads(about)
-    return bool(told["strategy"] == "all-pairs" and told["distinct_rows"] >= least)
+    """Whether the strategy is to compare all pairs, and there are at least so many distinct rows."""
+    values = json.loads(about)
+    return bool(values["strategy"] == "all-pairs" and values["distinct_rows"] >= least)
 
 
-def found_in(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
-    """What a task found, from its lines; None when there are none. SessionError where it lacked what was asked for."""
+def read_search(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
+    """Returns the result of a search from the lines of its task; None without lines. Raises SessionError where the task
+    did not have the device that was asked for."""
     parts = joined_parts(lines)
     if not parts:
         return None
     if "refused" in parts:
-        # Several tasks may have said so, one after the other.
+        # Several tasks may have refused; the first reason is enough.
         (message, hint), _ = json.JSONDecoder().raw_decode(parts["refused"].decode())
         raise SessionError(message, hint=hint)
     about = json.loads(parts["about"])
@@ -199,46 +186,46 @@ def found_in(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
         error=Decimal(about["error"]),
         by_rows=_by_rows(parts),
         evidence=Evidence(words, np.frombuffer(parts["counts"], np.int64)),
-        **{name: about[name] for name in _TOLD},
+        **{name: about[name] for name in _PLAIN_FIELDS},
     )
 
 
-def within_in(lines: Iterable[tuple[str, int, bytes]]) -> FoundWithin | None:
-    """What a ConstantsTask found among rows with given values, from its lines; None when there are none."""
+def read_constants(lines: Iterable[tuple[str, int, bytes]]) -> ConstantsOutcome | None:
+    """Returns the rules of rows with given values from the lines of a ConstantsTask; None without lines."""
     parts = joined_parts(lines)
     if not parts:
         return None
-    told = json.loads(parts["within"])
-    ends = np.cumsum([0, *told["counts"]])
+    about = json.loads(parts["within"])
+    ends = np.cumsum([0, *about["counts"]])
     arrays: dict[str, Any] = {name: np.frombuffer(parts[f"within-{name}"], kind) for name, kind in _WITHIN.items()}
-    if told["given"]:
+    if about["given"]:
         arrays["masks"] = arrays["masks"].reshape(len(arrays["scores"]), -1)
-    return FoundWithin(
+    return ConstantsOutcome(
         tuple(
-            Within(_given_of(given), rows, **{name: array[ends[i] : ends[i + 1]] for name, array in arrays.items()})
-            for i, (given, rows) in enumerate(zip(told["given"], told["rows"], strict=True))
+            PartRules(_given_of(given), rows, **{name: array[ends[i] : ends[i + 1]] for name, array in arrays.items()})
+            for i, (given, rows) in enumerate(zip(about["given"], about["rows"], strict=True))
         ),
-        told["complete"],
-        told["why"],
+        about["complete"],
+        about["why"],
     )
 
 
-def conditional_in(lines: Iterable[tuple[str, int, bytes]]) -> ConditionalRules | None:
-    """What a ConditionalTask found, from its lines; None when there are none."""
+def read_conditional(lines: Iterable[tuple[str, int, bytes]]) -> ConditionalRules | None:
+    """Returns the conditional dependencies from the lines of a ConditionalTask; None without lines."""
     parts = joined_parts(lines)
     if not parts:
         return None
-    told = json.loads(parts["conditional"])
-    return ConditionalRules(**{**told, "rules": tuple(told["rules"])})
+    values = json.loads(parts["conditional"])
+    return ConditionalRules(**{**values, "rules": tuple(values["rules"])})
 
 
 # Values to bytes and back ------------------------------------------------------------------------------------------
 
-_TOLD = ("rows", "distinct_rows", "strategy", "exact", "complete", "why", "phases", "sampled", "device")
+_PLAIN_FIELDS = ("rows", "distinct_rows", "strategy", "exact", "complete", "why", "phases", "sampled", "device")
 
 
 def _unless_refused(search: Callable[[], Parts]) -> Parts:
-    """What is found, or why a task could not do what was asked: an error would reach the driver as a traceback."""
+    """Returns the result of the search, or why the task refuses it: an error would reach the driver as a traceback."""
     try:
         return search()
     except SessionError as problem:
@@ -256,43 +243,43 @@ def _by_rows(parts: Parts) -> ByRows | None:
     return ByRows(np.frombuffer(parts["by-rows-suspects"], np.int64), *floats)
 
 
-def _found_parts(found: Found) -> Parts:
-    rows = {} if found.by_rows is None else {f"by-rows-{name}": v.tobytes() for name, v in vars(found.by_rows).items()}
-    told = {name: getattr(found, name) for name in _TOLD}
-    about = {"pairs": found.space.to_lists(), "error": str(found.error), **told}
+def _search_parts(result: Found) -> Parts:
+    by_rows = {} if result.by_rows is None else vars(result.by_rows)
+    plain = {name: getattr(result, name) for name in _PLAIN_FIELDS}
+    about = {"pairs": result.space.to_lists(), "error": str(result.error), **plain}
     return {
         "about": json.dumps(about).encode(),
-        "masks": found.masks.tobytes(),
-        "support": found.support.tobytes(),
-        "violating": found.violating.tobytes(),
-        "words": found.evidence.words.tobytes(),
-        "counts": found.evidence.counts.tobytes(),
-        **rows,
+        "masks": result.masks.tobytes(),
+        "support": result.support.tobytes(),
+        "violating": result.violating.tobytes(),
+        "words": result.evidence.words.tobytes(),
+        "counts": result.evidence.counts.tobytes(),
+        **{f"by-rows-{name}": values.tobytes() for name, values in by_rows.items()},
     }
 
 
 _WITHIN = {"masks": np.uint64, "support": np.int64, "violating": np.int64, "scores": np.float64}
 
 
-def _within_parts(found: FoundWithin) -> Parts:
-    told = {
-        "given": [[[name, str(value)] for name, value in part.given] for part in found.parts],
-        "rows": [part.rows for part in found.parts],
-        "counts": [len(part.masks) for part in found.parts],
-        "complete": found.complete,
-        "why": found.why,
+def _constants_parts(outcome: ConstantsOutcome) -> Parts:
+    about = {
+        "given": [[[name, str(value)] for name, value in part.given] for part in outcome.parts],
+        "rows": [part.rows for part in outcome.parts],
+        "counts": [len(part.masks) for part in outcome.parts],
+        "complete": outcome.complete,
+        "why": outcome.why,
     }
     arrays = {
-        f"within-{name}": b"".join(np.ascontiguousarray(getattr(part, name), kind).tobytes() for part in found.parts)
+        f"within-{name}": b"".join(np.ascontiguousarray(getattr(part, name), kind).tobytes() for part in outcome.parts)
         for name, kind in _WITHIN.items()
     }
-    return {"within": json.dumps(told).encode(), **arrays}
+    return {"within": json.dumps(about).encode(), **arrays}
 
 
-def _given_of(told: Iterable[tuple[str, str]]) -> Given:
-    """Names and values; a value is told as rule text, which says what kind it is."""
+def _given_of(texts: Iterable[tuple[str, str]]) -> Given:
+    """Returns columns with values, from texts; a value is written as in rule text, which has a form for each type."""
     given = []
-    for name, text in told:
+    for name, text in texts:
         (predicate,) = parse_constraint(f"not(t.x = {text})").predicates
         assert isinstance(predicate, Comparison), "a value is compared"
         assert isinstance(predicate.right, Constant), "with a constant"
@@ -300,7 +287,7 @@ def _given_of(told: Iterable[tuple[str, str]]) -> Given:
     return tuple(given)
 
 
-def _rows_parts(rows: CodedRows, told: Mapping[str, Any]) -> Parts:
+def _rows_parts(rows: CodedRows, more: Mapping[str, Any]) -> Parts:
     packing = rows.packing
     about = {
         "pairs": rows.space.to_lists(),
@@ -308,7 +295,7 @@ def _rows_parts(rows: CodedRows, told: Mapping[str, Any]) -> Parts:
         "shown": rows.shown,
         "lines": len(rows.codes),
         "distinct_rows": len(rows.weights),
-        **told,
+        **more,
     }
     return {
         "about": json.dumps(about).encode(),

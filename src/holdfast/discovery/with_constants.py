@@ -1,8 +1,7 @@
 """Rules that hold among the rows with given values: `not(t.A = c and s.A = c and …)`.
 
-As in C-FASTDC: for every set of values that enough rows have together, the most general constraints of those rows. A
-constraint is kept when it does not hold for all values of a column on which two rows agree; so each is implied by no
-other.
+As in C-FASTDC: the most general constraints of the rows with each set of values that enough rows have. A constraint
+is kept only if it does not hold for all values of one of the columns, so that no other constraint implies it.
 """
 
 from __future__ import annotations
@@ -40,15 +39,16 @@ from holdfast.search.space import Words, as_masks, as_words
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-# A value more is a condition more to read; and by chance alone a rule holds that is broken a few times elsewhere.
+# Each value lowers the score: it is one more condition to read. A rule that few pairs outside of these rows break may
+# hold by chance.
 _PER_VALUE, _CHANCE = 0.8, 20.0
 Given = tuple[tuple[str, Constant], ...]
 
 
 @dataclass(frozen=True)
-class Within:
-    """The constraints of the rows with given values, best first: masks of what they allow beside these, how many
-    ordered pairs put them to the test, how many violate them, and scores."""
+class PartRules:
+    """The constraints of the rows with given values, best first: masks of what they allow beside the values, how many
+    ordered pairs test them, how many violate them, and scores."""
 
     given: Given
     rows: int
@@ -59,44 +59,46 @@ class Within:
 
 
 @dataclass(frozen=True)
-class FoundWithin:
-    """What was found for each set of values, and whether these are all; `why` says why not."""
+class ConstantsOutcome:
+    """The rules for each set of values, and whether these are all; `why` says why not."""
 
-    parts: tuple[Within, ...]
+    parts: tuple[PartRules, ...]
     complete: bool
     why: str | None = None
 
 
 def find_with_constants(
     table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, *, threads: int = 1
-) -> tuple[Found, FoundWithin]:
-    """The most general constraints, and those with values that none of the others implies."""
+) -> tuple[Found, ConstantsOutcome]:
+    """Returns the most general constraints, and those with values that no other constraint implies."""
     clock = Clock(options.time_limit)
     with clock.phase("encode"):
         rows = coded_rows(table, types, options)
-    found = find_in(rows, options, clock, threads=threads)
-    if found.rows < 2 or not found.complete:
-        return found, FoundWithin((), found.complete, found.why)
-    if not found.exact:
-        # Whether a rule holds without its values is seen in the evidence of all pairs.
-        return found, FoundWithin((), False, "there are too many rows for all pairs, which rules with values need")
+    result = find_in(rows, options, clock, threads=threads)
+    if result.rows < 2 or not result.complete:
+        return result, ConstantsOutcome((), result.complete, result.why)
+    if not result.exact:
+        # Only the evidence of all pairs shows whether a rule holds without its values.
+        return result, ConstantsOutcome(
+            (), False, "there are too many rows for all pairs, which rules with values need"
+        )
     with clock.phase("constants"):
-        parts = _Search(table, types, rows, found, options, clock, threads).run()
-    return replace(found, phases=dict(clock.phases)), parts
+        parts = _Search(table, types, rows, result, options, clock, threads).run()
+    return replace(result, phases=dict(clock.phases)), parts
 
 
 class _Search:
-    """Sets of values, fewer first, and the evidence of the rows that have them."""
+    """The search over sets of values, smaller sets first, with the evidence of the rows that have them."""
 
     def __init__(
-        self, table: pa.Table, types: Mapping[str, ColumnType], rows: CodedRows, found: Found,
+        self, table: pa.Table, types: Mapping[str, ColumnType], rows: CodedRows, result: Found,
         options: DiscoverOptions, clock: Clock, threads: int,
     ) -> None:  # fmt: skip
-        self.rows, self.found, self.options, self.clock, self.threads = rows, found, options, clock, threads
+        self.rows, self.result, self.options, self.clock, self.threads = rows, result, options, clock, threads
         self.least = least_rows(options, rows.rows)
         self.budget = int(options.error * rows.rows * (rows.rows - 1))
         self.members = self._frequent(table, types)
-        # Per column the bits of two rows that differ there.
+        # Per column the bits of the evidence of two rows that differ there.
         space = rows.space
         self._apart = {
             pair.left.name: as_words(
@@ -107,28 +109,28 @@ class _Search:
         }
 
     def _frequent(self, table: pa.Table, types: Mapping[str, ColumnType]) -> dict[tuple[str, Constant], Ints]:
-        """Per column and frequent value the numbers of the distinct rows that have it."""
+        """Returns, per column and frequent value, the numbers of the distinct rows that have it."""
         same = [(i, pair.left.name) for i, pair in enumerate(self.rows.space.pairs) if pair.same_column]
         lines = {name: self.rows.packing.left[i] for i, name in same}
         members: dict[tuple[str, Constant], Ints] = {}
         for name, codes in family_codes(table, [[name] for name in types]).items():
             known, firsts = np.unique(codes[codes >= 0], return_index=True)
             values = table.column(name).take(pa.array(np.flatnonzero(codes >= 0)[firsts])).to_pylist()
-            # Columns that are compared share one numbering, and a null may stand behind all values: in any case the
-            # values of this column have their own order.
+            # Columns that are compared with each other share codes, and null may have a code after all values; so the
+            # codes of this column, in order, are those of its values, in order.
             numbers = self.rows.codes[lines[name]]
             shared = np.unique(numbers[numbers >= 0])[: len(known)]
             for code, value in zip(shared.tolist(), values, strict=True):
                 constant = constant_of(value, types[name])
-                mine = np.flatnonzero(numbers == code)
-                if constant is not None and int(self.rows.weights[mine].sum()) >= self.least:
-                    members[name, constant] = mine
+                members_of_value = np.flatnonzero(numbers == code)
+                if constant is not None and int(self.rows.weights[members_of_value].sum()) >= self.least:
+                    members[name, constant] = members_of_value
         return members
 
-    def run(self) -> FoundWithin:
-        parts: list[Within] = []
+    def run(self) -> ConstantsOutcome:
+        parts: list[PartRules] = []
         names = list(dict.fromkeys(name for name, _ in self.members))
-        above: dict[Given, tuple[Ints, Evidence]] = {(): (np.arange(len(self.rows.weights)), self.found.evidence)}
+        above: dict[Given, tuple[Ints, Evidence]] = {(): (np.arange(len(self.rows.weights)), self.result.evidence)}
         most = self.options.max_predicates
         for size in range(1, len(names) + 1):
             if (most is not None and size >= most) or not above:
@@ -137,87 +139,91 @@ class _Search:
             for given in self._next(above, names, size):
                 if self.clock.over:
                     why = "the time limit was reached while rules with values were looked for"
-                    return FoundWithin(tuple(parts), False, why)
+                    return ConstantsOutcome(tuple(parts), False, why)
                 below = [above[part] for part in combinations(given, size - 1)]
-                mine = np.intersect1d(above[given[:-1]][0], self.members[given[-1]])
-                if int(self.rows.weights[mine].sum()) < self.least:
+                members = np.intersect1d(above[given[:-1]][0], self.members[given[-1]])
+                if int(self.rows.weights[members].sum()) < self.least:
                     continue
-                same = next((evidence for members, evidence in below if len(members) == len(mine)), None)
+                same = next((evidence for parent, evidence in below if len(parent) == len(members)), None)
                 if same is not None:
-                    level[given] = (mine, same)  # the same rows with one value less: nothing new holds among them
+                    level[given] = (members, same)  # the same rows as with one value less, so the same rules
                     continue
-                # `combinations` leaves out the last one first.
-                told = self._within(given, mine, [evidence for _, evidence in reversed(below)])
-                if told is None:
+                # `combinations` leaves out the last value first.
+                searched = self._searched(given, members, [evidence for _, evidence in reversed(below)])
+                if searched is None:
                     why = (
                         "the time limit was reached, or there were too many rules, while those with values were derived"
                     )
-                    return FoundWithin(tuple(parts), False, why)
-                part, evidence, goes_on = told
+                    return ConstantsOutcome(tuple(parts), False, why)
+                part, evidence, goes_on = searched
                 if len(part.masks):
                     parts.append(part)
                 if goes_on:
-                    level[given] = (mine, evidence)
+                    level[given] = (members, evidence)
             above = level
-        return FoundWithin(tuple(parts), True)
+        return ConstantsOutcome(tuple(parts), True)
 
     def _next(self, above: Mapping[Given, object], names: Sequence[str], size: int) -> list[Given]:
-        """Sets of one value more, of different columns in order, all of whose parts are of interest."""
-        found = []
+        """Returns the sets of `size` values, in the order of columns, all of whose subsets are in `above`."""
+        candidates = []
         for first in above:
             after = names.index(first[-1][0]) + 1 if first else 0
             for name in names[after:]:
                 for value in (value for value in self.members if value[0] == name):
                     given = (*first, value)
                     if all(part in above for part in combinations(given, size - 1)):
-                        found.append(given)
-        return found
+                        candidates.append(given)
+        return candidates
 
-    def _within(self, given: Given, mine: Ints, below: Sequence[Evidence]) -> tuple[Within, Evidence, bool] | None:
-        """The constraints of these rows that do not hold with one value less; their evidence; and whether there may be
-        more with further values. None when the search for them was not completed."""
+    def _searched(
+        self, given: Given, members: Ints, below: Sequence[Evidence]
+    ) -> tuple[PartRules, Evidence, bool] | None:
+        """Returns the constraints of these rows that do not hold with one value less, the evidence of the rows, and
+        whether sets with more values may have constraints. None when the search was not completed."""
         rows = self.rows
-        some = CodedRows(rows.space, rows.packing, rows.shown, rows.codes[:, mine], rows.weights[mine])
-        evidence = some.evidence(
-            count_pairs(some, self.options.device, threads=self.threads, limits=self.options.limits).counted
+        coded = CodedRows(rows.space, rows.packing, rows.shown, rows.codes[:, members], rows.weights[members])
+        evidence = coded.evidence(
+            count_pairs(coded, self.options.device, threads=self.threads, limits=self.options.limits).counted
         )
         most = self.options.max_predicates
-        told = most_general(
+        rules = most_general(
             rows.space, evidence, self.options, self.clock, threads=self.threads, budget=self.budget,
             most=None if most is None else most - len(given),
         )  # fmt: skip
-        if not told.complete:
+        if not rules.complete:
             return None
         if self.budget >= evidence.pairs:
-            # So few pairs that all of them may break a rule: what holds among them says nothing.
-            nothing = slice(0, 0)
-            return self._part(given, some, told.masks[nothing], told.violating[nothing], evidence), evidence, False
-        fresh = np.array([self._speaks(mask, given) for mask in as_masks(told.masks)], np.bool_)
+            # All of these few pairs may break a rule, so every rule holds.
+            part = self._part(given, coded, rules.masks[:0], rules.violating[:0], evidence)
+            return part, evidence, False
+        fresh = np.array([self._can_be_violated(mask, given) for mask in as_masks(rules.masks)], np.bool_)
         usual = np.full(len(fresh), np.inf)
         for (name, _), parent in zip(given, below, strict=True):
             left = np.flatnonzero(fresh)
-            agree = told.masks[left] & ~self._apart[name]
+            agree = rules.masks[left] & ~self._apart[name]
             counts = violating_pairs(agree, parent.words, parent.counts, threads=self.threads)
             fresh[left[counts <= self.budget]] = False
-            share = violating_pairs(told.masks[left], parent.words, parent.counts, threads=self.threads) / parent.pairs
+            share = violating_pairs(rules.masks[left], parent.words, parent.counts, threads=self.threads) / parent.pairs
             usual[left] = np.minimum(usual[left], share * evidence.pairs)
-        part = self._part(given, some, told.masks[fresh], told.violating[fresh], evidence)
-        return self._weighed(part, told.masks[fresh], usual[fresh]), evidence, True
+        part = self._part(given, coded, rules.masks[fresh], rules.violating[fresh], evidence)
+        return self._weighed(part, rules.masks[fresh], usual[fresh]), evidence, True
 
-    def _weighed(self, part: Within, masks: Words, usual: Floats) -> Within:
-        """The part with its scores, in order: `usual` is how many pairs would break a constraint if its values told
-        nothing, and says how much they do tell."""
+    def _weighed(self, part: PartRules, masks: Words, usual: Floats) -> PartRules:
+        """Returns the part with lower scores for constraints that hold without their values, too, in the new order.
+
+        `usual` is how many pairs would break a constraint if its values had no influence.
+        """
         place = {mask.tobytes(): i for i, mask in enumerate(masks)}
         usual = usual[[place[mask.tobytes()] for mask in part.masks]]
-        tells = usual / (usual + _CHANCE) * np.log1p(usual) / np.log1p(max(self.found.evidence.pairs, 1))
-        scores = part.scores * np.minimum(tells, 1.0)
+        influence = usual / (usual + _CHANCE) * np.log1p(usual) / np.log1p(max(self.result.evidence.pairs, 1))
+        scores = part.scores * np.minimum(influence, 1.0)
         order = np.argsort(-scores, kind="stable")
-        return Within(
+        return PartRules(
             part.given, part.rows, part.masks[order], part.support[order], part.violating[order], scores[order]
         )
 
-    def _speaks(self, mask: int, given: Given) -> bool:
-        """Whether some table could violate the constraint, given the values; columns that have one do not differ."""
+    def _can_be_violated(self, mask: int, given: Given) -> bool:
+        """Whether a table could violate the constraint among rows with these values, which do not differ there."""
         fixed = {name for name, _ in given}
         for i, pair in enumerate(self.rows.space.pairs):
             width = (1 << len(pair.relations)) - 1
@@ -231,79 +237,73 @@ class _Search:
             return False
         return True
 
-    def _part(self, given: Given, some: CodedRows, masks: Words, violating: Ints, evidence: Evidence) -> Within:
-        slots = some.space.pair_of_bit
+    def _part(self, given: Given, coded: CodedRows, masks: Words, violating: Ints, evidence: Evidence) -> PartRules:
+        slots = coded.space.pair_of_bit
         support = least_support(masks, slots, evidence.words, evidence.counts, threads=self.threads) + violating
-        size = some.rows
-        found = Found(
-            space=some.space, masks=masks, support=support, evidence=evidence, rows=size, distinct_rows=size,
+        size = coded.rows
+        result = Found(
+            space=coded.space, masks=masks, support=support, evidence=evidence, rows=size, distinct_rows=size,
             strategy="all-pairs", exact=True, complete=True, violating=violating, error=self.options.error,
         )  # fmt: skip
-        best = ranked(found)
-        return Within(
-            given,
-            size,
-            masks[best.which],
-            support[best.which],
-            violating[best.which],
-            best.scores * _PER_VALUE ** len(given),
-        )
+        best = ranked(result)
+        which, scores = best.which, best.scores * _PER_VALUE ** len(given)
+        return PartRules(given, size, masks[which], support[which], violating[which], scores)
 
 
 def _both(given: Given) -> list[Predicate]:
-    """The values, on both rows."""
+    """Returns the conditions that both rows have the values."""
     return [equals(Column(row, name), value) for name, value in given for row in ("t", "s")]
 
 
 # Rules ------------------------------------------------------------------------------------------------------------
 
 
-def ranked_with_constants(found: Found, within: Sequence[Within]) -> RankedRules:
-    """Every constraint found, with values or without, best first."""
-    plain = ranked(found)
-    scores = np.concatenate([plain.scores, *(part.scores for part in within)])
-    source = np.repeat(np.arange(len(within) + 1), [len(plain), *(len(part.masks) for part in within)])
-    place = np.concatenate([np.arange(len(plain)), *(np.arange(len(part.masks)) for part in within)])
+def ranked_with_constants(result: Found, parts: Sequence[PartRules]) -> RankedRules:
+    """Returns all constraints, with values and without, best first."""
+    plain = ranked(result)
+    scores = np.concatenate([plain.scores, *(part.scores for part in parts)])
+    source = np.repeat(np.arange(len(parts) + 1), [len(plain), *(len(part.masks) for part in parts)])
+    place = np.concatenate([np.arange(len(plain)), *(np.arange(len(part.masks)) for part in parts)])
     order = np.argsort(-scores, kind="stable")
-    inner = [[found.space.constraint(mask) for mask in as_masks(part.masks)] for part in within]
+    inner = [[result.space.constraint(mask) for mask in as_masks(part.masks)] for part in parts]
 
     def rule(i: int) -> FoundRule:
         which, at = int(source[order[i]]), int(place[order[i]])
         if which == 0:
             return plain.make(at)
-        return _rule(within[which - 1], at, inner[which - 1][at], found)
+        return _rule(parts[which - 1], at, inner[which - 1][at], result)
 
     kinds = [
-        plain.kinds[at] if which == 0 else _kind(within[which - 1], at, inner[which - 1][at])
+        plain.kinds[at] if which == 0 else _kind(parts[which - 1], at, inner[which - 1][at])
         for which, at in zip(source[order].tolist(), place[order].tolist(), strict=True)
     ]
     return RankedRules(rule, kinds, scores=scores[order])
 
 
-def _whole(part: Within, at: int, inner: DenialConstraint) -> DenialConstraint:
-    """The constraint with its values: on both rows, or where nothing breaks it and it speaks of one, on that."""
+def _with_values(part: PartRules, at: int, inner: DenialConstraint) -> DenialConstraint:
+    """Returns the constraint with its values: on both rows, or on one where it is a rule on single rows that holds."""
     alone = not inner.two_rows and not part.violating[at]
     values = [p for p in _both(part.given) if not alone or next(p.columns()).row == "t"]
     return DenialConstraint((*values, *inner.predicates))
 
 
-def _kind(part: Within, at: int, inner: DenialConstraint) -> str:
-    return kind_of([_whole(part, at, inner)])
+def _kind(part: PartRules, at: int, inner: DenialConstraint) -> str:
+    return kind_of([_with_values(part, at, inner)])
 
 
-def _rule(part: Within, at: int, inner: DenialConstraint, found: Found) -> FoundRule:
-    constraint = _whole(part, at, inner)
+def _rule(part: PartRules, at: int, inner: DenialConstraint, result: Found) -> FoundRule:
+    constraint = _with_values(part, at, inner)
     dependency = dependency_of([constraint])
     body = dependency if isinstance(dependency, CFD) else Denial(constraint)
     where = " and ".join(f"{name} = {value}" for name, value in part.given)
-    broken, pairs = int(part.violating[at]), found.rows * (found.rows - 1)
+    broken, pairs = int(part.violating[at]), result.rows * (result.rows - 1)
     rule = Rule(readable_name(body), body, description=f"where {where}, {sentence(inner)}")
     if broken:
-        rule = Rule(rule.name, body, allow_pairs=Allowance(None, found.error * 100), description=rule.description)
+        rule = Rule(rule.name, body, allow_pairs=Allowance(None, result.error * 100), description=rule.description)
     support = int(part.support[at])
     if not constraint.two_rows:
-        # A row is tested beside all others, not only beside those with its values.
-        support = support // max(part.rows - 1, 1) * (found.rows - 1)
+        # A row is tested against all other rows, not only against those with its values.
+        support = support // max(part.rows - 1, 1) * (result.rows - 1)
     return FoundRule(
         rule,
         constraint,

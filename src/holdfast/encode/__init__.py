@@ -1,1 +1,1 @@
-"""Columns to comparable forms: the one place that decides types, nulls and collation."""
+"""Columns in comparable forms: the one place that decides types, nulls and collation."""

@@ -1,4 +1,4 @@
-"""What an Arrow type means for comparing."""
+"""Column types of Arrow columns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from holdfast.encode.column_type import VOID, ColumnType, column_type
 
 
 def arrow_column_type(kind: pa.DataType) -> ColumnType:
-    """The type of a column of Arrow values, by Spark's name for it.
+    """Returns the column type for an Arrow type, with Spark's name.
 
     >>> str(arrow_column_type(pa.timestamp("us"))), arrow_column_type(pa.int16()).family
     ('timestamp_ntz', 'integer')

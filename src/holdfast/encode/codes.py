@@ -1,4 +1,4 @@
-"""Arrow columns to 64-bit integers that compare as the values do."""
+"""Arrow columns as 64-bit integers with the order of the values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from holdfast.kernels.order import ranks
 
 @dataclass(frozen=True)
 class Coded:
-    """A column as integers: order and equality of values are those of codes. Codes of nulls mean nothing."""
+    """A column as integers: order and equality of codes are those of values. Codes of nulls mean nothing."""
 
     codes: NDArray[np.int64]
     valid: NDArray[np.bool_]
@@ -27,13 +27,13 @@ class Coded:
 
 
 def shared_codes(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
-    """Codes for columns of one type that are compared with each other: equal values have equal codes in all of them.
+    """Returns codes for columns of one type that are compared with each other: equal values have equal codes.
 
     NaN equals NaN and is greatest, -0.0 equals 0.0; text is ordered by its UTF-8 bytes. Numbers, dates and times cost
     one pass; text, wide decimals and structs cost a sort of the distinct values.
     """
     chunks = [chunk for column in columns for chunk in column.chunks]
-    # Arrow lends its memory read-only, and kernels are compiled for arrays of one kind.
+    # Arrow arrays are read-only; kernels are compiled for writable ones.
     codes = np.require(_joint_codes(chunks, columns[0].type), requirements=["C", "W"])
     ends = np.cumsum([len(column) for column in columns])
     return [
@@ -43,11 +43,11 @@ def shared_codes(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
 
 
 def _joint_codes(chunks: Sequence[pa.Array], kind: pa.DataType) -> NDArray[np.int64]:
-    """The codes of all chunks, one after the other."""
+    """Returns the codes of all chunks, one after the other."""
     if not chunks:
         return np.zeros(0, np.int64)
     if pa.types.is_struct(kind):
-        # Field by field: structs of one meaning may differ in which fields are declared nullable.
+        # Field by field: structs of the same fields may differ in which are nullable.
         fields = range(kind.num_fields)
         return _ranks([_joint_codes([chunk.field(i) for chunk in chunks], kind.field(i).type) for i in fields])
     return _codes(pa.concat_arrays(chunks))
@@ -77,7 +77,8 @@ def _filled(array: pa.Array) -> pa.Array:
 
 
 def _float_codes(values: NDArray[np.float64]) -> NDArray[np.int64]:
-    # The bits of a float order like integers once negative ones are turned round; one zero, one NaN, above all.
+    # The bits of a float have the order of integers once those of negative numbers are inverted; one zero; one NaN,
+    # which is greatest.
     values = values + 0.0
     values[np.isnan(values)] = np.nan
     bits = values.view(np.int64)
@@ -113,7 +114,7 @@ def _dictionary_codes(array: pa.Array) -> NDArray[np.int64]:
 
 
 def _ranks(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Dense ranks of rows ordered by the first part, then the second, and so on."""
+    """Returns dense ranks of rows ordered by the first part, then the second, and so on."""
     n = len(parts[0])
     order = np.lexsort(tuple(reversed(parts)))
     steps = np.zeros(n, np.bool_)
@@ -126,7 +127,7 @@ def _ranks(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 def dense_ids(parts: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64]:
-    """Ids from 0 that are equal exactly where all parts are; without parts, all 0."""
+    """Returns ids from 0 that are equal exactly where all parts are; without parts, all 0."""
     ids = np.zeros(size, np.int64)
     for at, part in enumerate(parts):
         compact = compacted(part)
@@ -136,7 +137,7 @@ def dense_ids(parts: Sequence[NDArray[np.int64]], size: int) -> NDArray[np.int64
 
 
 def compacted(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The codes as ranks 0, 1, 2, ... of the distinct ones; codes in a narrow range are only shifted."""
+    """Returns the codes as ranks 0, 1, 2, ... of the distinct ones; codes in a narrow range are only shifted."""
     if len(codes) == 0:
         return codes
     low, high = int(codes.min()), int(codes.max())
@@ -146,10 +147,10 @@ def compacted(codes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def comparable_codes(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
-    """Codes for columns of one family, such as all numbers: exact by value whatever their types.
+    """Returns codes for columns of one family, such as all numbers: exact by value, whatever their types.
 
-    Integers beside floats beside decimals are never compared through a rounded form. Cost as `shared_codes`; decimals
-    beside floats cost a Python call per distinct value.
+    Integers, floats and decimals are never rounded to compare them. Cost as `shared_codes`; decimals together with
+    floats cost a Python call per distinct value.
     """
     kinds = {column.type for column in columns}
     if len(kinds) == 1:
@@ -201,7 +202,7 @@ def _codes_by_digits(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
 
 
 def dense_codes(columns: Sequence[Coded]) -> list[NDArray[np.int32]]:
-    """Codes of one family as ranks 0, 1, 2, ... of its distinct values, nulls as -1."""
+    """Returns the codes of one family as ranks 0, 1, 2, ... of its distinct values, nulls as -1."""
     codes = np.concatenate([column.codes for column in columns])
     valid = np.concatenate([column.valid for column in columns])
     dense = np.full(len(codes), -1, np.int32)

@@ -1,4 +1,4 @@
-"""What a column's type means for comparing: its family, and the common form of two columns."""
+"""The type of a column, its family, and how values of two types are compared."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ VOID = ColumnType("void", "void")
 
 
 def column_type(sql: str) -> ColumnType:
-    """The type that Spark calls `sql` (its simpleString).
+    """Returns the type that Spark calls `sql` (its simpleString).
 
     >>> column_type("decimal(10,2)").family, column_type("array<int>").family
     ('decimal', 'other')
@@ -81,7 +81,7 @@ def column_type(sql: str) -> ColumnType:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How values of two types are written so that they compare exactly with Spark's own operators.
+    """The common form in which values of two types compare exactly with Spark's own operators.
 
     `same` leaves values alone, `cast` casts to `target` without loss. `halves` is for integers beside floats: a
     double and what the integer has beyond it. `digits` is for decimals beside floats: bytes that sort as the
@@ -96,7 +96,7 @@ SAME = Encoding("same")
 
 
 def common_encoding(a: ColumnType, b: ColumnType) -> Encoding | None:
-    """How values of the two types compare exactly; None when they do not compare.
+    """Returns how values of the two types compare exactly; None when they cannot be compared.
 
     Spark's own implicit casts go through double, where 2^53 + 1 equals 2^53 and 0.1 equals every 0.1; never here.
     """

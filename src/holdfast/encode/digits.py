@@ -1,4 +1,4 @@
-"""Numbers as bytes that sort as their exact values do, whatever type they came from."""
+"""Numbers of any type as bytes with the order of their exact values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _INVERT = bytes(255 - i for i in range(256))
 
 
 def digits_key(value: int | float | Decimal | None) -> bytes | None:
-    """Bytes whose order is the order of the exact values; NaN is greatest, -0.0 is 0, null stays null.
+    """Returns bytes with the order of the exact values; NaN is greatest, -0.0 is 0, null stays null.
 
     Sign, decimal exponent, digits. A float is its exact binary value, not the shortest text that reads as it.
 

@@ -1,4 +1,4 @@
-"""Values to 64-bit codes that stay as they are while values come: order and equality of values are those of codes.
+"""Codes of 64 bits for values that arrive over time: order and equality of codes are those of values.
 
 `shared_codes` is the twin for values that are all known at once.
 """
@@ -37,9 +37,9 @@ _DAY = 86_400_000_000
 
 @dataclass(frozen=True)
 class BoundCode:
-    """A constant among codes. Not `exact`: no value equals it, and values up to `code` are below it.
+    """The place of a constant among codes. Not `exact`: no value equals it, and values up to `code` are below it.
 
-    Without a code all values are in the relation `all_are` to it.
+    Without a code, all values are in the relation `all_are` to the constant.
     """
 
     code: int | None
@@ -48,38 +48,38 @@ class BoundCode:
 
 
 class Coder(Protocol):
-    """Codes of one family of columns, those that are compared with each other."""
+    """The codes of columns that are compared with each other."""
 
-    def one(self, value: Any) -> int:
-        """The code of a value that is not null. TypeMismatchError where it is of another kind."""
+    def code(self, value: Any) -> int:
+        """Returns the code of a value, which is not null. Raises TypeMismatchError for a value of another type."""
 
     def find(self, value: Any) -> int | None:
-        """The code of a value, or None where it has none yet. TypeMismatchError as above."""
+        """Returns the code of a value, or None where it has none yet. Raises TypeMismatchError as above."""
 
-    def many(self, values: pa.Array) -> Codes:
-        """The codes of all values, those of nulls being anything."""
+    def codes(self, values: pa.Array) -> Codes:
+        """Returns the codes of all values; the codes of nulls mean nothing."""
 
     def value(self, code: int) -> Any:
-        """The value that has the code; of equal ones, such as 1 and 1.0, the one that came first."""
+        """Returns the value with the code; of equal ones, such as 1 and 1.0, the one that came first."""
 
     def constant(self, value: Any) -> BoundCode:
-        """The place of a constant, given as a value of its column's kind."""
+        """Returns the place of a constant, given as a value of the type of its column."""
 
 
 class _Direct:
-    """Values that have a code before they come."""
+    """A coder that computes the code from the value alone."""
 
-    def one(self, value: Any) -> int:
+    def code(self, value: Any) -> int:
         raise NotImplementedError
 
     def find(self, value: Any) -> int | None:
-        return self.one(value)
+        return self.code(value)
 
 
 class IntegerCoder(_Direct):
     """Whole numbers are their own codes."""
 
-    def one(self, value: Any) -> int:
+    def code(self, value: Any) -> int:
         if type(value) is not int:
             value = _whole(value)
         if not _LEAST <= value <= _MOST:
@@ -89,9 +89,9 @@ class IntegerCoder(_Direct):
     def value(self, code: int) -> int:
         return code
 
-    def many(self, values: pa.Array) -> Codes:
+    def codes(self, values: pa.Array) -> Codes:
         if pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
-            return np.array([0 if v is None else self.one(v) for v in values.to_pylist()], np.int64)
+            return np.array([0 if v is None else self.code(v) for v in values.to_pylist()], np.int64)
         return shared_codes([pa.chunked_array([values.cast(pa.int64())])])[0].codes
 
     def constant(self, value: Any) -> BoundCode:
@@ -114,9 +114,9 @@ def _whole(value: Any) -> int:
 
 
 class FloatCoder(_Direct):
-    """The bits of a double, turned so that they order as numbers do; one zero, one NaN, which is greatest."""
+    """The bits of a double, changed to have the order of the numbers; one zero, one NaN, which is greatest."""
 
-    def one(self, value: Any) -> int:
+    def code(self, value: Any) -> int:
         if type(value) is not float:
             value = _double(value)
         if value != value:
@@ -128,13 +128,13 @@ class FloatCoder(_Direct):
         (value,) = struct.unpack("<d", struct.pack("<q", code if code >= 0 else code ^ 0x7FFFFFFFFFFFFFFF))
         return float(value)
 
-    def many(self, values: pa.Array) -> Codes:
+    def codes(self, values: pa.Array) -> Codes:
         if not pa.types.is_floating(values.type):
-            return np.array([0 if v is None else self.one(v) for v in values.to_pylist()], np.int64)
+            return np.array([0 if v is None else self.code(v) for v in values.to_pylist()], np.int64)
         return shared_codes([pa.chunked_array([values.cast(pa.float64())])])[0].codes
 
     def constant(self, value: Any) -> BoundCode:
-        return BoundCode(self.one(float(value)))
+        return BoundCode(self.code(float(value)))
 
 
 def _double(value: Any) -> float:
@@ -151,7 +151,7 @@ def _double(value: Any) -> float:
 class BooleanCoder(_Direct):
     """False before true."""
 
-    def one(self, value: Any) -> int:
+    def code(self, value: Any) -> int:
         if not isinstance(value, bool | np.bool_):
             raise TypeMismatchError(f"{value!r} is neither true nor false")
         return int(value)
@@ -159,7 +159,7 @@ class BooleanCoder(_Direct):
     def value(self, code: int) -> bool:
         return bool(code)
 
-    def many(self, values: pa.Array) -> Codes:
+    def codes(self, values: pa.Array) -> Codes:
         if not pa.types.is_boolean(values.type):
             raise TypeMismatchError(f"values of type {values.type} are neither true nor false")
         return shared_codes([pa.chunked_array([values])])[0].codes
@@ -171,7 +171,7 @@ class BooleanCoder(_Direct):
 class DateCoder(_Direct):
     """Days since 1970."""
 
-    def one(self, value: Any) -> int:
+    def code(self, value: Any) -> int:
         if type(value) is not dt.date:
             raise TypeMismatchError(f"{value!r} is no date")
         return value.toordinal() - _EPOCH_DAY
@@ -179,14 +179,14 @@ class DateCoder(_Direct):
     def value(self, code: int) -> dt.date:
         return dt.date.fromordinal(code + _EPOCH_DAY)
 
-    def many(self, values: pa.Array) -> Codes:
+    def codes(self, values: pa.Array) -> Codes:
         if not pa.types.is_date(values.type):
             raise TypeMismatchError(f"values of type {values.type} are no dates")
         return shared_codes([pa.chunked_array([values.cast(pa.date32())])])[0].codes
 
     def constant(self, value: Any) -> BoundCode:
         if not isinstance(value, dt.datetime):
-            return BoundCode(self.one(value))
+            return BoundCode(self.code(value))
         midnight = value.time() == dt.time()
         return BoundCode(value.toordinal() - _EPOCH_DAY, exact=midnight)
 
@@ -194,7 +194,7 @@ class DateCoder(_Direct):
 class TimeCoder(_Direct):
     """Microseconds since 1970, of times with a zone in UTC; a date is its midnight."""
 
-    def one(self, value: Any) -> int:
+    def code(self, value: Any) -> int:
         if isinstance(value, dt.datetime):
             return (value - (_EPOCH if value.tzinfo is None else _EPOCH_UTC)) // _MICROSECOND
         if isinstance(value, dt.date):
@@ -204,7 +204,7 @@ class TimeCoder(_Direct):
     def value(self, code: int) -> dt.datetime:
         return _EPOCH + code * _MICROSECOND
 
-    def many(self, values: pa.Array) -> Codes:
+    def codes(self, values: pa.Array) -> Codes:
         if pa.types.is_date(values.type):
             values = values.cast(pa.date32()).cast(pa.timestamp("us"))
         if not pa.types.is_timestamp(values.type):
@@ -213,7 +213,7 @@ class TimeCoder(_Direct):
         return shared_codes([pa.chunked_array([finer])])[0].codes
 
     def constant(self, value: Any) -> BoundCode:
-        return BoundCode(self.one(value))
+        return BoundCode(self.code(value))
 
 
 class _Greatest:
@@ -230,10 +230,10 @@ _NAN = _Greatest()
 
 
 class LabelCoder:
-    """Numbers given to values as they come. `ordered`: with gaps, so that a new value finds its place between others.
+    """Codes that values get when they first come; `ordered` ones have gaps between them for values that come later.
 
-    Python compares numbers of all types exactly by value, and text as its UTF-8 bytes are. A value in order costs a
-    shift of the list of values; when a gap is used up, all values get new codes and `moved` tells old ones from new.
+    Python compares numbers of all types exactly by value, and text like its UTF-8 bytes. A new ordered value costs a
+    shift of the list of values; when there is no gap left, all values get new codes, which `moved` returns.
     """
 
     def __init__(self, *, ordered: bool, numbers: bool) -> None:
@@ -244,13 +244,13 @@ class LabelCoder:
         self._values: list[Any] = []
         self._labels: list[int] = []
         self._moved: tuple[list[int], list[int]] | None = None
-        # Of values without order, made when one is asked for; codes of these never move, and none is used twice.
+        # For values without order, filled when first needed; their codes never change, and none is used twice.
         self._by_code: dict[int, Any] = {}
 
     def __len__(self) -> int:
         return len(self._codes)
 
-    def one(self, value: Any) -> int:
+    def code(self, value: Any) -> int:
         key = self._key(value)
         code = self._codes.get(key)
         return self._new_code(key) if code is None else code
@@ -297,7 +297,7 @@ class LabelCoder:
             self._labels.insert(at, below)
             self._relabel()
             return self._codes[key]
-        # Values often come in order: a step beyond the last one leaves more room than half of what is left.
+        # Values often come in order: a short step beyond the last one leaves more room than half of the gap would.
         step = max((above - below) // 2, 1)
         if at == len(self._labels):
             step = min(step, _TOP >> 20)
@@ -313,7 +313,7 @@ class LabelCoder:
         now = [self._codes[value] for value in known]
         was = [old[value] for value in known]
         if self._moved is not None:
-            # Codes moved twice before anyone asked: from the first to the last.
+            # Codes changed twice before `moved` was called: keep the first old codes and the last new ones.
             first = dict(zip(self._moved[1], self._moved[0], strict=True))
             kept = [(first[a], b) for a, b in zip(was, now, strict=True) if a in first]
             was, now = [a for a, _ in kept], [b for _, b in kept]
@@ -325,16 +325,16 @@ class LabelCoder:
         self._codes = dict(zip(self._values, self._labels, strict=True))
 
     def moved(self) -> tuple[Codes, Codes] | None:
-        """(old codes in order, the new ones) of all values known before the codes last changed; once."""
+        """Returns (old codes in order, new codes) of all values since the last call; None where no code has changed."""
         moved, self._moved = self._moved, None
         return None if moved is None else (np.array(moved[0], np.int64), np.array(moved[1], np.int64))
 
-    def many(self, values: pa.Array) -> Codes:
+    def codes(self, values: pa.Array) -> Codes:
         if pa.types.is_dictionary(values.type) and values.dictionary.null_count:
             values = values.cast(values.type.value_type)
         encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
         distinct = [value for value in encoded.dictionary.to_pylist() if value is not None]
-        # Values of one Arrow type are of one kind, so one of them tells whether they may come.
+        # All values of an Arrow array have one type, so it is enough to check the first.
         keys = [self._key(distinct[0]), *distinct[1:]] if distinct and not self._numbers else map(self._key, distinct)
         codes = self._codes_of(list(keys))
         places = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
@@ -347,11 +347,11 @@ class LabelCoder:
         for key in keys:
             if key not in self._codes:
                 self._new_code(key)
-        # Looked up in the end: a new value may have moved the codes of those before it.
+        # Looked up at the end: a new value may have changed the codes of those before it.
         return np.array([self._codes[key] for key in keys], np.int64)
 
     def constant(self, value: Any) -> BoundCode:
-        return BoundCode(self.one(value))
+        return BoundCode(self.code(value))
 
     def keep(self, codes: Codes) -> None:
         """Forgets all values but those with these codes."""
@@ -363,7 +363,10 @@ class LabelCoder:
 
 
 def coder_for(kinds: Iterable[ColumnType], *, ordered: bool, settled: bool) -> Coder:
-    """A coder for columns of these types, which are compared with each other. Not `settled`: others may still come."""
+    """Returns a coder for columns of these types, which are compared with each other.
+
+    Not `settled`: columns of other types may follow.
+    """
     known = [kind for kind in kinds if kind.family != "void"]
     families = {kind.family for kind in known}
     if families <= {"date", "timestamp"}:
@@ -378,7 +381,7 @@ def coder_for(kinds: Iterable[ColumnType], *, ordered: bool, settled: bool) -> C
 
 
 def constant_value(constant: Constant, kind: ColumnType) -> Any:
-    """The constant as a value of the column's kind; that it has a meaning there was seen before."""
+    """Returns the constant as a value of the type of its column; the caller has checked that it has one."""
     value: Any = constant.value
     if kind.numeric:
         number = value if isinstance(value, int) and not constant.raw else Decimal(str(value).strip())

@@ -229,7 +229,7 @@ class Coding:
         try:
             if arrow_column_type(values.type).family == "void":
                 return 0, False
-            return coder.many(values), values.is_valid().to_numpy(zero_copy_only=False)
+            return coder.codes(values), values.is_valid().to_numpy(zero_copy_only=False)
         except (TypeMismatchError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return self._one_by_one(batch, name, coder, keys)
 
@@ -242,7 +242,7 @@ class Coding:
 
     def _one(self, batch: RowBatch, at: int, name: str, value: Any, coder: Coder, keys: Sequence[str]) -> int:
         try:
-            return coder.one(value)
+            return coder.code(value)
         except TypeMismatchError as problem:
             key = tuple(batch.take([at]).listed(part)[0] for part in keys)
             raise ChangeError(

@@ -1,24 +1,23 @@
-"""The report of rules that evolve: what fell and came, with the pair of rows that broke each, and the rules now."""
+"""The report of evolving rules: those removed, with the pair of rows that broke each, those added, and those now."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.evolving.rules_change import AddedRule, BreakingPair, RemovedRule, RulesChange
+from holdfast.evolving.rules_change import BreakingPair, RulesChange
 from holdfast.evolving.status import EvolveStatus
-from holdfast.report.found_page import found_values
+from holdfast.report.discovery_page import discovery_values
 from holdfast.report.page import page
 from holdfast.report.words import number
 
-# Of each change a page shows so many rules that went, and so many that came.
+# Of each change a page shows so many removed rules, and so many added ones.
 SHOWN = 20
 
 
 @dataclass(frozen=True)
 class ShownWitness:
-    """A pair as the page draws it: both rows side by side, with every column that the rule compares."""
+    """A pair of rows as the template shows it: side by side, with every column that the rule compares."""
 
     left_key: Any
     right_key: Any
@@ -37,21 +36,19 @@ def evolve_page(status: EvolveStatus) -> str:
         batches=number(status.batches, "batch"),
         key=", ".join(status.key),
         history=[_shown(version, change) for version, change in status.history],
-        **found_values(status.found),
+        **discovery_values(status.found),
     )
 
 
 def _shown(version: int, change: RulesChange) -> dict[str, Any]:
-    added: Sequence[AddedRule] = change.added[:SHOWN]
-    removed: Sequence[RemovedRule] = change.removed[:SHOWN]
     return {
         "version": version,
         "added_count": len(change.added),
         "removed_count": len(change.removed),
-        "added": list(added),
+        "added": change.added[:SHOWN],
         "removed": [
-            {"rule": one.rule, "implied_by": one.implied_by, "witness": one.witness and _side_by_side(one.witness)}
-            for one in removed
+            {"rule": gone.rule, "implied_by": gone.implied_by, "witness": gone.witness and _side_by_side(gone.witness)}
+            for gone in change.removed[:SHOWN]
         ],
     }
 

@@ -1,4 +1,4 @@
-"""Rules that evolve and what batches do to them, as text on a terminal."""
+"""Evolving rules, and what batches change in them, as text on a terminal."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Iterable, Sequence
 from holdfast.evolving.outcome import EvolveOutcome
 from holdfast.evolving.rules_change import AddedRule, BreakingPair, RemovedRule, RulesChange
 from holdfast.evolving.status import EvolveStatus
-from holdfast.report.found_text import found_text
+from holdfast.report.discovery_text import discovery_text
 from holdfast.report.view import TEXT_WIDTH
-from holdfast.report.words import number, value_text
+from holdfast.report.words import applied_before, number, value_text
 
 SHOWN = 20
 _SHOWN_OF_HISTORY = 3
 
 
 def evolved_text(outcome: EvolveOutcome, name: str) -> str:
-    """What the batch did to the rules: those that went and why, and those that came."""
+    """Returns the rules that the batch removed, with the reason, and those that it added."""
     if not outcome.applied:
-        return f"{name}  has been applied before: version {outcome.version} stays as it is\n"
+        return f"{name}  {applied_before(outcome.version)}\n"
     change = outcome.change
     how = f", by {change.strategy}" if change.strategy else ""
     size = f"version {outcome.version}, {number(outcome.rows, 'row')}, {outcome.seconds:.1f} s{how}"
@@ -29,9 +29,9 @@ def evolved_text(outcome: EvolveOutcome, name: str) -> str:
 
 
 def rules_status_text(status: EvolveStatus, *, width: int = TEXT_WIDTH) -> str:
-    """The rules as they are, and what the last batches did to them."""
+    """Returns the rules now, and what the last batches changed."""
     batches = number(status.batches, "batch")
-    lines = [found_text(status.found, width=width), "", f"version {status.version}, {batches}"]
+    lines = [discovery_text(status.found, width=width), "", f"version {status.version}, {batches}"]
     for version, change in status.history:
         lines += ["", f"version {version}:", *_changes(change, _SHOWN_OF_HISTORY)]
     return "\n".join(lines) + "\n"
@@ -50,17 +50,17 @@ def _changes(change: RulesChange, most: int) -> Iterable[str]:
         yield from _more(change.added, most)
 
 
-def _more(some: Sequence[object], most: int) -> Iterable[str]:
-    if len(some) > most:
-        yield f"  and {len(some) - most:,} more"
+def _more(rules: Sequence[object], most: int) -> Iterable[str]:
+    if len(rules) > most:
+        yield f"  and {len(rules) - most:,} more"
 
 
-def _removed(one: RemovedRule) -> Iterable[str]:
-    yield f"  - {one.rule}"
-    if one.witness is not None:
-        yield f"      broken by {_pair(one.witness)}"
-    elif one.implied_by is not None:
-        yield f"      now follows from {one.implied_by}"
+def _removed(removed: RemovedRule) -> Iterable[str]:
+    yield f"  - {removed.rule}"
+    if removed.witness is not None:
+        yield f"      broken by {_pair(removed.witness)}"
+    elif removed.implied_by is not None:
+        yield f"      now follows from {removed.implied_by}"
 
 
 def _pair(witness: BreakingPair) -> str:
@@ -68,9 +68,9 @@ def _pair(witness: BreakingPair) -> str:
     return f"{value_text(witness.left)} and {value_text(witness.right)}: {values}"
 
 
-def _added(one: AddedRule) -> Iterable[str]:
-    yield f"  + {one.rule}"
-    if one.refines is not None:
-        yield f"      refines {one.refines}"
-    elif one.replaces is not None:
-        yield f"      takes the place of {one.replaces}"
+def _added(added: AddedRule) -> Iterable[str]:
+    yield f"  + {added.rule}"
+    if added.refines is not None:
+        yield f"      refines {added.refines}"
+    elif added.replaces is not None:
+        yield f"      takes the place of {added.replaces}"

@@ -1,4 +1,4 @@
-"""What a look at the machine found, as text."""
+"""The findings of `holdfast doctor` as text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _MARKS: dict[Grade, str] = {"ok": "ok", "note": "note", "problem": "PROBLEM"}
 
 
 def findings_text(findings: Sequence[MachineFinding]) -> str:
-    """A line for each, with what to do below it, and a verdict."""
-    wide = max(len(one.what) for one in findings)
+    """Returns a line for each finding, with what to do about it below, and a verdict."""
+    wide = max(len(finding.what) for finding in findings)
     lines = []
-    for one in findings:
-        lines.append(f"{_MARKS[one.grade]:<8}{one.what:<{wide}}  {one.said}")
-        if one.fix is not None:
-            lines.append(f"{'':<8}{'':<{wide}}  {one.fix}")
-    problems = sum(one.grade == "problem" for one in findings)
+    for finding in findings:
+        lines.append(f"{_MARKS[finding.grade]:<8}{finding.what:<{wide}}  {finding.said}")
+        if finding.fix is not None:
+            lines.append(f"{'':<8}{'':<{wide}}  {finding.fix}")
+    problems = sum(finding.grade == "problem" for finding in findings)
     verdict = (
         "Holdfast can run here." if not problems else f"{problems} of {len(findings)} things need to be put right."
     )

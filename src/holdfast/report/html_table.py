@@ -1,6 +1,6 @@
 """Small pieces of HTML for notebooks, light or dark. Whatever is not markup already is escaped.
 
-Only what has a background of its own has a colour; all else takes the notebook's.
+Only text with a background of its own has a fixed colour; all other text has the notebook's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CELL = "text-align:left;vertical-align:top;white-space:normal;overflow-wrap:any
 
 
 def html_table(head: Sequence[object], lines: Iterable[Sequence[object]]) -> Markup:
-    """A table with a line of heads; nothing where it has no lines.
+    """Returns a table with a header; empty where there are no lines.
 
     >>> html_table(["a"], [])
     Markup('')
@@ -30,12 +30,12 @@ def html_table(head: Sequence[object], lines: Iterable[Sequence[object]]) -> Mar
 
 
 def _line(tag: Literal["td", "th"], cells: Sequence[object]) -> Markup:
-    made = Markup(f'<{tag} style="{_CELL}">{{}}</{tag}>')
-    return Markup("<tr>{}</tr>").format(Markup("").join(made.format(cell) for cell in cells))
+    template = Markup(f'<{tag} style="{_CELL}">{{}}</{tag}>')
+    return Markup("<tr>{}</tr>").format(Markup("").join(template.format(cell) for cell in cells))
 
 
 def html_lines(*lines: object) -> Markup:
-    """Each on a line of its own; those that are empty are left out.
+    """Returns each line as a block of its own, without the empty ones.
 
     >>> html_lines("a < b", "")
     Markup('<div>a &lt; b</div>')
@@ -52,16 +52,16 @@ def code(text: object) -> Markup:
 
 
 def dim(text: object) -> Markup:
-    """What matters less; nothing where there is nothing."""
+    """Returns the text in a pale colour; empty for no text."""
     return Markup('<span style="opacity:.7">{}</span>').format(text) if text else Markup("")
 
 
 def badge(word: object, tone: Tone) -> Markup:
-    """A word on a ground of its own colour."""
+    """Returns the word on a coloured background."""
     style = f"background:{_TONES[tone]};color:#fff;border-radius:4px;padding:1px 6px;white-space:nowrap"
     return Markup('<span style="{}">{}</span>').format(style, word)
 
 
 def on_lines(*parts: str) -> Markup:
-    """The parts within one cell, each on a line of its own; those that are empty are left out."""
+    """Returns the parts with line breaks between them, without the empty ones."""
     return Markup("<br>").join(part for part in parts if part)

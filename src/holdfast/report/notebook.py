@@ -14,16 +14,16 @@ from holdfast.evolving.rule_keeper import RuleKeeper
 from holdfast.evolving.rules_change import RulesChange
 from holdfast.evolving.status import EvolveStatus
 from holdfast.explaining.explanation import RowExplanation
-from holdfast.fragments.door import Shipped
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.monitor.monitor import Monitor
-from holdfast.report.found_html import found_html
-from holdfast.report.found_table import found_table
-from holdfast.report.html import summary_html
+from holdfast.report.discovery_html import discovery_html
+from holdfast.report.discovery_table import discovery_table
 from holdfast.report.html_table import code, dim, html_lines, html_table, on_lines, strong
 from holdfast.report.rule_html import rule_html, rules_html
 from holdfast.report.rules_change_html import rules_change_html
+from holdfast.report.summary_html import summary_html
 from holdfast.report.violations_html import Listed, counted, violations_html
+from holdfast.report.words import applied_before, key_name, shipped_text, state_size, violations_text
 from holdfast.rules.plain_words import number, value_text
 from holdfast.rules.rule import Rule, RuleSet, rule_text
 from holdfast.search.outcome import DiscoverOutcome
@@ -44,21 +44,21 @@ def notebook_html(value: Any) -> str:
 notebook_html.register(Rule, rule_html)
 notebook_html.register(RuleSet, rules_html)
 notebook_html.register(CheckOutcome, summary_html)
-notebook_html.register(DiscoverOutcome, found_html)
+notebook_html.register(DiscoverOutcome, discovery_html)
 
 
 @notebook_html.register
-def _(told: RowExplanation) -> str:
-    named = told.key if isinstance(told.key, str) else ", ".join(told.key)
-    head = strong(f"{told.table}  {named} {value_text(told.row)}")
-    counts = f"breaks {len(told.broken)} of {number(told.rules, 'rule')}, {number(told.violations, 'time')} in all"
+def _(explanation: RowExplanation) -> str:
+    head = strong(f"{explanation.table}  {key_name(explanation.key)} {value_text(explanation.row)}")
+    rules, times = number(explanation.rules, "rule"), number(explanation.violations, "time")
+    counts = f"breaks {len(explanation.broken)} of {rules}, {times} in all"
     broken = [
-        (one.rule.name, code(one.rule), f"{one.violations:,}", ", ".join(value_text(o.key) for o in one.others))
-        for one in told.broken
+        (entry.rule.name, code(entry.rule), f"{entry.violations:,}", ", ".join(value_text(o.key) for o in entry.others))
+        for entry in explanation.broken
     ]
     suggestions = [
-        (one.column, value_text(one.value), value_text(one.suggested), f"{one.resolves:,}", f"{one.confidence:.0%}")
-        for one in told.suggestions
+        (way.column, value_text(way.value), value_text(way.suggested), f"{way.resolves:,}", f"{way.confidence:.0%}")
+        for way in explanation.suggestions
     ]
     tables = html_table(["broken", "rule", "times", "with"], broken)
     tables += html_table(["column", "is", "could be", "resolves", "confidence"], suggestions)
@@ -68,7 +68,10 @@ def _(told: RowExplanation) -> str:
 @notebook_html.register
 def _(monitor: Monitor) -> str:
     lines = [
-        (on_lines(strong(rule.name), code(rule_text(rule))), _violations(monitor.totals[rule.name], monitor.unit(rule)))
+        (
+            on_lines(strong(rule.name), code(rule_text(rule))),
+            violations_text(monitor.totals[rule.name], monitor.unit(rule)),
+        )
         for rule in monitor.rules
     ]
     return str(html_lines(strong(number(len(monitor), "row"))) + html_table(("rule", "violations now"), lines))
@@ -89,7 +92,7 @@ def _(outcome: BatchOutcome) -> str:
 
 def _batch_head(outcome: BatchOutcome) -> Markup:
     if not outcome.applied:
-        return strong(outcome.batch) + f" has been applied before: version {outcome.version} stays as it is"
+        return strong(outcome.batch) + f" {applied_before(outcome.version)}"
     size = dim(f"version {outcome.version}, {number(outcome.rows, 'row')}, {outcome.seconds:.1f} s")
     cut = dim("; the limit cuts the lists" if outcome.cut else "")
     counts = counted(outcome.added_count, outcome.removed_count)
@@ -105,26 +108,20 @@ def _by_rule(violations: Iterable[Violation]) -> Listed:
 
 @notebook_html.register
 def _(status: WatchStatus) -> str:
-    batches = number(status.batches, "batch")
-    size = dim(f"version {status.version}, {number(status.rows, 'row')}, {batches}, {status.seconds:.1f} s")
     lines = [
         (
             on_lines(strong(rule), code(status.rules[rule])),
-            _violations(total, status.units[rule].removesuffix("s")),
+            violations_text(total, status.units[rule].removesuffix("s")),
             on_lines(*(_worst_row(key, conflicts) for key, conflicts in status.worst.get(rule, ()))),
         )
         for rule, total in status.totals.items()
     ]
     table = html_table(("rule", "violations", "worst rows"), lines)
-    return str(html_lines(strong(status.table) + " " + size) + table)
+    return str(html_lines(strong(status.table) + " " + dim(state_size(status))) + table)
 
 
 def _worst_row(key: Any, conflicts: int) -> str:
     return value_text(key) + (f" ({number(conflicts, 'pair')})" if conflicts else "")
-
-
-def _violations(total: int, unit: str) -> str:
-    return number(total, unit) if total else "no violations"
 
 
 @notebook_html.register
@@ -135,8 +132,7 @@ def _(change: RulesChange) -> str:
 @notebook_html.register
 def _(outcome: EvolveOutcome) -> str:
     if not outcome.applied:
-        told = f" has been applied before: version {outcome.version} stays as it is"
-        return str(html_lines(strong(outcome.batch) + told))
+        return str(html_lines(strong(outcome.batch) + f" {applied_before(outcome.version)}"))
     strategy = f", by {outcome.change.strategy}" if outcome.change.strategy else ""
     size = dim(f"version {outcome.version}, {number(outcome.rows, 'row')}, {outcome.seconds:.1f} s{strategy}")
     return str(rules_change_html(strong(outcome.batch) + " " + size, outcome.change))
@@ -144,10 +140,10 @@ def _(outcome: EvolveOutcome) -> str:
 
 @notebook_html.register
 def _(status: EvolveStatus) -> str:
-    found = status.found
-    size = dim(f"version {status.version}, {number(found.rows, 'row')}, {number(status.batches, 'batch')}")
-    html = html_lines(strong(found.table) + " " + size, strong(number(len(found.found), "rule")))
-    html += found_table(found.shown)
+    rules = status.found
+    size = dim(f"version {status.version}, {number(rules.rows, 'row')}, {number(status.batches, 'batch')}")
+    html = html_lines(strong(rules.table) + " " + size, strong(number(len(rules.found), "rule")))
+    html += discovery_table(rules.shown)
     for version, change in status.history:
         html += rules_change_html(strong(f"version {version}"), change, most=HISTORY_RULES)
     return str(html)
@@ -159,31 +155,22 @@ def _(keeper: RuleKeeper) -> str:
     head = strong(number(len(keeper), "row")) + f", {number(total, 'rule')}"
     more = total - KEEPER_RULES
     closing = dim(f"and {number(more, 'more rule')}, in rules" if more > 0 else "")
-    return str(html_lines(head) + found_table(keeper.found[:KEEPER_RULES]) + html_lines(closing))
+    return str(html_lines(head) + discovery_table(keeper.found[:KEEPER_RULES]) + html_lines(closing))
 
 
 @notebook_html.register
 def _(outcome: FragmentsOutcome) -> str:
-    return notebook_html(outcome.changes) + str(html_lines(_shipped(outcome.shipped)))
+    return notebook_html(outcome.changes) + str(html_lines(dim(shipped_text(outcome.shipped))))
 
 
 @notebook_html.register
 def _(status: FragmentsStatus) -> str:
-    batches = number(status.batches, "batch")
-    size = dim(f"version {status.version}, {number(status.rows, 'row')}, {batches}, {status.seconds:.1f} s")
-    head = strong(f"{number(len(status.sites.sites), 'site')}, {status.sites.split}") + " " + size
+    head = strong(f"{number(len(status.sites.sites), 'site')}, {status.sites.split}") + " " + dim(state_size(status))
     sites = [(strong(site.name), ", ".join(site.columns or ()), site.where or "") for site in status.sites.sites]
     rules = [
-        (on_lines(strong(rule.name), code(rule_text(rule))), _violations(total, "row"))
+        (on_lines(strong(rule.name), code(rule_text(rule))), violations_text(total, "row"))
         for rule, total in zip(status.sites.rules, status.totals.values(), strict=True)
     ]
     html = html_lines(head) + html_table(("site", "columns", "rows where"), sites)
-    shipped = "" if status.shipped is None else _shipped(status.shipped)
+    shipped = "" if status.shipped is None else dim(shipped_text(status.shipped))
     return str(html + html_table(("rule", "violating rows"), rules) + html_lines(shipped))
-
-
-def _shipped(shipped: Shipped) -> Markup:
-    if not shipped.bytes:
-        return dim("shipped between sites: nothing")
-    counts = f"{number(shipped.eqids, 'id')}, {number(shipped.tuples, 'tuple')}, {number(shipped.bytes, 'byte')}"
-    return dim(f"shipped between sites: {counts}")

@@ -1,7 +1,7 @@
-"""Reports as one HTML file each, that needs nothing else: no network, no other file.
+"""Reports as single HTML files that need no network and no other file.
 
-Every value goes through a template that escapes it. Beyond that the page forbids all scripts but its own, by their
-hash, and all loading: what is in a cell is shown, never run.
+Templates escape every value. In addition, the page allows only its own script, by its hash, and loads nothing: the
+content of a cell is shown and never run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SCRIPT, _STYLE = "page.js", "page.css"
 
 
 def page(template: str, *, title: str, **values: Any) -> str:
-    """The template in `pages/`, filled; the page's own style and script are part of it."""
+    """Returns the template of this name in `pages/`, filled with the values, with style and script inline."""
     script = _bundled(_SCRIPT)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     own = {"style": Markup(_bundled(_STYLE)), "script": Markup(script), "script_hash": digest}
@@ -32,15 +32,15 @@ def page(template: str, *, title: str, **values: Any) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=_Bundled(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"value": value_text, "number": number, "percent": percent, "key": _key_text}
-    return made
+    environment.filters |= {"value": value_text, "number": number, "percent": percent, "key": _key_text}
+    return environment
 
 
 class _Bundled(BaseLoader):
-    """Templates that ship with the package, also inside of an archive."""
+    """Loads templates from the package, also where the package is in an archive."""
 
     def get_source(self, environment: Environment, template: str) -> tuple[str, None, None]:
         try:
@@ -55,12 +55,12 @@ def _bundled(name: str) -> str:
 
 
 def _key_text(key: Any) -> str:
-    """A key in a list of keys: of several columns, in brackets."""
+    """Returns the key as text, in brackets where it has several columns."""
     return f"({value_text(key)})" if isinstance(key, tuple) else value_text(key)
 
 
 def percent(share: float) -> str:
-    """A share as a person reads it.
+    """Returns the share as a rounded percentage.
 
     >>> percent(0.254), percent(1.0), percent(0.0004), percent(0)
     ('25%', '100%', '0.04%', '0%')

@@ -1,4 +1,4 @@
-"""What is being done, told on standard error while it is done."""
+"""Progress of a command, on standard error."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rich.console import Console
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
-# How often a bar is brought up to date, in seconds; the first time tells a quick step from one with a bar.
+# Seconds between updates of a bar.
 _EVERY = 0.5
 
-# (done, all) of what the engine works on now; None where that is not known.
+# Returns (done, all) tasks of the engine now; None where that is not known.
 Counts = Callable[[], tuple[int, int] | None]
 
 
 class Progress:
-    """Steps on standard error: a bar on a terminal, plain lines elsewhere, nothing when quiet.
+    """Prints steps on standard error: a bar on a terminal, plain lines elsewhere, nothing when quiet.
 
-    A bar says how long the step has taken, and with `counts` how far the engine is with what it does now.
+    A bar shows how long the step has taken, and with `counts` how many tasks of the engine are done.
     """
 
     def __init__(self, *, quiet: bool = False, counts: Counts | None = None, console: Console | None = None) -> None:
@@ -40,12 +40,12 @@ class Progress:
             yield
 
     def say(self, what: str) -> None:
-        """A line, where results are printed while it goes on."""
+        """Prints a line; for steps that print results while they run."""
         if not self._quiet:
             self._console.print(f"holdfast: {what} …", highlight=False, markup=False, soft_wrap=True)
 
     def next(self, *command: str | None) -> None:
-        """The command that one would type now; words that are None are left out."""
+        """Prints the command to type next; words that are None are left out."""
         if not self._quiet:
             text = f"next: {shlex.join(word for word in command if word is not None)}"
             self._console.print(text, style="dim", highlight=False, markup=False, soft_wrap=True)
@@ -56,14 +56,14 @@ class Progress:
             SpinnerColumn("dots"),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[told]}", markup=False),
+            TextColumn("{task.fields[tasks]}", markup=False),
             TimeElapsedColumn(),
         )
-        # What is done leaves no trace: the result speaks for itself. Results are printed where they belong: by default
-        # whatever is printed beside a bar would go to standard error with it.
+        # The bar disappears when the step is done. Without the two redirect options, results that are printed while
+        # the bar is shown would go to standard error with it.
         bars = Bars(*columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False)
         with bars:
-            task = bars.add_task(what, total=None, told="")
+            task = bars.add_task(what, total=None, tasks="")
             ended = threading.Event()
             watcher = threading.Thread(target=self._follow, args=(bars, task, ended), daemon=True)
             watcher.start()
@@ -77,10 +77,10 @@ class Progress:
         while not ended.wait(_EVERY):
             counted = None
             if self._counts is not None:
-                with contextlib.suppress(Exception):  # an engine that ends while it is asked is no failure of the job
+                with contextlib.suppress(Exception):  # the engine may end while it is asked; the job has not failed
                     counted = self._counts()
             if counted is None:
-                bars.update(task, total=None, told="")
+                bars.update(task, total=None, tasks="")
             else:
                 done, everything = counted
-                bars.update(task, completed=done, total=everything, told=f"{done:,} of {everything:,} tasks")
+                bars.update(task, completed=done, total=everything, tasks=f"{done:,} of {everything:,} tasks")

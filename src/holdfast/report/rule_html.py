@@ -9,28 +9,28 @@ from holdfast.rules.dependency import CFD
 from holdfast.rules.plain_words import number, value_text
 from holdfast.rules.rule import Rule, RuleSet, rule_text
 
-# What a notebook shows of a set, and of a tableau.
+# A notebook shows at most so many rules of a set, and so many patterns of a rule.
 MOST_RULES, MOST_PATTERNS = 50, 10
 
 
 def rule_html(rule: Rule) -> str:
-    """What the rule says, on which terms, and its patterns or the denial constraints it stands for."""
+    """Returns the rule with its terms, and its patterns or the denial constraints it stands for."""
     body = rule.body
     head = strong(rule.name) + Markup(" {} {}").format(badge(rule.kind, "plain"), dim(_terms(rule)))
-    told = html_lines(head, rule.description or "", code(rule_text(rule)))
+    html = html_lines(head, rule.description or "", code(rule_text(rule)))
     if isinstance(body, CFD) and not body.inline:
         columns = [*body.left, *(f"→ {name}" for name in body.right)]
         shown = [(*pattern.left, *pattern.right) for pattern in body.patterns[:MOST_PATTERNS]]
         lines = [["_" if cell is None else value_text(cell.value) for cell in line] for line in shown]
-        return str(told + html_table(columns, lines) + html_lines(_more(len(body.patterns), MOST_PATTERNS, "pattern")))
+        return str(html + html_table(columns, lines) + html_lines(_more(len(body.patterns), MOST_PATTERNS, "pattern")))
     denials = rule.denials
     if denials == [str(rule)]:
-        return str(told)
-    return str(told + html_lines(dim("in other words"), *map(code, denials)))
+        return str(html)
+    return str(html + html_lines(dim("in other words"), *map(code, denials)))
 
 
 def rules_html(rules: RuleSet) -> str:
-    """A table of the rules with their terms."""
+    """Returns a table of the rules with their terms."""
     key = f", rows named by {', '.join(rules.key)}" if rules.key else ""
     nulls = ", nulls equal each other" if rules.nulls == "equal" else ""
     head = strong(number(len(rules), "rule")) + dim(f"{key}{nulls}")
@@ -38,7 +38,7 @@ def rules_html(rules: RuleSet) -> str:
         (strong(rule.name), rule.kind, on_lines(rule.description or "", code(rule_text(rule))), _terms(rule))
         for rule in rules.rules[:MOST_RULES]
     ]
-    # Most sets are on no terms at all.
+    # Most rule sets have no terms; the column is then left out.
     shown = 4 if any(terms for *_, terms in lines) else 3
     table = html_table(("rule", "kind", "says", "terms")[:shown], [line[:shown] for line in lines])
     return str(html_lines(head) + table + html_lines(_more(len(rules), MOST_RULES, "rule")))

@@ -1,4 +1,4 @@
-"""What a rule says, in plain words, whatever kind it is."""
+"""A rule of any kind in plain words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from holdfast.rules.sentence import dependency_sentence, listed, sentence
 
 
 def rule_words(rule: Rule) -> str:
-    """The rule as a sentence; where it speaks of some rows only, of which.
+    """Returns the rule as a sentence, which also says to which rows the rule applies.
 
     >>> from holdfast.rules.rule import parse_rule
     >>> rule_words(parse_rule("unique(AreaCode, Phone)"))
@@ -19,10 +19,10 @@ def rule_words(rule: Rule) -> str:
     >>> rule_words(parse_rule("not(t.email is null)"))
     'Every row has a value in email.'
     """
-    told = _sentence(rule)
+    words = _sentence(rule)
     if rule.where is not None:
-        told = f"on rows where {rule.where}: {told}"
-    return f"{told[0].upper()}{told[1:]}."
+        words = f"on rows where {rule.where}: {words}"
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _sentence(rule: Rule) -> str:

@@ -1,4 +1,4 @@
-"""The outcome of a check as SARIF 2.1.0: a result per broken rule, for whatever shows what analysers find."""
+"""The outcome of a check as SARIF 2.1.0, with a result per violated rule."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif_text(outcome: CheckOutcome) -> str:
-    """One run; a rule within what it allows is a note, one of severity warn a warning.
+    """Returns one run; a rule within its allowance is a note, a violated rule of severity warn a warning.
 
-    A result stands at the table's file: by its path, since that is how code hosts find it in a checkout.
+    The location of a result is the path of the table's file, by which code hosts find it in a checkout.
     """
     driver = {
         "name": "holdfast",
         "version": metadata.version("holdfast"),
-        "rules": [_rule(found) for found in outcome.rules],
+        "rules": [_rule(result) for result in outcome.rules],
     }
-    results = [_result(i, found, outcome) for i, found in enumerate(outcome.rules) if found.violating_rows]
+    results = [_result(i, result, outcome) for i, result in enumerate(outcome.rules) if result.violating_rows]
     run = {"tool": {"driver": driver}, "results": results, "properties": {"rows": outcome.rows}}
     text = json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=2)
     return _writable(text).decode() + "\n"
 
 
-def _rule(found: RuleOutcome) -> dict[str, Any]:
-    rule = found.rule
+def _rule(result: RuleOutcome) -> dict[str, Any]:
+    rule = result.rule
     return {
         "id": rule.name,
         "shortDescription": {"text": rule.description or rule_words(rule)},
@@ -43,21 +43,21 @@ def _rule(found: RuleOutcome) -> dict[str, Any]:
     }
 
 
-def _result(place: int, found: RuleOutcome, outcome: CheckOutcome) -> dict[str, Any]:
-    level = "note" if found.holds else "error" if outcome.counts(found) else "warning"
+def _result(place: int, result: RuleOutcome, outcome: CheckOutcome) -> dict[str, Any]:
+    level = "note" if result.holds else "error" if outcome.counts(result) else "warning"
     where = {"artifactLocation": {"uri": quote(_writable(outcome.place or outcome.table))}, "region": {"startLine": 1}}
-    said = f"{found.rule.name}\0{rule_text(found.rule)}"
+    said = f"{result.rule.name}\0{rule_text(result.rule)}"
     return {
-        "ruleId": found.rule.name,
+        "ruleId": result.rule.name,
         "ruleIndex": place,
         "level": level,
-        "message": {"text": plain_text(found, outcome)},
+        "message": {"text": plain_text(result, outcome)},
         "locations": [{"physicalLocation": where}],
         "partialFingerprints": {"rule/v1": hashlib.sha256(_writable(said)).hexdigest()},
-        "properties": found.to_dict(),
+        "properties": result.to_dict(),
     }
 
 
 def _writable(text: str) -> bytes:
-    """The text as UTF-8; halves of characters, which file names may hold, as JSON escapes them."""
+    """Returns the text as UTF-8; lone surrogates, which file names may have, are escaped as in JSON."""
     return text.encode("utf-8", "backslashreplace")

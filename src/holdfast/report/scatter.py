@@ -20,7 +20,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Scatter:
-    """Everything in units of the drawing: dots, lines from dot to dot, and (place, label) of each axis."""
+    """Dots, lines from dot to dot, and the (place, label) ticks of each axis, in units of the drawing."""
 
     plot: Plot
     dots: tuple[Point, ...]
@@ -36,7 +36,7 @@ class Scatter:
 
 
 def scatter(plot: Plot) -> Scatter | None:
-    """The plot, placed; None where a column has no numbers, dates or times to place."""
+    """Returns the plot in units of the drawing; None where a value is not a number, date or time."""
     every = [*plot.dots, *(end for line in plot.lines for end in line)]
     xs, ys = ([number_of(point[axis]) for point in every] for axis in (0, 1))
     known = [(x, y) for x, y in zip(xs, ys, strict=True) if x is not None and y is not None]
@@ -46,12 +46,12 @@ def scatter(plot: Plot) -> Scatter | None:
     placed = [(round(x.place(a), 1), round(y.place(b), 1)) for a, b in known]
     dots, ends = placed[: len(plot.dots)], placed[len(plot.dots) :]
     lines = tuple(zip(ends[::2], ends[1::2], strict=True))
-    some = plot.lines[0][0] if plot.lines else plot.dots[0]
-    return Scatter(plot, tuple(dict.fromkeys(dots)), lines, x.ticks(some[0]), y.ticks(some[1]))
+    sample = plot.lines[0][0] if plot.lines else plot.dots[0]
+    return Scatter(plot, tuple(dict.fromkeys(dots)), lines, x.ticks(sample[0]), y.ticks(sample[1]))
 
 
 def number_of(value: Any) -> float | None:
-    """The value as a number to place it by; days and times in seconds. None where it has none."""
+    """Returns the value as a number, dates and times in seconds; None where it is not finite or of another type."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float | Decimal):
@@ -82,7 +82,7 @@ class _Scale:
         return self.begin + (value - self.low) / (self.high - self.low) * (self.end - self.begin)
 
     def ticks(self, like: Any) -> tuple[tuple[float, str], ...]:
-        """Round values within the scale, named as the values of the column are."""
+        """Returns round values within the scale, with labels in the format of the value `like`."""
         unit = _DAY if isinstance(like, dt.date) else 1.0
         step = _round_step((self.high - self.low) / unit / 5) * unit
         if isinstance(like, int) or (isinstance(like, dt.date) and not isinstance(like, dt.datetime)):
@@ -93,7 +93,7 @@ class _Scale:
 
 
 def _round_step(rough: float) -> float:
-    """The next of 1, 2, 5, 10, ... at any size.
+    """Returns the next of 1, 2, 5, 10, 20, ... (or 0.5, 0.2, ...) that is at least `rough`.
 
     >>> _round_step(0.3), _round_step(7)
     (0.5, 10.0)
@@ -104,8 +104,8 @@ def _round_step(rough: float) -> float:
 
 def _label(value: float, like: Any, step: float) -> str:
     if isinstance(like, dt.datetime):
-        told = dt.datetime.fromtimestamp(value, dt.UTC)
-        return told.strftime("%Y-%m-%d") if step >= _DAY else told.strftime("%m-%d %H:%M")
+        moment = dt.datetime.fromtimestamp(value, dt.UTC)
+        return moment.strftime("%Y-%m-%d") if step >= _DAY else moment.strftime("%m-%d %H:%M")
     if isinstance(like, dt.date):
         return dt.date.fromordinal(round(value / _DAY)).isoformat()
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "")):

@@ -13,9 +13,10 @@ from holdfast.report.words import number
 
 
 def shipment_text(plan: ShipmentPlan) -> str:
-    """The ids shipped for one changed row, three ways, then who ships what to whom, and where rules are settled."""
+    """Returns the ids shipped per changed row, without sharing, shared and planned; the shipments; and where each rule
+    is settled."""
     names = [site.name for site in plan.sites.sites]
-    found = "no plan ships fewer" if plan.method == "exact" else "found by improvement; fewer may be possible"
+    method_note = "no plan ships fewer" if plan.method == "exact" else "found by improvement; fewer may be possible"
     size = f"{number(len(names), 'site')}, {plan.sites.split}, {number(len(plan.sites.rules), 'rule')}"
     lines = [
         f"{plan.sites.origin}  {size}",
@@ -23,7 +24,7 @@ def shipment_text(plan: ShipmentPlan) -> str:
         "ids shipped for one changed row",
         f"  each rule alone              {plan.alone:>4}",
         f"  shared, in written order     {plan.chained:>4}",
-        f"  this plan                    {plan.shared:>4}   {plan.method}: {found}",
+        f"  this plan                    {plan.shared:>4}   {plan.method}: {method_note}",
     ]
     for plan_of_group, group in zip(plan.groups, plan.sites.row_groups, strict=True):
         title = "shipments" if group.where is None else f"shipments of rows where {group.where}"
@@ -37,14 +38,14 @@ def shipment_text(plan: ShipmentPlan) -> str:
 
 
 def _settled(plan: ShipmentPlan, names: Sequence[str]) -> list[tuple[str, str]]:
-    found: dict[str, dict[str, None]] = {}
+    places_by_rule: dict[str, dict[str, None]] = {}
     for group in plan.groups:
         for part, settling in zip(plan.parts, group.settlings, strict=True):
-            told = names[settling.site]
+            place = names[settling.site]
             if settling.keys:
-                told += f", with keys from {', '.join(names[site] for site, _ in settling.keys)}"
-            found.setdefault(plan.sites.rules.rules[part.rule].name, {})[told] = None
-    return [(rule, "at " + "; ".join(places)) for rule, places in found.items()]
+                place += f", with keys from {', '.join(names[site] for site, _ in settling.keys)}"
+            places_by_rule.setdefault(plan.sites.rules.rules[part.rule].name, {})[place] = None
+    return [(rule, "at " + "; ".join(places)) for rule, places in places_by_rule.items()]
 
 
 def _atoms(group: GroupPlan, atoms: Sequence[int]) -> str:
@@ -56,7 +57,7 @@ def _rules(plan: ShipmentPlan, rules: Sequence[int]) -> str:
 
 
 def shipment_picture(plan: ShipmentPlan, ending: str) -> str:
-    """The plan as a picture of the kind that the ending of a file's name tells."""
+    """Returns the plan as a picture in the format of the file ending; OptionError for any other ending."""
     kinds = {".svg": shipment_svg, ".dot": shipment_dot, ".gv": shipment_dot}
     if ending not in kinds:
         raise OptionError(f"a picture cannot be drawn as {ending!r}.", hint=f"endings: {', '.join(kinds)}.")
@@ -64,7 +65,7 @@ def shipment_picture(plan: ShipmentPlan, ending: str) -> str:
 
 
 def shipment_dot(plan: ShipmentPlan) -> str:
-    """The plan for Graphviz: a box per site with its columns, an arrow per shipment."""
+    """Returns the plan for Graphviz: a box per site with its columns, an arrow per shipment."""
     lines = ["digraph shipments {", "  rankdir=LR;", '  node [shape=box, fontname="Helvetica"];']
     for site in plan.sites.sites:
         lines.append(f"  {_quoted(site.name)} [label={_quoted(_label(site.name, site.columns, site.where))}];")
@@ -85,7 +86,7 @@ def _quoted(text: str) -> str:
 
 
 def shipment_svg(plan: ShipmentPlan) -> str:
-    """The plan as SVG: sites on a circle, an arrow per shipment with what it is the id of."""
+    """Returns the plan as SVG: sites on a circle, and for each shipment an arrow with its columns."""
     names = [site.name for site in plan.sites.sites]
     radius = max(150, 34 * len(names))
     middle = radius + 130
@@ -120,7 +121,7 @@ def _arrow(place: Sequence[tuple[float, float]], shipment: Shipment, label: str,
     (x0, y0), (x1, y1) = place[shipment.sender], place[shipment.receiver]
     length = math.hypot(x1 - x0, y1 - y0) or 1.0
     ux, uy = (x1 - x0) / length, (y1 - y0) / length
-    # A little to the right of the line, so that two ways between two sites, and several ids on one way, do not meet.
+    # Each arrow is a little to the right of the one before, so that arrows between the same two sites do not overlap.
     aside = 6 + 14 * nth
     sx, sy = x0 + 50 * ux - aside * uy, y0 + 24 * uy + aside * ux
     tx, ty = x1 - 66 * ux - aside * uy, y1 - 26 * uy + aside * ux

@@ -11,7 +11,7 @@ MOST_OVERLAPS = 20
 
 
 def space_text(explained: ExplainedSpace) -> str:
-    """Which operands are compared and how, which columns overlap, and what is left out."""
+    """Returns which operands are compared and how, which columns overlap, and what is left out."""
     space, options = explained.space, explained.options
     lines = [
         f"{explained.table}  {number(explained.rows, 'row')}: {number(len(space.pairs), 'operand pair')}, "
@@ -38,16 +38,16 @@ def _listed(pairs: list[OperandPair]) -> list[str]:
 
 
 def _overlaps(explained: ExplainedSpace) -> list[str]:
-    shown = [one for one in explained.overlaps if one.share > 0]
+    shown = [overlap for overlap in explained.overlaps if overlap.share > 0]
     if not shown:
         return []
     wanted = explained.options.cross_columns
-    assert wanted is not None, "overlaps are told where columns are compared"
+    assert wanted is not None, "there are overlaps only where columns are compared with each other"
     more = [f"  … and {len(shown) - MOST_OVERLAPS:,} more"] if len(shown) > MOST_OVERLAPS else []
     return ["", "How much columns of one type overlap:", *(_overlap(o, wanted) for o in shown[:MOST_OVERLAPS]), *more]
 
 
-def _overlap(one: Overlap, wanted: float) -> str:
-    verdict = "compared" if one.share >= wanted else "not compared"
-    share = "below 1%" if one.share < 0.01 else f"{one.share:.0%}"
-    return f"  {quoted_name(one.left)}, {quoted_name(one.right)}: {share}, {verdict}"
+def _overlap(overlap: Overlap, wanted: float) -> str:
+    verdict = "compared" if overlap.share >= wanted else "not compared"
+    share = "below 1%" if overlap.share < 0.01 else f"{overlap.share:.0%}"
+    return f"  {quoted_name(overlap.left)}, {quoted_name(overlap.right)}: {share}, {verdict}"

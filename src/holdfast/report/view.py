@@ -1,4 +1,4 @@
-"""What rich prints, on a terminal or as plain lines."""
+"""Output of rich, on a terminal or as plain lines."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rich.console import Console, RenderableType
 
 TEXT_WIDTH = 120
 
-# A view, made for a number of columns.
+# Builds what rich prints for a terminal of so many columns.
 View = Callable[[int], RenderableType]
 
 
 def print_view(view: View, console: Console) -> None:
-    """Prints it: in colour and to the width of a terminal, as plain lines anywhere else."""
+    """Prints the view: in colour and in its width on a terminal, as plain lines elsewhere."""
     if console.is_terminal:
         console.print(view(console.width))
     else:
@@ -24,8 +24,8 @@ def print_view(view: View, console: Console) -> None:
 
 
 def view_text(view: View, *, width: int = TEXT_WIDTH) -> str:
-    """The view as one string, without colours and trailing blanks."""
+    """Returns the view as one string, without colours and trailing blanks."""
     target = io.StringIO()
-    # Not as in a notebook, where rich would show it and leave the string empty.
+    # In a notebook rich would display the output instead of writing it to `target`.
     Console(file=target, width=width, color_system=None, force_jupyter=False).print(view(width))
     return "\n".join(line.rstrip() for line in target.getvalue().rstrip().splitlines())

@@ -10,23 +10,23 @@ from markupsafe import Markup
 from holdfast.report.html_table import badge, dim, html_lines, html_table, on_lines, strong
 from holdfast.rules.plain_words import value_text
 
-# What a notebook shows of the violations of a rule.
+# A notebook shows at most so many violations of a rule.
 MOST_VIOLATIONS = 5
 
-# By rule: violations that are listed, as (left key, right key or None), and how many there are.
+# By rule: the listed violations, as (left key, right key or None), and the number of all.
 Listed = Mapping[str, tuple[Sequence[tuple[Any, Any]], int]]
 
 
 def violations_html(head: object, totals: Mapping[str, int], came: Listed, went: Listed) -> Markup:
-    """A table of the rules: the violations of each now, and what came and went, the first few of each."""
+    """Returns a table of the rules: violations now, and the first few that were added and removed."""
     lines = [
-        (strong(rule), f"{total:,}", _some("+", *came.get(rule, ((), 0))), _some("−", *went.get(rule, ((), 0))))
+        (strong(rule), f"{total:,}", _listed("+", *came.get(rule, ((), 0))), _listed("−", *went.get(rule, ((), 0))))
         for rule, total in totals.items()
     ]
     return html_lines(head) + html_table(("rule", "violations now", "added", "removed"), lines)
 
 
-def _some(sign: str, listed: Sequence[tuple[Any, Any]], count: int) -> Markup:
+def _listed(sign: str, listed: Sequence[tuple[Any, Any]], count: int) -> Markup:
     shown = [f"{sign} {_named(*violation)}" for violation in listed[:MOST_VIOLATIONS]]
     return on_lines(*shown, dim(f"and {count - len(shown):,} more" if count > len(shown) else ""))
 
@@ -36,6 +36,6 @@ def _named(left: Any, right: Any) -> str:
 
 
 def counted(added: int, removed: int) -> Markup:
-    """How many violations came and went."""
+    """Returns how many violations were added and removed."""
     came = badge(f"{added:,} added", "bad" if added else "plain")
     return came + " " + badge(f"{removed:,} removed", "good" if removed else "plain")

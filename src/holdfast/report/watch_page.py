@@ -1,4 +1,4 @@
-"""The report of a watched table: how violations went over time, and what is violated now."""
+"""The report of a watched table: its violations over time, and what is violated now."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from holdfast.checking.shown_check import ShownCheck
 from holdfast.report.check_page import check_values
 from holdfast.report.page import page
-from holdfast.report.words import number
+from holdfast.report.words import number, violations_text
 from holdfast.watching.history import Point
 from holdfast.watching.status import WatchStatus
 
@@ -18,7 +18,7 @@ WIDTH, HEIGHT, TOP, BOTTOM = 320, 84, 8, 6
 
 @dataclass(frozen=True)
 class Timeline:
-    """The violations of a rule, version by version: a line of steps and the area below it, and what they amount to."""
+    """The violations of a rule, version by version, as SVG paths: a line of steps and the area below it."""
 
     rule: str
     line: str
@@ -49,7 +49,7 @@ def watch_page(status: WatchStatus, points: Sequence[Point], shown: ShownCheck) 
 
 
 def timeline(points: Sequence[Point], rule: str, unit: str) -> Timeline | None:
-    """The rule's totals as a drawing, a step for each version that changed something; None where it has no version."""
+    """Returns the rule's totals as a drawing with a step for each version; None where no version has the rule."""
     known = [(place, point) for place, point in enumerate(points) if rule in point.totals]
     if not known:
         return None
@@ -69,13 +69,12 @@ def timeline(points: Sequence[Point], rule: str, unit: str) -> Timeline | None:
 
 
 def _since(known: Sequence[tuple[int, Point]], totals: Sequence[int]) -> str:
-    """Since which version the total is what it is, as far back as is known."""
+    """Returns the current total and the first known version from which on it has not changed."""
     place = len(totals) - 1
     while place > 0 and totals[place - 1] == totals[-1]:
         place -= 1
     point = known[place][1]
-    told = number(totals[-1], "violation") if totals[-1] else "no violations"
-    return f"{told} since version {point.version}, {_time(point.at)}"
+    return f"{violations_text(totals[-1], 'violation')} since version {point.version}, {_time(point.at)}"
 
 
 def _time(at: float) -> str:

@@ -1,11 +1,11 @@
-"""A watched table and what batches do to it, as text on a terminal."""
+"""A watched table, and what batches change in it, as text on a terminal."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from holdfast.report.words import number, value_text
+from holdfast.report.words import applied_before, number, state_size, value_text, violations_text
 from holdfast.states.batch_outcome import BatchOutcome, Violation
 from holdfast.watching.status import WatchStatus
 
@@ -13,9 +13,9 @@ SHOWN = 5
 
 
 def batch_text(outcome: BatchOutcome, name: str) -> str:
-    """What the batch changed: counts per rule, the first few violations that came and went, and the totals."""
+    """Returns what the batch changed: violations added and removed, the first few of each rule, and the totals."""
     if not outcome.applied:
-        return f"{name}  has been applied before: version {outcome.version} stays as it is\n"
+        return f"{name}  {applied_before(outcome.version)}\n"
     size = f"version {outcome.version}, {number(outcome.rows, 'row')}, {outcome.seconds:.1f} s"
     lines = [f"{name}  {size}", ""]
     for sign, word, count, listed in (
@@ -23,7 +23,7 @@ def batch_text(outcome: BatchOutcome, name: str) -> str:
         ("-", "removed", outcome.removed_count, outcome.removed),
     ):
         lines.append(f"{number(count, 'violation')} {word}" + _cut(count, listed))
-        lines += _some(sign, listed)
+        lines += _first_few(sign, listed)
     lines += ["", "totals", *cells_in_columns([(rule, f"{total:,}") for rule, total in outcome.totals.items()])]
     return "\n".join(lines) + "\n"
 
@@ -32,7 +32,7 @@ def _cut(count: int, listed: Sequence[Violation]) -> str:
     return f"; the limit cuts the list to {len(listed):,}" if len(listed) < count else ""
 
 
-def _some(sign: str, listed: Sequence[Violation]) -> Iterable[str]:
+def _first_few(sign: str, listed: Sequence[Violation]) -> Iterable[str]:
     per_rule = Counter(violation.rule for violation in listed)
     shown: Counter[str] = Counter()
     for violation in listed:
@@ -45,15 +45,12 @@ def _some(sign: str, listed: Sequence[Violation]) -> Iterable[str]:
 
 
 def status_text(status: WatchStatus) -> str:
-    """The state: its rows and batches, the violations of each rule, and its worst rows where they were looked at."""
-    batches = number(status.batches, "batch")
-    size = f"version {status.version}, {number(status.rows, 'row')}, {batches}, {status.seconds:.1f} s"
-    lines = [f"{status.table}  {size}", ""]
-    cells = []
-    for rule, total in status.totals.items():
-        told = number(total, status.units[rule].removesuffix("s")) if total else "no violations"
-        cells.append((rule, told, status.rules[rule]))
-    lines += cells_in_columns(cells)
+    """Returns the state's size, the violations of each rule, and its worst rows where they are known."""
+    cells = [
+        (rule, violations_text(total, status.units[rule].removesuffix("s")), status.rules[rule])
+        for rule, total in status.totals.items()
+    ]
+    lines = [f"{status.table}  {state_size(status)}", "", *cells_in_columns(cells)]
     worst = [(rule, _worst(rows)) for rule, rows in status.worst.items() if rows]
     if worst:
         lines += ["", "worst rows", *cells_in_columns(worst)]
@@ -65,12 +62,12 @@ def _worst(rows: Sequence[tuple[object, int]]) -> str:
 
 
 def rules_text(status: WatchStatus, added: Sequence[str], removed: Sequence[str]) -> str:
-    """What a change of rules did, and the state after it."""
-    told = [f"{word}: {', '.join(names)}" for word, names in (("new", added), ("gone", removed)) if names]
-    return "\n".join([*(told or ["the rules are as they were"]), "", status_text(status)])
+    """Returns which rules are new and which are gone, and the state after that."""
+    lines = [f"{word}: {', '.join(names)}" for word, names in (("new", added), ("gone", removed)) if names]
+    return "\n".join([*(lines or ["the rules are as they were"]), "", status_text(status)])
 
 
 def cells_in_columns(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Cells in columns as wide as their longest, the last as it comes."""
+    """Returns the lines with each column, except the last, padded to its longest cell."""
     widths = [max((len(line[i]) for line in lines), default=0) for i in range(len(lines[0]) - 1)] if lines else []
     return ["  " + "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]]) for line in lines]

@@ -1,50 +1,52 @@
-"""Findings in plain words, the same for text and HTML."""
+"""Results in plain words, the same for text and HTML."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
+from holdfast.fragments.door import Shipped
+from holdfast.fragments.outcome import FragmentsStatus
 from holdfast.rules.dependency import CFD
 from holdfast.rules.plain_words import number as number
 from holdfast.rules.plain_words import value_text as value_text
 from holdfast.rules.rule import rule_text as rule_text
+from holdfast.watching.status import WatchStatus
 
 
-def verdict(found: RuleOutcome) -> str:
-    """One word for how the rule fares: holds, allowed, warning or violated."""
-    if found.holds:
-        return "allowed" if found.violating_rows else "holds"
-    return "violated" if found.rule.severity == "error" else "warning"
+def verdict(result: RuleOutcome) -> str:
+    """Returns holds, allowed, warning or violated."""
+    if result.holds:
+        return "allowed" if result.violating_rows else "holds"
+    return "violated" if result.rule.severity == "error" else "warning"
 
 
-def counts(found: RuleOutcome) -> str:
-    """The counts that mean something for this rule.
-
-    As in `3 pairs, 4 rows, 1 suspect, 1 group`.
-    """
-    if not found.violating_rows:
+def counts(result: RuleOutcome) -> str:
+    """Returns the counts that this kind of rule has, such as `3 pairs, 4 rows, 1 suspect, 1 group`."""
+    if not result.violating_rows:
         return "no violations"
     parts = [
-        (found.violating_pairs, "pair"),
-        (found.violating_rows, "row"),
-        (found.suspect_rows if found.violating_pairs is not None else None, "suspect"),
-        (found.violating_groups, "group"),
+        (result.violating_pairs, "pair"),
+        (result.violating_rows, "row"),
+        (result.suspect_rows if result.violating_pairs is not None else None, "suspect"),
+        (result.violating_groups, "group"),
     ]
-    told = ", ".join(number(n, word) for n, word in parts if n is not None)
-    return told if found.new_suspects is None else f"{told}, {found.new_suspects:,} new"
+    text = ", ".join(number(n, word) for n, word in parts if n is not None)
+    return text if result.new_suspects is None else f"{text}, {result.new_suspects:,} new"
 
 
-def tolerated(found: RuleOutcome) -> str:
-    """Why a rule that is broken is let pass, in brackets; nothing where it is not."""
-    if not found.holds or not found.violating_rows:
+def tolerated(result: RuleOutcome) -> str:
+    """Returns, in brackets, why violations of the rule are accepted; empty where they are not, or there are none."""
+    if not result.holds or not result.violating_rows:
         return ""
-    if found.new_suspects == 0:
+    if result.new_suspects == 0:
         return " (all known)"
-    return f" (allowed: {found.rule.allow_pairs or found.rule.allow})"
+    return f" (allowed: {result.rule.allow_pairs or result.rule.allow})"
 
 
-def expectation(found: RuleOutcome) -> str | None:
-    """What the broken pattern of a conditional dependency wanted of the witness, where a row alone breaks it."""
-    body, witness = found.rule.body, found.witness
+def expectation(result: RuleOutcome) -> str | None:
+    """Returns the values that the violated pattern expects of the witness; None unless one row breaks a pattern."""
+    body, witness = result.rule.body, result.witness
     if not isinstance(body, CFD) or witness is None or witness.right is not None:
         return None
     for pattern in body.patterns:
@@ -53,22 +55,51 @@ def expectation(found: RuleOutcome) -> str | None:
         fits = all(str(witness.left[name]) == str(value.value) for name, value in given)
         broken = [(n, v) for n, v in wanted if str(witness.left[n]) != str(v.value)]
         if fits and broken:
-            told = ", ".join(f"{name} = {value_text(value.value)}" for name, value in broken)
+            missing = ", ".join(f"{name} = {value_text(value.value)}" for name, value in broken)
             reason = ", ".join(f"{name} = {value_text(value.value)}" for name, value in given)
-            return f"{told} where {reason}" if given else told
+            return f"{missing} where {reason}" if given else missing
     return None
 
 
 def closing(outcome: CheckOutcome) -> str:
-    """The last sentence: what it all amounts to."""
+    """Returns the last sentence of a report: how many rules hold."""
     if not outcome.rules:
         return "There are no rules to check."
-    violated = [found for found in outcome.rules if not found.holds]
+    violated = [result for result in outcome.rules if not result.holds]
     if not violated:
         return "The one rule holds." if len(outcome.rules) == 1 else f"All {len(outcome.rules)} rules hold."
-    errors = [found for found in violated if outcome.counts(found)]
+    errors = [result for result in violated if outcome.counts(result)]
     text = f"{len(violated)} of {number(len(outcome.rules), 'rule')} {'is' if len(violated) == 1 else 'are'} violated"
     if len(errors) < len(violated):
         warnings = len(violated) - len(errors)
         text += f", {'all' if not errors else warnings} only as {'warnings' if warnings > 1 else 'a warning'}"
     return text + "."
+
+
+def key_name(key: str | Sequence[str]) -> str:
+    """Returns the name of the key's column, or the names of its columns."""
+    return key if isinstance(key, str) else ", ".join(key)
+
+
+def violations_text(total: int, unit: str) -> str:
+    """Returns how many violations a rule has now, in its unit: pair, row or group."""
+    return number(total, unit) if total else "no violations"
+
+
+def state_size(status: WatchStatus | FragmentsStatus) -> str:
+    """Returns version, rows and batches of a state, and how long it took to get them."""
+    batches = number(status.batches, "batch")
+    return f"version {status.version}, {number(status.rows, 'row')}, {batches}, {status.seconds:.1f} s"
+
+
+def applied_before(version: int) -> str:
+    """Returns what to say of a batch that the state already has."""
+    return f"has been applied before: version {version} stays as it is"
+
+
+def shipped_text(shipped: Shipped) -> str:
+    """Returns what sites have sent to each other."""
+    if not shipped.bytes:
+        return "shipped between sites: nothing"
+    counts = f"{number(shipped.eqids, 'id')}, {number(shipped.tuples, 'tuple')}, {number(shipped.bytes, 'byte')}"
+    return f"shipped between sites: {counts}"

@@ -1,1 +1,1 @@
-"""What a rule says: relations, predicates, constraints, dependencies; reading and writing them."""
+"""Rules: relations, predicates, constraints, dependencies; parsing and printing them."""

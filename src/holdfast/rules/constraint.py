@@ -28,10 +28,10 @@ Canonical: TypeAlias = frozenset[tuple[object, ...]]
 
 @dataclass(frozen=True, eq=False)
 class DenialConstraint:
-    """No two distinct rows t, s may satisfy all predicates; with one row only `t` is mentioned.
+    """No two distinct rows t, s may satisfy all predicates; a rule on single rows mentions only `t`.
 
-    Predicates keep the order they were written in; on each pair of operands there is one. Two constraints are
-    equal when their canonical forms are: order and the way round of a comparison do not matter.
+    Predicates keep the order in which they were written; there is one for each pair of operands. Two constraints are
+    equal when their canonical forms are: neither order nor the direction of a comparison matters.
     """
 
     predicates: tuple[Predicate, ...]
@@ -41,7 +41,7 @@ class DenialConstraint:
 
     @cached_property
     def canonical(self) -> Canonical:
-        """What the constraint says, without order: one entry per operand pair."""
+        """The predicates without order, one entry per operand pair."""
         return frozenset(_canonical_entry(predicate) for predicate in self.predicates)
 
     def __eq__(self, other: object) -> bool:
@@ -59,7 +59,7 @@ class DenialConstraint:
         return any(column.row == "s" for column in self.columns())
 
     def mirrored(self) -> DenialConstraint:
-        """The same sentence with t and s swapped; of one row, itself."""
+        """Returns the constraint with t and s swapped; a constraint on single rows is its own mirror."""
         if not self.two_rows:
             return self
         return DenialConstraint(tuple(predicate.mirrored() for predicate in self.predicates))
@@ -69,19 +69,21 @@ class DenialConstraint:
         return self == self.mirrored()
 
     def implies(self, other: DenialConstraint) -> bool:
-        """Whether every table that holds this holds the other: it, or its mirror, allows at least as much.
+        """Whether every table that satisfies this constraint satisfies the other.
+
+        So it is where each predicate of this constraint, or of its mirror, has a narrower one in the other.
 
         >>> from holdfast.rules.parse import parse_constraint as dc
         >>> dc("not(t.A <= s.A)").implies(dc("not(t.A < s.A and t.B = s.B)"))
         True
         """
-        # Also of one row: what no t may be, no s may be.
+        # Also on single rows: what holds for no t holds for no s.
         mirror = DenialConstraint(tuple(predicate.mirrored() for predicate in self.predicates))
         return _allows_at_least(self, other) or _allows_at_least(mirror, other)
 
 
 def denial(predicates: Iterable[Predicate]) -> DenialConstraint:
-    """The constraint in canonical form: predicates on one operand pair are combined into one.
+    """Returns the constraint with all predicates on one operand pair combined into one.
 
     Raises TrivialRuleError when no table could violate it.
     """
@@ -104,7 +106,7 @@ def _rows_named_from_t(predicates: list[Predicate]) -> list[Predicate]:
 
 
 def _slot(predicate: Predicate) -> tuple[object, ...]:
-    """What a predicate speaks about: predicates with one slot combine."""
+    """Returns what the predicate is about; predicates with the same slot can be combined."""
     if isinstance(predicate, Comparison):
         if isinstance(predicate.right, Column) and predicate.left.row == predicate.right.row:
             return ("pair", *sorted((predicate.left, predicate.right)))
@@ -136,9 +138,9 @@ def _both(first: Predicate, second: Predicate) -> Predicate:
 
 
 def _allows_at_least(general: DenialConstraint, special: DenialConstraint) -> bool:
-    theirs = {_slot(predicate): predicate for predicate in special.predicates}
+    special_predicates = {_slot(predicate): predicate for predicate in special.predicates}
     for predicate in general.predicates:
-        other = theirs.get(_slot(predicate))
+        other = special_predicates.get(_slot(predicate))
         if other is None or not _inside(other, predicate):
             return False
     return True
@@ -158,7 +160,7 @@ def _inside(narrow: Predicate, wide: Predicate) -> bool:
 
 
 def _contradiction(predicates: tuple[Predicate, ...]) -> str | None:
-    """Why no rows can satisfy all predicates, or None when some could.
+    """Returns why no rows can satisfy all predicates; None when rows can.
 
     Complete for comparisons over a dense order without ends: the predicates are a graph of <, <= and !=; they
     contradict each other exactly when a cycle has a strict edge, or a cycle without one joins two operands that
@@ -207,7 +209,7 @@ def _order_contradiction(facts: list[Comparison]) -> str | None:
     known = [*facts, *_constant_order(facts)]
     nodes: list[Operand] = list(dict.fromkeys(operand for fact in known for operand in fact.operands))
     place = {node: i for i, node in enumerate(nodes)}
-    # 0 nothing known, 1 at most, 2 less than; closed under transitivity.
+    # below[i][j]: 0 nothing known, 1 node i is at most node j, 2 node i is less than node j; transitively closed.
     below = [[0] * len(nodes) for _ in nodes]
     for fact in known:
         i, j = place[fact.left], place[fact.right]
@@ -240,7 +242,7 @@ def _on_cycle(below: list[list[int]], a: int, b: int, through: int) -> bool:
 
 
 def _constant_order(facts: list[Comparison]) -> list[Comparison]:
-    # The order of the constants themselves, for kinds whose order does not depend on a column's type.
+    # How the constants compare with each other, for kinds whose order does not depend on the type of a column.
     known: list[Comparison] = []
     by_kind: dict[str, list[Constant]] = {}
     for fact in facts:
@@ -249,14 +251,14 @@ def _constant_order(facts: list[Comparison]) -> list[Comparison]:
     for kind, constants in by_kind.items():
         if kind in ("number", "date", "text"):
             ordered = sorted(filter(_keeps_its_value, constants), key=_order_key)
-            known += [_fact(low, LT, high) for low, high in pairwise(ordered) if not _may_be_one(low, high)]
+            known += [_fact(low, LT, high) for low, high in pairwise(ordered) if not _may_be_equal(low, high)]
         else:
             known += [_fact(a, NE, b) for i, a in enumerate(constants) for b in constants[i + 1 :] if kind != "raw"]
     return known
 
 
 def _keeps_its_value(constant: Constant) -> bool:
-    """Whether the constant means the same against every column: text that reads as a date may not."""
+    """Whether the constant has the same value for every column; text that can be read as a date does not."""
     if constant.kind != "text":
         return True
     try:
@@ -266,8 +268,8 @@ def _keeps_its_value(constant: Constant) -> bool:
     return False
 
 
-def _may_be_one(low: Constant, high: Constant) -> bool:
-    # Two numbers may be one and the same double.
+def _may_be_equal(low: Constant, high: Constant) -> bool:
+    # Two different numbers may round to the same double.
     return low.kind == "number" and float(str(low.value)) == float(str(high.value))
 
 
@@ -277,5 +279,5 @@ def _order_key(constant: Constant) -> Any:
 
 
 def _fact(left: Constant, allowed: int, right: Constant) -> Comparison:
-    # Only inside the search for contradictions may a constant stand left.
+    # Only here, in the search for contradictions, may the left operand be a constant.
     return Comparison(left, allowed, right)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """Rules as people write them: keys, functional dependencies, conditional ones, implications, denials.
 
-Each is a body with `denials`, the denial constraints it stands for, and `kind`, what it is called.
+Each has `denials`, the denial constraints that it stands for, and a `kind`, one of KINDS.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class FD:
 
 @dataclass(frozen=True)
 class Pattern:
-    """One line of a tableau: a constant, or None for any value, per left and per right column."""
+    """One line of a tableau: for each left and right column a constant, or None for any value."""
 
     left: tuple[Constant | None, ...]
     right: tuple[Constant | None, ...]
@@ -84,10 +84,10 @@ class Pattern:
 
 @dataclass(frozen=True)
 class CFD:
-    """A functional dependency that holds on the rows its patterns describe.
+    """A functional dependency on the rows that match its patterns.
 
-    A pattern with a constant right side is a one-row rule; with a variable one it speaks of pairs of rows that
-    agree on the left columns, with its constants on both.
+    A pattern with a constant on the right is a rule on single rows. One without is a rule on pairs of rows that both
+    match the constants on the left and agree on the left columns.
     """
 
     left: tuple[str, ...]
@@ -130,10 +130,10 @@ class CFD:
         return tuple(dict.fromkeys(self.left + self.right))
 
     def normal_form(self) -> tuple[CFD | FD, ...]:
-        """Rules with one pattern each and constants or variables alone on the right, that together say the same.
+        """Returns equivalent rules with one pattern each, and on the right only constants or only free columns.
 
-        A constant right side does not depend on the left columns that are free, so they are left out of it. (In a
-        tableau `_` matches no null under sql; there the parts say more where such a column is null.)
+        A constant on the right does not depend on free columns on the left, so they are left out. (In a tableau `_`
+        does not match null in sql mode; there the rules say more about rows where such a column is null.)
         """
         parts: dict[CFD | FD, None] = {}
         for pattern in self.patterns:
@@ -151,11 +151,11 @@ class CFD:
 
     @cached_property
     def denials(self) -> tuple[DenialConstraint, ...]:
-        found: dict[DenialConstraint, None] = {}
+        denials: dict[DenialConstraint, None] = {}
         for pattern in self.patterns:
             for column, value in zip(self.right, pattern.right, strict=True):
-                found[self._denial(pattern, column, value)] = None
-        return tuple(found)
+                denials[self._denial(pattern, column, value)] = None
+        return tuple(denials)
 
     def _denial(self, pattern: Pattern, column: str, value: Constant | None) -> DenialConstraint:
         predicates: list[Predicate] = []
@@ -168,7 +168,7 @@ class CFD:
             elif value is None:
                 predicates.append(equals(t, Column("s", name)))
             elif not self.inline:
-                # `_` matches any value, but under sql not null: exactly what `t.A = t.A` says in both null modes.
+                # `_` matches any value, but in sql mode not null: exactly what `t.A = t.A` says in both null modes.
                 predicates.append(equals(t, t))
         predicates.append(_differ(column) if value is None else differs(Column("t", column), value))
         return denial(predicates)
@@ -176,7 +176,7 @@ class CFD:
 
 @dataclass(frozen=True)
 class Denial:
-    """A denial constraint as such."""
+    """A rule written as a denial constraint."""
 
     constraint: DenialConstraint
 
@@ -198,7 +198,7 @@ class Denial:
 
 @dataclass(frozen=True)
 class Implication:
-    """`if premise then conclusion`: one denial per conclusion, with the conclusion turned round."""
+    """`if premise then conclusion`: one denial per conclusion, with the conclusion negated."""
 
     premise: tuple[Predicate, ...]
     conclusion: tuple[Predicate, ...]
@@ -223,13 +223,13 @@ Body: TypeAlias = Key | FD | CFD | Denial | Implication
 
 
 def columns_of(denials: Iterable[DenialConstraint]) -> tuple[str, ...]:
-    """The names of all columns the denials mention, in order of first mention."""
+    """Returns the names of all columns of the denials, in order of first mention."""
     mentioned = chain.from_iterable(constraint.columns() for constraint in denials)
     return tuple(dict.fromkeys(column.name for column in mentioned))
 
 
 def kind_of(denials: Sequence[DenialConstraint]) -> str:
-    """What a set of denials is called, by what it says and not by how it was written.
+    """Returns the kind of a set of denials, which depends on their meaning and not on how they were written.
 
     >>> from holdfast.rules.parse import parse_constraint as dc
     >>> kind_of([dc("not(t.A = s.A and t.B != s.B)")]), kind_of([dc("not(t.A < s.A and t.B >= s.B)")])
@@ -244,7 +244,7 @@ def kind_of(denials: Sequence[DenialConstraint]) -> str:
 
 
 def dependency_of(denials: Sequence[DenialConstraint]) -> Key | FD | CFD | None:
-    """The key, FD or variable CFD that says exactly what the denials say, where there is one."""
+    """Returns the key, FD or CFD without constants on the right that is equivalent to the denials; None without one."""
     shapes = [_shape(constraint) for constraint in denials]
     if not shapes or None in shapes:
         return None
@@ -267,7 +267,10 @@ def dependency_of(denials: Sequence[DenialConstraint]) -> Key | FD | CFD | None:
 def _shape(
     constraint: DenialConstraint,
 ) -> tuple[tuple[str, ...], dict[str, Constant], str | None] | None:
-    """(columns that agree, columns with one constant on both rows, the column that differs), or None."""
+    """Returns (columns that agree, columns with the same constant on both rows, the column that differs or None).
+
+    None where the constraint has any other predicate.
+    """
     agree: list[str] = []
     unequal: list[str] = []
     constants: dict[Column, Constant] = {}
@@ -324,7 +327,7 @@ def _refuse_both_sides(left: Sequence[str], right: Sequence[str]) -> None:
 
 
 def as_dependency(body: Body) -> Key | FD | CFD | None:
-    """The body as a key, FD or CFD where it is one, however it was written."""
+    """Returns the body as a key, FD or CFD if it is equivalent to one; None otherwise."""
     return body if isinstance(body, Key | FD | CFD) else dependency_of(body.denials)
 
 

@@ -1,4 +1,4 @@
-"""Rule text to rules. Every error points at the character and says what was expected there."""
+"""Parses rule text. Every error points at the character and says what was expected there."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from holdfast.rules.predicate import (
 from holdfast.rules.relation import mask_of
 from holdfast.rules.text_operators import OPERATORS
 
-# How an expected token is called in an error; several tokens may share one name.
+# Names of tokens in errors; several tokens may share a name.
 _FRIENDLY = {
     "ROW_DOT": "a column such as t.A",
     "NAME": "a column name",
@@ -68,7 +68,7 @@ _START = "a rule: unique(A, B), A -> B, if … then …, or not(…)"
 
 
 def parse_body(text: str) -> Body:
-    """The rule that the text says, in the form it was written in.
+    """Returns the rule in the text, in the form in which it is written.
 
     >>> str(parse_body("if t.A = s.A then t.B == s.B"))
     'if t.A = s.A then t.B = s.B'
@@ -82,7 +82,7 @@ def parse_body(text: str) -> Body:
     reader = _Reader(text)
     try:
         body = reader.body(_tree(tree.children[0]))
-        body.denials  # noqa: B018 (a rule that no table could violate is refused here, not later)
+        body.denials  # noqa: B018 (raises TrivialRuleError here and not later)
     except TrivialRuleError as problem:
         raise TrivialRuleError(
             f"rule {text.strip()!r} says nothing: {problem.message}",
@@ -92,7 +92,7 @@ def parse_body(text: str) -> Body:
 
 
 def parse_constraint(text: str) -> DenialConstraint:
-    """The one denial constraint that the text says; RuleSyntaxError when it says several.
+    """Returns the denial constraint that the text stands for. Raises RuleSyntaxError where it stands for several.
 
     >>> str(parse_constraint("A -> B"))
     'not(t.A = s.A and t.B != s.B)'
@@ -104,7 +104,7 @@ def parse_constraint(text: str) -> DenialConstraint:
 
 
 def parse_names(text: str) -> tuple[str, ...]:
-    """Column names from a comma-separated list, each bare or quoted as in a rule.
+    """Returns the column names in a comma-separated list, each bare or quoted as in a rule.
 
     >>> parse_names('id, "zip code", `a,b`')
     ('id', 'zip code', 'a,b')
@@ -119,7 +119,7 @@ def parse_names(text: str) -> tuple[str, ...]:
 
 
 def given_names(names: str | Iterable[str]) -> tuple[str, ...]:
-    """Column names as a caller gives them: one text of them, or each by itself."""
+    """Returns column names given as one comma-separated text or one by one."""
     return parse_names(names) if isinstance(names, str) else tuple(names)
 
 
@@ -131,7 +131,7 @@ def _parser() -> Lark:
 
 
 class _Reader:
-    """Turns one parse tree into a rule; knows the text, to point at it."""
+    """Turns the parse tree of a text into a rule; errors point into the text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -233,7 +233,7 @@ class _Reader:
         return Column(self._row(row), self._name(_tree(tree.children[1])))
 
     def _note_rows(self, tree: Tree[Token]) -> None:
-        # t and s; also t1 and t2, or t0 and t1, as other programs print them.
+        # Rows are called t and s; also t1 and t2, or t0 and t1, as other programs print them.
         for token in tree.scan_values(lambda t: isinstance(t, Token) and t.type in ("ROW_DOT", "ROW")):
             row = str(token).rstrip(". \t\n")
             if row not in ("t", "s", "t0", "t1", "t2"):
@@ -313,7 +313,7 @@ def _unquoted(text: str) -> str:
 
 
 def _pointed(text: str, position: int) -> str:
-    """The line of the text that has the position, with a caret under it."""
+    """Returns the line of the text with the position, and a caret under it."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
     line = text[start:] if end < 0 else text[start:end]
@@ -329,14 +329,14 @@ def _syntax_error(text: str, problem: UnexpectedInput) -> RuleSyntaxError:
     else:
         position = len(text.rstrip())
         expected = getattr(problem, "accepts", None) or getattr(problem, "expected", None) or ()
-    found = _found(text, position)
+    actual = _word_at(text, position)
     wanted = _START if not text[:position].strip() else _listed(expected)
-    message = f"expected {wanted}, found {found}.\n\n{_pointed(text, position)}"
+    message = f"expected {wanted}, found {actual}.\n\n{_pointed(text, position)}"
     return RuleSyntaxError(message, hint=_syntax_hint(text, position))
 
 
 def _accepted_after(text: str) -> Iterable[str]:
-    # Where no token fits at all, the lexer knows only what tokens there are; the parser knows which may come.
+    # Where no token fits, the error lists all tokens of the language; the parser knows which of them may come next.
     reader = _parser().parse_interactive(text)
     try:
         list(reader.exhaust_lexer())
@@ -345,7 +345,7 @@ def _accepted_after(text: str) -> Iterable[str]:
     return set(reader.accepts())  # type: ignore[no-untyped-call]
 
 
-def _found(text: str, position: int) -> str:
+def _word_at(text: str, position: int) -> str:
     word = re.match(r"\w+|\S", text[position:])
     return f"'{word.group()}'" if word else "the end of the rule"
 

@@ -1,4 +1,4 @@
-"""Counts and values as a person reads them, wherever they are shown."""
+"""Counts and values as text for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_VALUE = 40
 
 
 def number(n: int, word: str) -> str:
-    """A count with its noun.
+    """Returns a count with its noun.
 
     >>> number(1, "row"), number(1200, "row"), number(2, "batch")
     ('1 row', '1,200 rows', '2 batches')
@@ -20,7 +20,7 @@ def number(n: int, word: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A value of the table as a person reads it; long ones are cut."""
+    """Returns a value of the table as text on one line, cut to MAX_VALUE characters."""
     if value is None:
         return "null"
     if isinstance(value, bytes | bytearray):

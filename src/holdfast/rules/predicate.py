@@ -1,4 +1,4 @@
-"""Predicates: what a rule says of one row or of two, one comparison at a time."""
+"""Predicates: single conditions on one row or on two rows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ ConstantValue: TypeAlias = int | Decimal | str | bool | dt.date | dt.datetime
 _BARE_NAME = re.compile(r"[^\W\d]\w*\Z")
 _OTHER: dict[Row, Row] = {"t": "s", "s": "t"}
 
-# Words that mean something where a column name may stand alone (as in `A -> B`), so they are quoted there.
+# Words of the rule language; a column with such a name is quoted.
 RESERVED = frozenset({"not", "if", "then", "and", "or", "unique", "is", "in", "null", "true", "false"})
 
 
 def quoted_name(name: str) -> str:
-    """The column name as rule text: bare where that can be read back, in double quotes otherwise.
+    """Returns the column name as rule text: bare where that can be read back, in double quotes otherwise.
 
     >>> quoted_name("zip"), quoted_name("zip code"), quoted_name('a"b')
     ('zip', '"zip code"', '"a""b"')
@@ -49,9 +49,9 @@ class Column:
 
 @dataclass(frozen=True)
 class Constant:
-    """A value written in a rule. It takes the type of the column it is compared with when rules meet a table.
+    """A value in a rule. Its type is that of the column it is compared with, known once there is a table.
 
-    `raw` marks a tableau value: text from a rule file whose type only the column decides.
+    `raw` marks a value of a tableau: text from a rule file that may stand for any type.
     """
 
     value: ConstantValue
@@ -59,7 +59,7 @@ class Constant:
 
     @property
     def kind(self) -> str:
-        """One of number, text, boolean, date, timestamp, raw: what may be compared with what."""
+        """One of number, text, boolean, date, timestamp, raw; constants of one kind can be compared."""
         if self.raw:
             return "raw"
         if isinstance(self.value, bool):
@@ -95,7 +95,7 @@ class Constant:
 
 
 def _number_text(value: Decimal) -> str:
-    # Short and exact: plain digits where they are few, an exponent for the rest.
+    # Short and exact: plain digits where they are few, otherwise with an exponent.
     normal = value.normalize()
     _, digits, exponent = normal.as_tuple()
     assert isinstance(exponent, int), "a rule's number is finite"
@@ -109,7 +109,7 @@ Operand: TypeAlias = Column | Constant
 class Comparison:
     """`left op right`, where `allowed` is the set of relations that satisfy it.
 
-    Oriented: a constant stands right, and between two rows `t` stands left.
+    A constant is on the right; between two rows `t` is on the left.
     """
 
     left: Column
@@ -214,7 +214,7 @@ Predicate: TypeAlias = Comparison | NullTest | Membership | TextTest
 
 
 def comparison(left: Operand, allowed: int, right: Operand) -> Comparison:
-    """The comparison, oriented: the constant right, `t` before `s`; within one row as it was written.
+    """Returns the comparison with a constant on the right and `t` before `s`; within one row as it was written.
 
     >>> str(comparison(Column("s", "A"), NE, Column("t", "B")))
     't.B != s.A'

@@ -1,4 +1,4 @@
-"""The three relations two values can be in, and sets of them as small bit masks.
+"""The three relations between two values, and sets of them as bit masks.
 
 Two comparable values are in exactly one of `LT`, `EQ`, `GT`. A predicate allows a set of relations, so an
 operator is a mask, conjunction is `&`, negation is the complement, and swapping the operands swaps two bits.
@@ -19,7 +19,7 @@ _MASK = {text: mask for mask, text in _OPERATOR.items()} | {"==": EQ, "<>": NE, 
 
 
 def mask_of(operator: str) -> int:
-    """The relations an operator allows.
+    """Returns the relations that an operator allows.
 
     >>> mask_of("<=") == LT | EQ
     True
@@ -28,7 +28,7 @@ def mask_of(operator: str) -> int:
 
 
 def operator_of(mask: int) -> str:
-    """The operator that allows exactly these relations; the mask is neither empty nor full.
+    """Returns the operator that allows exactly these relations; the mask is neither empty nor full.
 
     >>> operator_of(LT | GT)
     '!='
@@ -37,7 +37,7 @@ def operator_of(mask: int) -> str:
 
 
 def swapped(mask: int) -> int:
-    """What the mask says when its two operands change places.
+    """Returns the mask for swapped operands.
 
     >>> operator_of(swapped(mask_of("<=")))
     '>='
@@ -46,7 +46,7 @@ def swapped(mask: int) -> int:
 
 
 def complement(mask: int) -> int:
-    """The relations the mask does not allow.
+    """Returns the relations that the mask does not allow.
 
     >>> operator_of(complement(mask_of("<")))
     '>='

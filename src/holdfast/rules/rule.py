@@ -1,4 +1,4 @@
-"""A rule with its name and its terms, and a set of them."""
+"""Rules with names and terms, and sets of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COUNT = re.compile(r"\s*(\d+)\s*\Z")
 
 @dataclass(frozen=True)
 class Allowance:
-    """How much is tolerated: a number, or a share of what could be."""
+    """How many violations are tolerated: a number, or a share of all possible ones."""
 
     count: int | None = 0
     percent: Decimal | None = None
@@ -33,19 +33,19 @@ class Allowance:
     def __str__(self) -> str:
         return str(self.count) if self.percent is None else f"{self.percent.normalize():f}%"
 
-    def covers(self, found: int, possible: int) -> bool:
-        """Whether `found` is within the allowance when `possible` could have been found.
+    def covers(self, count: int, possible: int) -> bool:
+        """Whether `count` violations, of `possible` ones, are tolerated.
 
         >>> allowance("0.1%").covers(1, 1000), allowance("0.1%").covers(2, 1000)
         (True, False)
         """
         if self.percent is None:
-            return found <= (self.count or 0)
-        return Decimal(found) * 100 <= self.percent * possible
+            return count <= (self.count or 0)
+        return Decimal(count) * 100 <= self.percent * possible
 
 
 def allowance(text: str | int) -> Allowance:
-    """The allowance a rule file or an option says, as a number or as `0.1%`."""
+    """Returns the allowance written as a number or as `0.1%`; OptionError for other text."""
     if count := _COUNT.match(str(text)):
         return Allowance(int(count.group(1)))
     if share := _SHARE.match(str(text)):
@@ -57,7 +57,7 @@ def allowance(text: str | int) -> Allowance:
 
 @dataclass(frozen=True)
 class Rule(Presented):
-    """What must hold, under a name, and on what terms."""
+    """A rule with a name and terms: severity, allowances, and a condition on rows (`where`)."""
 
     name: str
     body: Body
@@ -76,13 +76,13 @@ class Rule(Presented):
 
     @property
     def denials(self) -> list[str]:
-        """The denial constraints the rule stands for, as text."""
+        """The denial constraints that the rule stands for, as text."""
         return [str(constraint) for constraint in self.body.denials]
 
 
 @dataclass(frozen=True)
 class RuleSet(Presented):
-    """Rules with unique names, in order, and how they name rows and read nulls."""
+    """Rules with unique names, in order, with the key that names rows and the null mode."""
 
     rules: tuple[Rule, ...]
     key: tuple[str, ...] = ()
@@ -110,7 +110,7 @@ class RuleSet(Presented):
 
 
 def parse_rule(text: str, *, name: str | None = None) -> Rule:
-    """The rule that the text says, under the name given or one made from its columns.
+    """Returns the rule in the text, named `name` or, without it, after its columns.
 
     >>> rule = parse_rule("ZipCode -> City")
     >>> rule.name, rule.kind, rule.denials
@@ -121,7 +121,7 @@ def parse_rule(text: str, *, name: str | None = None) -> Rule:
 
 
 def rule_text(rule: Rule) -> str:
-    """The rule with its condition, as a person reads it."""
+    """Returns the rule as text, with its condition and the number of its patterns."""
     text = str(rule)
     if isinstance(rule.body, CFD) and not rule.body.inline:
         text += f" ({number(len(rule.body.patterns), 'pattern')})"
@@ -129,15 +129,14 @@ def rule_text(rule: Rule) -> str:
 
 
 def rule_set(rules: Iterable[str | Rule], *, key: Sequence[str] = (), nulls: Nulls = "sql") -> RuleSet:
-    """The rules as a set; names made from columns get a number where they would clash."""
-    given = list(rules)
-    made = [parse_rule(rule) if isinstance(rule, str) else rule for rule in given]
-    return RuleSet(with_unique_names(made, [isinstance(rule, str) for rule in given]), tuple(key), nulls)
+    """Returns the rules as a set; names made from columns get a number where they would clash."""
+    rules = list(rules)
+    parsed = [parse_rule(rule) if isinstance(rule, str) else rule for rule in rules]
+    return RuleSet(with_unique_names(parsed, [isinstance(rule, str) for rule in rules]), tuple(key), nulls)
 
 
 class Names:
-    """Gives names out, each once: with -2, -3, ... after those that are taken. A name costs the same however often it
-    was asked for.
+    """Makes names unique by adding -2, -3, ... to those that are taken, in constant time.
 
     >>> names = Names(["zip-city-2"])
     >>> names.give("zip-city"), names.give("zip-city")
@@ -158,18 +157,18 @@ class Names:
         return name
 
 
-def with_unique_names(rules: Sequence[Rule], made: Sequence[bool]) -> tuple[Rule, ...]:
-    """The rules, with -2, -3, ... after names that were made and are taken; names that were given stay."""
-    names = Names(rule.name for rule, ours in zip(rules, made, strict=True) if not ours)
+def with_unique_names(rules: Sequence[Rule], generated: Sequence[bool]) -> tuple[Rule, ...]:
+    """Returns the rules with unique names: a generated name gets -2, -3, ... where it is taken; others stay."""
+    names = Names(rule.name for rule, is_generated in zip(rules, generated, strict=True) if not is_generated)
     result = []
-    for rule, ours in zip(rules, made, strict=True):
-        name = names.give(rule.name) if ours else rule.name
+    for rule, is_generated in zip(rules, generated, strict=True):
+        name = names.give(rule.name) if is_generated else rule.name
         result.append(rule if name == rule.name else replace(rule, name=name))
     return tuple(result)
 
 
 def readable_name(body: Body) -> str:
-    """A short name that tells the rule's columns.
+    """Returns a short name made from the columns of the rule.
 
     >>> readable_name(parse_body("unique(AreaCode, Phone)"))
     'unique-areacode-phone'

@@ -20,7 +20,7 @@ from holdfast.rules.rule import Allowance, Nulls, Rule, RuleSet, allowance, read
 from holdfast.rules.yaml_nodes import composed, line_of, node_at, plain_content
 
 _SETTINGS = 'lines such as rule: "A -> B"'
-_COLUMNS = "a value for each of its columns, as in {CC: 44, city: EDI}"
+_PATTERN = "a value for each of its columns, as in {CC: 44, city: EDI}"
 
 
 class _Entry(BaseModel):
@@ -44,8 +44,8 @@ class _File(BaseModel):
 
     @field_validator("key", mode="before")
     @classmethod
-    def _one_or_many(cls, value: object) -> object:
-        # A key in a rule file is a name as it is, or a list of names; commas belong to the name here.
+    def _as_list(cls, value: object) -> object:
+        # In a rule file a key is one column name, in which commas may occur, or a list of names.
         return [value] if isinstance(value, str) else value
 
     @field_validator("rules", mode="before")
@@ -57,7 +57,10 @@ class _File(BaseModel):
 
 
 def read_rules(path: str | Path) -> RuleSet:
-    """The rules of a YAML file, checked; names are made where the file gives none."""
+    """Returns the rules of a YAML file; rules without a name get one made from their columns.
+
+    Raises RuleFileError, or SourceNotFoundError where there is no file.
+    """
     place = Path(path)
     try:
         text = place.read_text(encoding="utf-8")
@@ -73,12 +76,12 @@ def read_rules(path: str | Path) -> RuleSet:
 
 
 def parse_rules(text: str, *, origin: str = "rules") -> RuleSet:
-    """The rules that the YAML text says. `origin` is what errors call it."""
+    """Returns the rules in the YAML text. `origin` is its name in errors."""
     return rules_of(composed(text, origin), origin=origin)
 
 
 def rules_of(root: yaml.Node, *, origin: str) -> RuleSet:
-    """The rules that a piece of YAML says: a rule file's content, or a list of rules in a file of another kind."""
+    """Returns the rules of a YAML node: the content of a rule file, or a list of rules in another file."""
     plain = plain_content(root, origin)
     if isinstance(plain, list):
         plain = {"rules": plain}
@@ -91,12 +94,12 @@ def rules_of(root: yaml.Node, *, origin: str) -> RuleSet:
     try:
         content = _File.model_validate(plain)
     except ValidationError as problem:
-        raise _told(problem, root, origin) from None
+        raise _rule_file_error(problem, root, origin) from None
     return _rule_set(content, root, origin)
 
 
 def dump_rules(rules: RuleSet) -> str:
-    """YAML that `parse_rules` reads back as the same rules."""
+    """Returns YAML that `parse_rules` reads back as the same rules."""
     content: dict[str, Any] = {"version": 1}
     if rules.key:
         content["key"] = rules.key[0] if len(rules.key) == 1 else list(rules.key)
@@ -131,9 +134,9 @@ def _pattern_entry(body: CFD, pattern: Pattern) -> dict[str, str]:
     return {name: "_" if value is None else str(value.value) for name, value in values}
 
 
-def _told(problem: ValidationError, root: yaml.Node, origin: str) -> RuleFileError:
-    """The first problem pydantic found, in the words of the file."""
-    # A misspelt setting says more than the one that is missing for it.
+def _rule_file_error(problem: ValidationError, root: yaml.Node, origin: str) -> RuleFileError:
+    """Returns the first problem of the validation as an error that names file, line and rule."""
+    # A misspelt setting explains a missing one, so it comes first.
     first = min(problem.errors(), key=lambda error: error["type"] != "extra_forbidden")
     location = tuple(part for part in first["loc"] if part != "[key]")
     line = line_of(root, location)
@@ -155,7 +158,7 @@ def _told(problem: ValidationError, root: yaml.Node, origin: str) -> RuleFileErr
             return RuleFileError(f"{where}: {field} is {first['input']!r}.", hint=f"it may be {allowed}.")
         case "dict_type" | "model_type" | "model_attributes_type":
             if field == "patterns" or len(location) > 2:
-                return RuleFileError(f"{where}: a pattern is {_COLUMNS}.")
+                return RuleFileError(f"{where}: a pattern is {_PATTERN}.")
             state = "is empty" if first["input"] is None else "is not a rule"
             return RuleFileError(f"{where}: this entry {state}.", hint=f"a rule is its text, or {_SETTINGS}.")
         case "list_type" | "string_type":
@@ -186,7 +189,7 @@ def _entry_name(root: yaml.Node, location: Sequence[int | str]) -> str | None:
 
 
 def _rule_set(content: _File, root: yaml.Node, origin: str) -> RuleSet:
-    made: list[Rule] = []
+    rules: list[Rule] = []
     given: dict[str, int] = {}
     for i, entry in enumerate(content.rules):
         with _placed(root, origin, entry, i, "rule"):
@@ -207,20 +210,20 @@ def _rule_set(content: _File, root: yaml.Node, origin: str) -> RuleSet:
                     )
             given[entry.name] = line
         name = entry.name or readable_name(body)
-        made.append(Rule(name, body, entry.severity, allow, allow_pairs, entry.where, entry.description))
-    rules = with_unique_names(made, [entry.name is None for entry in content.rules])
-    return RuleSet(rules, tuple(content.key), content.nulls, origin)
+        rules.append(Rule(name, body, entry.severity, allow, allow_pairs, entry.where, entry.description))
+    unique = with_unique_names(rules, [entry.name is None for entry in content.rules])
+    return RuleSet(unique, tuple(content.key), content.nulls, origin)
 
 
 @contextmanager
 def _placed(root: yaml.Node, origin: str, entry: _Entry, i: int, setting: str) -> Iterator[None]:
-    """Says of an error in which file, line and rule it is."""
+    """Raises an error of the block again as RuleFileError with file, line and rule."""
     try:
         yield
     except HoldfastError as problem:
         line = line_of(root, ("rules", i, setting))
-        told = f"{origin}, line {line}, rule {entry.name or i + 1!r}: {problem.message}"
-        raise RuleFileError(told, hint=problem.hint) from problem
+        message = f"{origin}, line {line}, rule {entry.name or i + 1!r}: {problem.message}"
+        raise RuleFileError(message, hint=problem.hint) from problem
 
 
 def _with_patterns(body: Body, patterns: list[dict[str, str]] | None) -> Body:
@@ -245,9 +248,9 @@ def _with_patterns(body: Body, patterns: list[dict[str, str]] | None) -> Body:
         )
         for pattern in patterns
     )
-    made = CFD(body.left, body.right, tuple(dict.fromkeys(lines)))
-    made.denials  # noqa: B018 (refuse here what no table could violate)
-    return made
+    conditional = CFD(body.left, body.right, tuple(dict.fromkeys(lines)))
+    conditional.denials  # noqa: B018 (refuse here what no table could violate)
+    return conditional
 
 
 def _pattern_value(text: str | None) -> Constant | None:
@@ -255,24 +258,25 @@ def _pattern_value(text: str | None) -> Constant | None:
 
 
 def as_rule_set(rules: Any, *, nulls: Nulls | None = None) -> RuleSet:
-    """Rules in any form a caller may have them: a set, a file, a rule's text, or a list of texts and rules.
+    """Returns a rule set from a rule set, a file, the text of a rule, or a list of texts and rules.
 
-    An object with a `rule_set`, such as what discovery found, goes too. `nulls`, if given, is how they read nulls.
+    Also accepts an object with a `rule_set`, such as the result of a discovery. `nulls`, if given, replaces the null
+    mode of the rules.
     """
     wanted = _rule_set_of(rules)
     return wanted if nulls is None else replace(wanted, nulls=nulls)
 
 
 def named_key(rules: RuleSet, key: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The key's columns as a caller names them, in a text or a list; without, those that the rules name."""
+    """Returns the columns of `key`, a text or a list; without it, the key of the rules."""
     return rules.key if key is None else given_names(key)
 
 
 def _rule_set_of(rules: Any) -> RuleSet:
     if isinstance(rules, RuleSet):
         return rules
-    if isinstance(found := getattr(rules, "rule_set", None), RuleSet):
-        return found
+    if isinstance(inner := getattr(rules, "rule_set", None), RuleSet):
+        return inner
     if isinstance(rules, Rule):
         return rule_set([rules])
     if isinstance(rules, Path) or (isinstance(rules, str) and (_names_a_file(rules) or Path(rules).is_file())):

@@ -1,4 +1,4 @@
-"""What a rule says, as a sentence in plain words."""
+"""A rule as a sentence in plain words."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _BESIDE = {
     GE: "is at least",
     GT: "is above",
 }
-# What the denied relation leaves: never lower, or always higher.
+# What is left when the relation is denied, such as: never lower, always higher.
 _LEFT_OVER = {LT: "never has a lower", LE: "always has a higher", GT: "never has a higher", GE: "always has a lower"}
 
 
 def sentence(constraint: DenialConstraint, *, kind: str | None = None) -> str:
-    """The constraint in words that need no `t` and `s`. It compares columns; other constraints are told as they are.
-    Its kind need not be found out when it is given.
+    """Returns the constraint in words without `t` and `s`; where it does not only compare columns, its predicates as
+    text. `kind`, if known, saves finding it out.
 
     >>> from holdfast.rules.parse import parse_constraint as dc
     >>> sentence(dc("not(t.Zip = s.Zip and t.City != s.City)"))
@@ -45,13 +45,13 @@ def sentence(constraint: DenialConstraint, *, kind: str | None = None) -> str:
         case "order":
             return _order(comparisons)
         case "row":
-            return _one_row(comparisons)
+            return _single_row(comparisons)
         case _:
             return _denial(comparisons)
 
 
 def dependency_sentence(left: Sequence[str], right: Sequence[str]) -> str:
-    """What a functional dependency says.
+    """Returns a functional dependency in words.
 
     >>> dependency_sentence(["Zip"], ["City", "State"])
     'rows with the same Zip have the same City and State'
@@ -61,7 +61,7 @@ def dependency_sentence(left: Sequence[str], right: Sequence[str]) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """The words as a list in a sentence.
+    """Returns the words as a list in a sentence.
 
     >>> listed(["a"]), listed(["a", "b", "c"])
     ('a', 'a, b and c')
@@ -82,9 +82,9 @@ def _order(comparisons: Sequence[Comparison]) -> str:
     return f"{where}{_STANDING[first.allowed]} {first.left.name} {_LEFT_OVER[last.allowed]} {last.left.name}"
 
 
-def _turned(one: Comparison) -> Comparison:
-    """What `t.A op s.A` says of s and t."""
-    return Comparison(one.left, one.mirrored().allowed, one.right)
+def _turned(comparison: Comparison) -> Comparison:
+    """Returns `s.A op t.A` as a comparison of t with s."""
+    return Comparison(comparison.left, comparison.mirrored().allowed, comparison.right)
 
 
 def _denial(comparisons: Sequence[Comparison]) -> str:
@@ -100,21 +100,24 @@ def _denial(comparisons: Sequence[Comparison]) -> str:
     have += [f"different {listed(differ)}"] if differ else []
     head = f"no two rows have {' but '.join(have)}" if have else "there are no two rows"
     parts = [f"one has {listed(standing)} than the other"] if standing else []
-    for one in beside:
-        whose = "the other's" if one.left.row == "s" else "its" if parts else "one's"
-        others = "its" if one.right == Column("t", _name(one.right)) else "the other's"
-        parts.append(f"{whose} {one.left.name} {_BESIDE[one.allowed]} {others} {_name(one.right)}")
+    for comparison in beside:
+        whose = "the other's" if comparison.left.row == "s" else "its" if parts else "one's"
+        others = "its" if comparison.right == Column("t", _name(comparison.right)) else "the other's"
+        parts.append(f"{whose} {comparison.left.name} {_BESIDE[comparison.allowed]} {others} {_name(comparison.right)}")
     return f"{head} where {listed(parts)}" if parts else head
 
 
-def _one_row(comparisons: Sequence[Comparison]) -> str:
+def _single_row(comparisons: Sequence[Comparison]) -> str:
     if len(comparisons) == 1:
         (only,) = comparisons
         return f"every row's {only.left.name} {_BESIDE[complement(only.allowed)]} its {_name(only.right)}"
-    told = [f"{one.left.name} {operator_of(one.allowed)} {_name(one.right)}" for one in comparisons]
-    return f"no row has {listed(told)}"
+    parts = [
+        f"{comparison.left.name} {operator_of(comparison.allowed)} {_name(comparison.right)}"
+        for comparison in comparisons
+    ]
+    return f"no row has {listed(parts)}"
 
 
 def _name(operand: Operand) -> str:
-    assert isinstance(operand, Column), "constants are told as they are"
+    assert isinstance(operand, Column), "`sentence` handles constraints with constants before"
     return operand.name

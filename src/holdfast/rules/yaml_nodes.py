@@ -1,4 +1,4 @@
-"""YAML as nodes that know their lines, and as plain text, lists and dicts: nothing is read as a number or a truth."""
+"""YAML as nodes with line numbers, and as dicts, lists and text; no value becomes a number or a boolean."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from holdfast.errors import RuleFileError
 
 
 def composed(text: str, origin: str) -> yaml.Node:
+    """Returns the root node of the YAML text. Raises RuleFileError, in which the text is called `origin`."""
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
     except yaml.MarkedYAMLError as problem:
@@ -29,7 +30,7 @@ def composed(text: str, origin: str) -> yaml.Node:
 
 
 def plain_content(node: yaml.Node, origin: str, above: tuple[int, ...] = ()) -> Any:
-    """The node as dicts, lists and text. Everything is text: YAML would read 0131 as 89 and NO as false."""
+    """Returns the node as dicts, lists and text. All values stay text: YAML would read 0131 as 89 and NO as false."""
     if id(node) in above:
         raise RuleFileError(f"{origin}, line {node.start_mark.line + 1}: this entry contains itself.")
     inside = (*above, id(node))
@@ -46,12 +47,12 @@ def plain_content(node: yaml.Node, origin: str, above: tuple[int, ...] = ()) -> 
     if isinstance(node, yaml.SequenceNode):
         return [plain_content(value, origin, inside) for value in node.value]
     assert isinstance(node, yaml.ScalarNode), "YAML has three kinds of nodes"
-    # An option left empty, as in `where:`, is not given.
+    # A setting without a value, as in `where:`, counts as not given.
     return None if node.value == "" and node.style is None else str(node.value)
 
 
 def node_at(root: yaml.Node, location: Sequence[int | str]) -> yaml.Node:
-    """The node at the location, or the nearest one above it."""
+    """Returns the node at the location, or the nearest one above it."""
     node = root
     for part in location:
         if isinstance(node, yaml.MappingNode):
@@ -67,6 +68,7 @@ def node_at(root: yaml.Node, location: Sequence[int | str]) -> yaml.Node:
 
 
 def line_of(root: yaml.Node, location: Sequence[int | str]) -> int:
+    """Returns the line, from 1, of the setting or entry at the location."""
     parent = node_at(root, location[:-1]) if location else root
     if location and isinstance(parent, yaml.MappingNode):
         for key, _ in parent.value:

@@ -1,4 +1,4 @@
-"""A text file that is there whole or not at all."""
+"""Writes a text file as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_whole(path: str | os.PathLike[str], text: str) -> None:
-    """The file holds the text; whoever reads it sees what was there before, or all of it."""
+    """Replaces the content of the file; a reader sees the old content or all of the new."""
     target = Path(path)
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", dir=target.absolute().parent, prefix=f".{target.name}.", delete=False

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from holdfast.discovery.task import FindTask, found_in
+from holdfast.discovery.task import FindTask, read_search
 from holdfast.encode.column_type import column_type
 from holdfast.search.find import find
 from holdfast.search.options import DiscoverOptions
@@ -22,7 +22,7 @@ def test_lines_in_any_order_are_what_was_found(piece: int) -> None:
     told = FindTask(TYPES, options, piece_bytes=piece)(iter(TABLE.to_batches()))
     lines = [tuple(row.values()) for batch in told for row in batch.to_pylist()]
     assert (len(lines) > 6) == (piece < 1 << 20)
-    back = found_in(lines[::-1])
+    back = read_search(lines[::-1])
     assert back is not None
     assert len(back.masks)
     assert back.space == found.space
@@ -37,12 +37,12 @@ def test_lines_in_any_order_are_what_was_found(piece: int) -> None:
 
 def test_a_task_without_rows_tells_nothing() -> None:
     assert list(FindTask(TYPES, DiscoverOptions())(iter([]))) == []
-    assert found_in([]) is None
+    assert read_search([]) is None
 
 
 def test_batches_are_one_table() -> None:
     renamed = TABLE.rename_columns(["c0", "c1", "c2"])
     told = FindTask(TYPES, DiscoverOptions())(iter(renamed.to_batches(max_chunksize=1)))
-    back = found_in(tuple(row.values()) for batch in told for row in batch.to_pylist())
+    back = read_search(tuple(row.values()) for batch in told for row in batch.to_pylist())
     assert back is not None
     assert np.array_equal(back.masks, find(TABLE, TYPES, DiscoverOptions()).masks)

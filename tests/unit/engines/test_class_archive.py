@@ -10,7 +10,7 @@ from holdfast.engines.spark import class_archive
 from holdfast.engines.spark.class_archive import class_archive_options
 from holdfast.engines.spark.java import Java
 
-JAVA = Java(Path("/some/java"), 17, has_vector_module=True, found="PATH")
+JAVA = Java(Path("/some/java"), 17, has_vector_module=True, origin="PATH")
 
 
 def test_nobody_gets_an_archive_unasked(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_the_archive_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         archive.touch()
         return True
 
-    monkeypatch.setattr(class_archive, "_made", make)
+    monkeypatch.setattr(class_archive, "_create_archive", make)
     env = {"XDG_CACHE_HOME": str(tmp_path), "HOLDFAST_CDS": "1"}
     options = [class_archive_options(JAVA, env) for _ in range(2)]
     assert len(made) == 1
@@ -43,7 +43,7 @@ def test_a_java_that_cannot_make_one_is_asked_once(tmp_path: Path, monkeypatch: 
         archive.parent.mkdir()
         return False
 
-    monkeypatch.setattr(class_archive, "_made", fail)
+    monkeypatch.setattr(class_archive, "_create_archive", fail)
     env = {"XDG_CACHE_HOME": str(tmp_path), "HOLDFAST_CDS": "1"}
     assert [class_archive_options(JAVA, env) for _ in range(2)] == ["", ""]
     assert len(tries) == 1

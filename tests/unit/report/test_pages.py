@@ -29,7 +29,7 @@ from holdfast.checking.shown_check import (
     plotted_columns,
 )
 from holdfast.report.check_page import check_page
-from holdfast.report.found_page import column_map, found_page
+from holdfast.report.discovery_page import column_map, discovery_page
 from holdfast.report.rule_words import rule_words
 from holdfast.report.scatter import HEIGHT, WIDTH, number_of, scatter
 from holdfast.report.watch_page import timeline, watch_page
@@ -176,7 +176,7 @@ def found(text: str, score: float = 0.9) -> FoundRule:
 def test_found_rules_are_ranked_and_mapped() -> None:
     rules = [found("unique(id)"), found("zip -> city", 0.1), found('a, "<b>" -> city')]
     outcome = DiscoverOutcome(EVIL, 10, 10, 5, 7, False, 1.0, rules, discover_options(), why="time is up")
-    html = found_page(outcome)
+    html = discovery_page(outcome)
     assert html.count("<script>") == 1
     assert html.count("<article") == 3
     assert 'class="card rule weak"' in html
@@ -190,7 +190,7 @@ def test_found_rules_are_ranked_and_mapped() -> None:
     assert cells["city", "zip"] == ""
     assert cells["a", "a"] == "self"
     assert column_map((found("not(t.x > s.x and t.y < s.y)"),)) is None
-    assert "<article" not in found_page(DiscoverOutcome("t", 1, 1, 0, 0, True, 0.0, (), discover_options()))
+    assert "<article" not in discovery_page(DiscoverOutcome("t", 1, 1, 0, 0, True, 0.0, (), discover_options()))
 
 
 def test_a_timeline_has_a_step_for_each_version() -> None:

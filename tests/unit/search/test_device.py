@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from holdfast.discovery.task import ConstantsTask, EvidenceTask, FindTask, found_in
+from holdfast.discovery.task import ConstantsTask, EvidenceTask, FindTask, read_search
 from holdfast.encode.column_type import column_type
 from holdfast.errors import OptionError, SessionError
 from holdfast.evolving.rule_keeper import RuleKeeper
@@ -111,7 +111,7 @@ def test_a_card_that_is_asked_for_and_not_there_is_an_error(monkeypatch: pytest.
         for line in out.to_pylist()
     ]
     with pytest.raises(SessionError, match="a GPU is asked for"):
-        found_in(lines + lines)
+        read_search(lines + lines)
 
 
 def test_there_are_three_devices() -> None:
@@ -147,7 +147,7 @@ def test_rules_with_values_are_refused_in_words_too(monkeypatch: pytest.MonkeyPa
     task = ConstantsTask(TYPES, DiscoverOptions(device="gpu", constants=True))
     lines = [(line["part"], line["piece"], line["bytes"]) for out in task(iter(batch)) for line in out.to_pylist()]
     with pytest.raises(SessionError, match="but there is no GPU"):
-        found_in(lines)
+        read_search(lines)
 
 
 def test_changes_are_counted_on_a_card_and_witnesses_found_beside_it(card: list[dict[str, Any]]) -> None:

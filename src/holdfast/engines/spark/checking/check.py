@@ -30,7 +30,7 @@ from holdfast.engines.spark.checking.rows import entirely_null, schema_of
 from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS, Scan, plain
 from holdfast.engines.spark.checking.spread_engine import SpreadEngine
 from holdfast.engines.spark.checking.sql_engine import SqlEngine, unfit_workers
-from holdfast.engines.spark.query_log import told_otherwise
+from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.sources.explain_failure import explain_failure
 from holdfast.engines.spark.sources.table import Table
 from holdfast.errors import HoldfastError, RunError, SourceError, UnknownColumnError, closest_hint
@@ -306,7 +306,7 @@ class CheckResult:
 
     def summary(self) -> str:
         """The result as text, as `holdfast check` prints it."""
-        return str(presentation("text").summary_text(self.detailed))
+        return str(presentation("summary_text").summary_text(self.detailed))
 
     def __repr__(self) -> str:
         return self.summary()
@@ -416,7 +416,7 @@ class CheckResult:
 def told_plainly(table: Table, doing: str = "checking") -> Iterator[None]:
     """Turns what Spark throws into an error in the user's terms; `doing` is what failed."""
     try:
-        with told_otherwise():
+        with query_log_off():
             yield
     except HoldfastError:
         raise

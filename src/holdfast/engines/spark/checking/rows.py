@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, NullType
 
 from holdfast.encode.column_type import column_type
-from holdfast.engines.spark.query_log import told_otherwise
+from holdfast.engines.spark.query_log import query_log_off
 from holdfast.errors import ConditionError, SourceError, TypeMismatchError
 from holdfast.programs.bind import Schema
 from holdfast.programs.plan import Plan
@@ -90,7 +90,7 @@ def with_conditions(frame: DataFrame, original: DataFrame, plan: Plan) -> DataFr
 def with_condition(frame: DataFrame, original: DataFrame, condition: str, name: str) -> DataFrame:
     """The frame with whether each row satisfies the condition on the original's columns; null is no."""
     try:
-        with told_otherwise():
+        with query_log_off():
             checked = original.select(F.expr(condition).alias("c")).schema[0].dataType
         if not isinstance(checked, BooleanType | NullType):
             raise ConditionError(
@@ -111,7 +111,7 @@ def _located(frame: DataFrame) -> DataFrame:
     place = F.monotonically_increasing_id()
     try:
         split = F.struct("_metadata.file_path", "_metadata.file_block_start")
-        with told_otherwise():
+        with query_log_off():
             located = frame.select("*", split.alias(_SPLIT), place.alias(_PLACE))
             located.schema  # noqa: B018 (Connect finds out only now whether the rows come from files)
         return located

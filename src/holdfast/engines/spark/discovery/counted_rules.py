@@ -1,4 +1,4 @@
-"""Found rules, held against the whole table: what a check counts of them."""
+"""Discovered rules with the counts that a check of the whole table gives."""
 
 from __future__ import annotations
 
@@ -12,73 +12,75 @@ from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import Nulls, RuleSet
 from holdfast.search.outcome import FoundRule, RankedRules
 
-# Greedy suspects need the pairs themselves; of a rule that more pairs break they are not known.
+# Where suspects are chosen from the violating pairs, they are not known for rules with more pairs than this.
 LISTED_PAIRS = 30_000
-# Suspects are looked for of those shown and some more, of so many at most; and so many are put to the table at once.
+# Suspects are counted for the shown rules and MORE_THAN_SHOWN others, at most COUNTED_RULES, AT_ONCE in one check.
 COUNTED_RULES, MORE_THAN_SHOWN, AT_ONCE = 200, 25, 50
-# How much it weighs that rows would have to go; and what is left of a score where too many pairs break the rule.
+# How much suspects lower a score; and the factor where they are not known.
 STRICT, UNKNOWN = 4, 0.5
 
 
 @dataclass(frozen=True)
 class Verified:
-    """Rules that the whole table breaks no more often than they allow, with exact counts; and how many were tried, and
-    how many of those it breaks more often."""
+    """Rules that hold on the whole table, with exact counts; how many were tried, and how many of them do not hold."""
 
     rules: tuple[FoundRule, ...]
     tried: int
     broken: int
 
 
-def with_suspects(table: Table, found: RankedRules, *, top: int | None, rows: int, nulls: Nulls) -> RankedRules:
-    """The rules, those that are broken with their suspect rows, as far as these can be told; few suspects come first.
+def with_suspects(table: Table, rules: RankedRules, *, top: int | None, rows: int, nulls: Nulls) -> RankedRules:
+    """Returns the rules with their suspect rows, as far as these can be counted; rules with few suspects come first.
 
-    That is known of the best ones, somewhat more than are shown; the others stay behind them.
+    Suspects are counted for the best rules, a few more than are shown; the others stay behind them.
     """
-    first = list(found[: COUNTED_RULES if top is None else min(top + MORE_THAN_SHOWN, COUNTED_RULES)])
-    unknown = [i for i, one in enumerate(first) if one.suspect_rows is None and _can_be_told(one)]
+    first = list(rules[: COUNTED_RULES if top is None else min(top + MORE_THAN_SHOWN, COUNTED_RULES)])
+    unknown = [i for i, entry in enumerate(first) if entry.suspect_rows is None and _can_be_counted(entry)]
     for i, outcome in zip(unknown, _counted(table, [first[i] for i in unknown], nulls), strict=True):
         first[i] = replace(first[i], suspect_rows=outcome.suspect_rows)
-    return found.beginning(_by_suspects(first, rows))
+    return rules.beginning(_by_suspects(first, rows))
 
 
-def _can_be_told(one: FoundRule) -> bool:
-    """Whether the suspects follow from groups, or from few enough pairs to list them."""
-    return one.rule.kind in ("key", "fd", "cfd") or (one.violating_pairs or 0) <= LISTED_PAIRS
+def _can_be_counted(entry: FoundRule) -> bool:
+    """Whether suspects follow from groups, or from pairs that are few enough to list."""
+    return entry.rule.kind in ("key", "fd", "cfd") or (entry.violating_pairs or 0) <= LISTED_PAIRS
 
 
-def _by_suspects(found: Sequence[FoundRule], rows: int) -> list[FoundRule]:
-    """The rules, those of which many rows would have to go further behind."""
+def _by_suspects(rules: Sequence[FoundRule], rows: int) -> list[FoundRule]:
+    """Returns the rules in the order of scores that suspects lower."""
 
-    def scored(one: FoundRule) -> FoundRule:
-        if one.suspect_rows is None:
-            return replace(one, score=one.score * UNKNOWN)
-        return replace(one, score=one.score * max(1 - one.suspect_rows / max(rows, 1), 0.0) ** STRICT)
+    def scored(entry: FoundRule) -> FoundRule:
+        if entry.suspect_rows is None:
+            return replace(entry, score=entry.score * UNKNOWN)
+        return replace(entry, score=entry.score * max(1 - entry.suspect_rows / max(rows, 1), 0.0) ** STRICT)
 
-    return sorted(map(scored, found), key=lambda one: -one.score)
+    return sorted(map(scored, rules), key=lambda entry: -entry.score)
 
 
 def verified(
-    table: Table, found: Sequence[FoundRule], *, most: int | None, rows: int, nulls: Nulls, until: float | None
+    table: Table, rules: Sequence[FoundRule], *, most: int | None, rows: int, nulls: Nulls, until: float | None
 ) -> Verified:
-    """The first rules, `most` of them, that hold on the whole table, few suspects first; until that time, if given."""
+    """Returns the first `most` rules that hold on the whole table, rules with few suspects first.
+
+    Stops when the clock reaches `until`, if given.
+    """
     kept: list[FoundRule] = []
     tried = 0
-    while tried < len(found) and (most is None or len(kept) < most):
+    while tried < len(rules) and (most is None or len(kept) < most):
         if tried and until is not None and time.monotonic() >= until:
             break
-        some = found[tried : tried + AT_ONCE]
-        tried += len(some)
-        for one, outcome in zip(some, _counted(table, some, nulls), strict=True):
+        batch = rules[tried : tried + AT_ONCE]
+        tried += len(batch)
+        for entry, outcome in zip(batch, _counted(table, batch, nulls), strict=True):
             if outcome.holds:
                 pairs, suspects = outcome.violating_pairs, outcome.suspect_rows
-                kept.append(replace(one, violating_pairs=pairs, suspect_rows=suspects))
+                kept.append(replace(entry, violating_pairs=pairs, suspect_rows=suspects))
     return Verified(tuple(_by_suspects(kept[:most], rows)), tried, tried - len(kept))
 
 
-def _counted(table: Table, found: Sequence[FoundRule], nulls: Nulls) -> Sequence[RuleOutcome]:
-    if not found:
+def _counted(table: Table, rules: Sequence[FoundRule], nulls: Nulls) -> Sequence[RuleOutcome]:
+    if not rules:
         return ()
-    rules = RuleSet(tuple(one.rule for one in found), nulls=nulls)
-    with run_check(table.frame.sparkSession, table, plan_check(table, rules, ()), limit=LISTED_PAIRS) as result:
+    rule_set = RuleSet(tuple(entry.rule for entry in rules), nulls=nulls)
+    with run_check(table.frame.sparkSession, table, plan_check(table, rule_set, ()), limit=LISTED_PAIRS) as result:
         return result.outcome.rules

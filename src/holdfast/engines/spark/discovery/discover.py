@@ -1,4 +1,4 @@
-"""Running a discovery on Spark: one scan, then the search in tasks."""
+"""Runs a discovery on Spark: one scan, then the search in tasks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from holdfast.discovery.task import (
     EvidenceTask,
     FindTask,
     SolveTask,
-    conditional_in,
-    found_in,
-    within_in,
+    read_conditional,
+    read_constants,
+    read_search,
     worth_sharing,
 )
-from holdfast.discovery.with_constants import FoundWithin, ranked_with_constants
+from holdfast.discovery.with_constants import ConstantsOutcome, ranked_with_constants
 from holdfast.encode.column_type import ColumnType
 from holdfast.engines.spark.checking.check import told_plainly
 from holdfast.engines.spark.checking.rows import schema_of
@@ -45,16 +45,16 @@ from holdfast.search.outcome import DiscoverOutcome, FoundRule
 from holdfast.search.rank import ranked
 from holdfast.search.space import PredicateSpace
 
-# What tasks pass on: lines of bytes.
+# The schema of the lines that tasks pass on.
 LINES = "part string, piece int, bytes binary"
-# So many numbers are spread over all slots of a cluster.
+# A range of so many numbers has a partition for every slot of a cluster.
 _MANY = 1_000_000
-# From so many distinct rows on, a cluster's tasks share out all pairs.
+# From so many distinct rows on, the tasks of a cluster share all pairs.
 SHARED_ROWS = 20_000
 
 
 class DiscoverResult:
-    """What a discovery found. `rules` are those shown, best first; it goes wherever rules go."""
+    """The result of a discovery. `rules` are the shown rules, best first; a result can be used wherever rules can."""
 
     def __init__(self, outcome: DiscoverOutcome) -> None:
         self.outcome = outcome
@@ -65,12 +65,12 @@ class DiscoverResult:
 
     @property
     def rule_set(self) -> RuleSet:
-        """What `check` takes."""
+        """The shown rules; `check` and other functions that take rules look here."""
         return self.rules
 
     @cached_property
     def all_rules(self) -> RuleSet:
-        """Every rule found, also those beyond `top`."""
+        """All discovered rules, also those beyond `top`."""
         return replace(self.outcome, top=None).rules
 
     @property
@@ -82,12 +82,12 @@ class DiscoverResult:
         return self.outcome.seconds
 
     def to_dict(self) -> dict[str, Any]:
-        """The object that `holdfast discover --format json` prints."""
+        """Returns the object that `holdfast discover --format json` prints."""
         return self.outcome.to_dict()
 
     def summary(self) -> str:
-        """The result as text, as `holdfast discover` prints it."""
-        return str(presentation("found_text").found_text(self.outcome))
+        """Returns the text that `holdfast discover` prints."""
+        return str(presentation("discovery_text").discovery_text(self.outcome))
 
     def __repr__(self) -> str:
         return self.summary()
@@ -96,14 +96,14 @@ class DiscoverResult:
         return self.outcome._repr_html_()
 
     def to_html(self) -> str:
-        """The report as one HTML page that needs nothing else, as `holdfast discover --report` writes it."""
-        return str(presentation("found_page").found_page(self.outcome))
+        """Returns the HTML page that `holdfast discover --report` writes; it needs no other file."""
+        return str(presentation("discovery_page").discovery_page(self.outcome))
 
 
 def compared_columns(table: Table, options: DiscoverOptions) -> tuple[dict[str, ColumnType], tuple[str, ...]]:
-    """The columns that a discovery compares, with their types, and notes on what it leaves out.
+    """Returns the columns that a discovery compares, with their types, and notes on what it leaves out.
 
-    UnknownColumnError for names that are not there; TypeMismatchError for a named column that cannot be compared.
+    Raises UnknownColumnError for an unknown name; TypeMismatchError for a named column that cannot be compared.
     """
     types = schema_of(table.frame, table.name).types
     for option, names in (("--columns", options.columns), ("--exclude", options.exclude)):
@@ -118,42 +118,42 @@ def compared_columns(table: Table, options: DiscoverOptions) -> tuple[dict[str, 
         if name in options.exclude or (options.columns and name not in options.columns):
             continue
         if kind.family == "other":
-            told = f"column {quoted_name(name)} is left out: values of type {kind} cannot be compared"
+            reason = f"column {quoted_name(name)} is left out: values of type {kind} cannot be compared"
             if name in options.columns:
-                raise TypeMismatchError(f"{told}, but --columns names it.")
-            notes.append(told)
+                raise TypeMismatchError(f"{reason}, but --columns names it.")
+            notes.append(reason)
             continue
         chosen[name] = kind
     return chosen, tuple(notes)
 
 
 def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = None) -> DiscoverResult:
-    """The most general rules that the table holds, best first, of which `top` are shown (None: all)."""
+    """Returns the most general rules that the table satisfies, best first; `top` of them are shown (None: all)."""
     started = time.monotonic()
     types, notes = compared_columns(table, options)
     if options.conditional:
         return _run_conditional(table, types, options, top, notes, started)
     with told_plainly(table, "discovering the rules of"):
-        found, within = _search_all(table, types, options) if types else (None, None)
-        rows = found.rows if found is not None else table.frame.count()
-    space = found.space if found is not None else PredicateSpace(())
-    shown, more = _shown(table, found, within, options, top, started) if found is not None else ((), ())
-    unfinished = [one for one in (found, within) if one is not None and not one.complete]
+        result, constants = _search_all(table, types, options) if types else (None, None)
+        rows = result.rows if result is not None else table.frame.count()
+    space = result.space if result is not None else PredicateSpace(())
+    shown, more = _shown(table, result, constants, options, top, started) if result is not None else ((), ())
+    unfinished = [part for part in (result, constants) if part is not None and not part.complete]
     return DiscoverResult(
         DiscoverOutcome(
             table=table.name,
             rows=rows,
-            distinct_rows=found.distinct_rows if found is not None else rows,
+            distinct_rows=result.distinct_rows if result is not None else rows,
             predicates=space.predicates,
-            evidence=len(found.evidence) if found is not None else 0,
+            evidence=len(result.evidence) if result is not None else 0,
             complete=not unfinished,
             found=shown,
             options=options,
             top=top,
-            strategy=found.strategy if found is not None else "all-pairs",
-            device=found.device if found is not None else "cpu",
+            strategy=result.strategy if result is not None else "all-pairs",
+            device=result.device if result is not None else "cpu",
             why=unfinished[0].why if unfinished else None,
-            phases=found.phases if found is not None else {},
+            phases=result.phases if result is not None else {},
             notes=(*table.notes, *notes, *more, *why_nothing(rows, types)),
             seconds=time.monotonic() - started,
         )
@@ -169,25 +169,25 @@ def _run_conditional(
     started: float,
 ) -> DiscoverResult:
     with told_plainly(table, "discovering the rules of"):
-        told = None
+        result = None
         if types:
-            lines = compared_rows(table, types).coalesce(1).mapInArrow(ConditionalTask(types, options), LINES).collect()
-            told = conditional_in((row["part"], row["piece"], row["bytes"]) for row in lines)
-        rows = told.rows if told is not None else table.frame.count()
+            task = ConditionalTask(types, options)
+            result = read_conditional(_collected(compared_rows(table, types).coalesce(1).mapInArrow(task, LINES)))
+        rows = result.rows if result is not None else table.frame.count()
     return DiscoverResult(
         DiscoverOutcome(
             table=table.name,
             rows=rows,
-            distinct_rows=told.distinct_rows if told is not None else rows,
+            distinct_rows=result.distinct_rows if result is not None else rows,
             predicates=2 * len(types),
             evidence=0,
-            complete=told is None or told.complete,
-            found=told.ranked() if told is not None else (),
+            complete=result is None or result.complete,
+            found=result.ranked() if result is not None else (),
             options=options,
             top=top,
             strategy="item-sets",
-            why=told.why if told is not None else None,
-            phases=told.phases if told is not None else {},
+            why=result.why if result is not None else None,
+            phases=result.phases if result is not None else {},
             notes=(*table.notes, *notes, *why_nothing(rows, types)),
             seconds=time.monotonic() - started,
         )
@@ -195,18 +195,23 @@ def _run_conditional(
 
 
 def _shown(
-    table: Table, found: Found, within: FoundWithin | None, options: DiscoverOptions, top: int | None, started: float
+    table: Table,
+    result: Found,
+    constants: ConstantsOutcome | None,
+    options: DiscoverOptions,
+    top: int | None,
+    started: float,
 ) -> tuple[Sequence[FoundRule], tuple[str, ...]]:
-    """The rules, best first, with what the whole table says of those that are shown; and a note on it."""
-    rules = ranked(found) if within is None else ranked_with_constants(found, within.parts)
+    """Returns the rules, best first, the shown ones with counts on the whole table, and notes about that."""
+    rules = ranked(result) if constants is None else ranked_with_constants(result, constants.parts)
     if not options.error:
         return rules, ()
-    if not found.sampled:
-        return with_suspects(table, rules, top=top, rows=found.rows, nulls=options.nulls), ()
+    if not result.sampled:
+        return with_suspects(table, rules, top=top, rows=result.rows, nulls=options.nulls), ()
     until = None if options.time_limit is None else started + options.time_limit
-    known = verified(table, rules, most=top, rows=found.rows, nulls=options.nulls, until=until)
+    known = verified(table, rules, most=top, rows=result.rows, nulls=options.nulls, until=until)
     note = (
-        f"rules come from a sample of {number(found.sampled, 'pair')} of rows, which has {len(rules):,}; the best "
+        f"rules come from a sample of {number(result.sampled, 'pair')} of rows, which has {len(rules):,}; the best "
         f"{known.tried:,} were counted on the whole table, and {known.broken:,} of them left out: more pairs break them"
     )
     return known.rules, (note,)
@@ -214,24 +219,25 @@ def _shown(
 
 def _search_all(
     table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions
-) -> tuple[Found | None, FoundWithin | None]:
-    """What the search finds, and with `constants` what it finds among the rows with given values."""
+) -> tuple[Found | None, ConstantsOutcome | None]:
+    """Returns the result of the search and, with the option `constants`, the rules of rows with given values."""
     if not options.constants:
         return search(table, types, options), None
-    told = compared_rows(table, types).coalesce(1).mapInArrow(ConstantsTask(types, options), LINES).collect()
-    lines = [(row["part"], row["piece"], row["bytes"]) for row in told]
-    return found_in(lines), within_in(lines)
+    lines = _collected(compared_rows(table, types).coalesce(1).mapInArrow(ConstantsTask(types, options), LINES))
+    return read_search(lines), read_constants(lines)
 
 
 def search(
     table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions, space: PredicateSpace | None = None
 ) -> Found | None:
-    """What the search finds, over the given predicate space if there is one; None where there are no rows. On one
-    machine, and with a space that is given, one task does it all, with the cores there are."""
+    """Returns the result of the search, over the given predicate space if there is one; None where there are no rows.
+
+    On one machine, and with a given space, one task does it all, on all cores.
+    """
     rows, spark = compared_rows(table, types).coalesce(1), table.frame.sparkSession
     if space is not None or str(spark.conf.get("spark.master", "local")).partition("[")[0] == "local":
-        return _found(rows.mapInArrow(OnCard(FindTask(types, options, space)), LINES))
-    # On a cluster all pairs are shared out; what one task can do alone it does.
+        return read_search(_collected(rows.mapInArrow(OnCard(FindTask(types, options, space)), LINES)))
+    # On a cluster many tasks share all pairs, unless there are few.
     slots = spark.range(0, _MANY, 1).select(F.spark_partition_id()).distinct().count()
     kept = rows.mapInArrow(OnCard(EncodeTask(types, options, slots)), LINES).persist()
     try:
@@ -241,14 +247,14 @@ def search(
             shares = spark.range(0, slots, 1, slots).withColumnRenamed("id", "share")
             shared = encoded.crossJoin(shares).repartitionByRange(slots, "share")
             encoded = shared.mapInArrow(OnCard(EvidenceTask(slots, options.device)), LINES)
-        return _found(encoded.repartition(1).mapInArrow(OnCard(SolveTask(options)), LINES))
+        return read_search(_collected(encoded.repartition(1).mapInArrow(OnCard(SolveTask(options)), LINES)))
     finally:
         kept.unpersist()
 
 
 @dataclass(frozen=True)
 class OnCard:
-    """A task that uses the GPU it was given, where the cluster gives out `gpu` as a resource."""
+    """A task on the GPU that the cluster assigns to it, where `gpu` is a resource of the cluster."""
 
     task: Callable[[Batches], Batches]
 
@@ -260,26 +266,25 @@ class OnCard:
         return self.task(batches)
 
 
-def _found(lines: DataFrame) -> Found | None:
-    return found_in((row["part"], row["piece"], row["bytes"]) for row in lines.collect())
+def _collected(lines: DataFrame) -> list[tuple[str, int, bytes]]:
+    return [(row["part"], row["piece"], row["bytes"]) for row in lines.collect()]
 
 
 def explain_discover(table: Table, options: DiscoverOptions) -> ExplainedSpace:
-    """What a discovery of the table would compare. Scans it once: which columns overlap is in their values."""
+    """Returns what a discovery of the table would compare. Scans the table once, to see which columns overlap."""
     types, notes = compared_columns(table, options)
     with told_plainly(table, "looking at the columns of"):
         lines = []
         if types:
-            lines = (
-                compared_rows(table, types).coalesce(1).mapInArrow(ExplainTask(types, options), "told string").collect()
-            )
+            task = ExplainTask(types, options)
+            lines = compared_rows(table, types).coalesce(1).mapInArrow(task, "space string").collect()
     left_out = [quoted_name(name) for name in table.frame.columns if name in options.exclude]
     notes = (*notes, *([f"left out by --exclude: {', '.join(left_out)}"] if left_out else []))
-    return explained_space(lines[0]["told"] if lines else None, table.name, options, (*table.notes, *notes))
+    return explained_space(lines[0]["space"] if lines else None, table.name, options, (*table.notes, *notes))
 
 
 def why_nothing(rows: int, types: Mapping[str, ColumnType]) -> list[str]:
-    """Why a table of so many rows and these columns has no rules, where that is so."""
+    """Returns a note why a table with so many rows and these columns has no rules; none where it may have rules."""
     if not types:
         return ["there are no columns to compare, so there are no rules"]
     if rows < 2:
@@ -288,7 +293,7 @@ def why_nothing(rows: int, types: Mapping[str, ColumnType]) -> list[str]:
 
 
 def compared_rows(table: Table, types: Mapping[str, ColumnType]) -> DataFrame:
-    """The columns that are compared, as c0, c1, ..."""
+    """Returns the compared columns, named c0, c1, ..."""
     places = {name: i for i, name in enumerate(table.frame.columns)}
     safe = table.frame.toDF(*(f"x{i}" for i in range(len(places))))
     columns = []

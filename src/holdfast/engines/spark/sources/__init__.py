@@ -1,1 +1,1 @@
-"""Tables on Spark: files, tables, JDBC, Delta."""
+"""Reading tables on Spark: files, tables, JDBC, Delta."""

@@ -1,4 +1,4 @@
-"""Casts that raise inside the scan when a value does not fit: no silent null, no second scan."""
+"""Casts that raise during the scan when a value does not fit: no silent null, no second scan."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _GIVEN_FRACTION_PATTERN = r"(?:[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
 
 
 def checked_cast(column: str, to: CsvType, *, token: str, position: int, null_values: tuple[str, ...] = ()) -> Column:
-    """Text `column` as type `to`; null where it is null, blank or one of `null_values`; otherwise it raises.
+    """Returns text `column` as type `to`; null where it is null, blank or in `null_values`; raises for other text.
 
-    The same with ANSI mode on and off: try_cast does not heed it. Its own tolerance is wider than ours
-    ('1d', '0x1p3', '2024-01-05 x', nine fraction digits), so a guard goes before it.
+    ANSI mode does not matter: try_cast is the same with it and without. It accepts more text than we do ('1d', '0x1p3',
+    '2024-01-05 x', nine fraction digits), so a condition guards it.
     """
-    # -999 casts well: such nulls must be told apart before the cast, with blanks around them or without.
+    # A null value such as -999 is a valid number: it must become null before the cast, also with blanks around it.
     castable = any(shape(value) is not Shape.TEXT for value in null_values)
     trimmed = f"btrim({column}, {_literal(BLANKS)})"
     absent = f"{column} IS NULL"
@@ -55,10 +55,10 @@ def checked_cast(column: str, to: CsvType, *, token: str, position: int, null_va
 def checked_text(
     column: str, *, token: str, position: int, check_bytes: bool, null_values: tuple[str, ...] = ()
 ) -> Column:
-    """Text `column` as it is; null where it is one of `null_values`; it raises where bytes were not UTF-8.
+    """Returns text `column` as it is; null where it is in `null_values`; raises where bytes were not UTF-8.
 
-    Without `check_bytes` the branch that raises stays, on a text that never occurs: it keeps the optimizer
-    from pushing a filter on this column into the CSV parser, which would then drop ragged rows unseen.
+    Without `check_bytes` it raises for a text that never occurs: this keeps the optimizer from pushing a filter on the
+    column into the CSV parser, which would then drop ragged rows without a message.
     """
     wrong = _literal(_REPLACEMENT if check_bytes else _NEVER)
     complaint = _apart(column, f"CAST({_complain('bytes', 'x', token, position)} AS STRING)")
@@ -67,7 +67,7 @@ def checked_text(
 
 
 def checked_conversion(column: str, source: str, to: CsvType, *, token: str, position: int) -> Column:
-    """`column` of SQL type `source` as type `to`; it raises where the way there and back changes the value."""
+    """Returns `column` of SQL type `source` as type `to`; raises where casting back does not give the same value."""
     if to.kind == "text":
         return F.expr(f"CAST({column} AS STRING)")
     cast = f"try_cast({column} AS {to.sql})"
@@ -77,7 +77,7 @@ def checked_conversion(column: str, source: str, to: CsvType, *, token: str, pos
 
 
 def find_complaint(error_text: str, token: str) -> tuple[Complaint, int, str] | None:
-    """What the scan of the table with this token raised: the kind of trouble, the column, the value."""
+    """Returns what the scan of the table with this token raised: the kind of problem, the column, the value."""
     for match in _COMPLAINT.finditer(error_text):
         if match["token"] == token:
             what: Complaint = "value" if match["what"] == "value" else "bytes"
@@ -91,7 +91,7 @@ def _complain(what: Complaint, value: str, token: str, position: int) -> str:
 
 
 def _careful(value: str, to: CsvType, complaint: str, null_values: tuple[str, ...]) -> str:
-    """The cast of what is written in an unusual way, or is not there, or does not fit."""
+    """Returns the cast for unusual forms, missing values, and values that do not fit."""
     trimmed = f"btrim({value}, {_literal(BLANKS)})"
     absent = f"{trimmed} IN ({', '.join(map(_literal, ('', *null_values)))})"
     pattern = _pattern(to)
@@ -102,20 +102,20 @@ def _careful(value: str, to: CsvType, complaint: str, null_values: tuple[str, ..
 
 
 def _apart(column: str, expression_of_x: str) -> str:
-    """The expression with `column` for x, kept out of the code that Spark generates for the operator.
+    """Returns the expression with `column` for x, outside of the code that Spark generates for the operator.
 
-    Spark interprets this function's lambda, and leaves an operator that holds one out of whole-stage code
-    generation, which cuts its code into small methods. As one method, the checks of some ten columns pass
-    the 8,000 bytes beyond which Java does not compile, and the scan is five times slower.
+    Spark interprets the lambda, and does not use whole-stage code generation for its operator, so that the code is in
+    small methods. In one method, the checks of about ten columns exceed the 8,000 bytes beyond which Java does not
+    compile, and the scan is five times slower.
     """
     return f"zip_with(array({column}), array({column}), (x, y) -> {expression_of_x})[0]"
 
 
 def _usual(value: str, to: CsvType) -> str | None:
-    """True only where `value` is written as `to` usually is; None where the cast itself is strict enough.
+    """Returns a condition that is true only where `value` has the usual form of `to`; None where the cast is strict.
 
-    Comparing bytes is several times cheaper than a pattern. What passes the pattern but not this is cast too,
-    only more slowly.
+    Comparing bytes is several times cheaper than a pattern. A value that matches only the pattern is cast, too, but
+    more slowly.
     """
     if to.given and to.kind in ("boolean", "bigint"):
         return None
@@ -125,7 +125,7 @@ def _usual(value: str, to: CsvType) -> str | None:
     if to.kind == "bigint":
         return f"{value} >= '1' OR {value} = '0' OR {signed}"
     if to.kind == "double":
-        # Java reads '1d' and '1f' as numbers: the last character decides. '0x…' falls to the pattern.
+        # Java reads '1d' and '1f' as numbers, so the last character is checked. '0x…' is left to the pattern.
         start = f"({value} >= '1' OR ({value} >= '0' AND {value} < '00') OR {signed})"
         return f"substring({value}, -1, 1) BETWEEN '.' AND '9' AND {start}"
     if to.kind == "date":
@@ -136,7 +136,7 @@ def _usual(value: str, to: CsvType) -> str | None:
 
 
 def _pattern(to: CsvType) -> str | None:
-    """How values of the type are written, blanks aside; None where the cast itself is strict enough."""
+    """Returns the pattern of values of the type, without blanks around them; None where the cast is strict."""
     if to.given and to.kind in ("boolean", "bigint"):
         return None
     number = _GIVEN_FRACTION_PATTERN if to.given else FRACTION_PATTERN
@@ -159,6 +159,6 @@ def _matches(value: str, pattern: str) -> str:
 
 
 def _literal(text: str) -> str:
-    """The text as SQL, whatever its characters and however the session reads backslashes."""
+    """Returns the text as an SQL literal, for all characters and for every setting of backslashes."""
     plain = re.fullmatch(r"[A-Za-z0-9 .:+-]*", text) is not None
     return f"'{text}'" if plain else f"CAST(X'{text.encode().hex()}' AS STRING)"

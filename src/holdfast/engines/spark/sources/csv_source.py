@@ -1,10 +1,11 @@
-"""CSV read as text by Spark's parser, and typed by our own checked casts."""
+"""CSV files: Spark's parser reads text, and our checked casts give it types."""
 
 from __future__ import annotations
 
 import codecs
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
@@ -17,8 +18,8 @@ from holdfast.tables.csv_sample import CsvSample, not_utf8, sample_files, sample
 from holdfast.tables.csv_types import CsvType, infer, parse_type
 from holdfast.tables.read_options import CsvLayout, Origin, ReadOptions
 
-# Spark takes both a missing field and a quoted empty one for null when nullValue is "", its default.
-# With a null that never occurs, only the missing field is null.
+# With nullValue "", the default, Spark reads both a missing field and a quoted empty one as null. With a text that
+# never occurs, only a missing field is null.
 _NEVER_A_VALUE = "\x00null\x00"
 _REMOTE_SAMPLE_ROWS = 2000
 _REMOTE_SAMPLE_FILES = 3
@@ -36,10 +37,10 @@ _CHARSETS = {  # by Python's name; what Spark 4 takes
 
 
 def read_csv(spark: SparkSession, files: DataFiles, options: ReadOptions) -> Table:
-    """The table of one or several CSV files with one header: typed, and lazily checked.
+    """Returns the table of CSV files with one header; it has types, and is checked when it is read.
 
-    No scan happens here. A value that does not fit its column's type, a row with too few or too many
-    fields, and bytes that are not UTF-8 raise when the rows are read; explain_failure() says where.
+    Does not scan. A value that does not fit the type of its column, a row with too few or too many fields, and bytes
+    that are not UTF-8 raise when the rows are read; explain_failure() says where.
     """
     charset = None if options.encoding is None else _charset(spark, options.encoding)
     encoding = None if options.encoding is None else codecs.lookup(options.encoding).name
@@ -84,7 +85,7 @@ def read_csv(spark: SparkSession, files: DataFiles, options: ReadOptions) -> Tab
 
 
 def column_types(types: Mapping[str, str], columns: Sequence[str], table: str) -> dict[str, CsvType]:
-    """The types that `--types` gives, by column; it names only columns there are."""
+    """Returns the types of the option `--types`, by column. Raises UnknownColumnError for an unknown column."""
     for column in types:
         if column not in columns:
             raise UnknownColumnError(
@@ -97,9 +98,9 @@ def column_types(types: Mapping[str, str], columns: Sequence[str], table: str) -
 def _raw(
     spark: SparkSession, files: DataFiles, names: tuple[str, ...], layout: CsvLayout, charset: str | None
 ) -> DataFrame:
-    """All columns as text, called c0, c1, …, with every way closed in which Spark skips a row or a check."""
-    # Names by position keep Spark from giving a column a meaning (_corrupt_record) or from folding case.
-    # Only where this process cannot compare the files' headers does Spark compare them, by real names.
+    """Returns all columns as text, named c0, c1, …, with options under which Spark skips no row and no check."""
+    # With names by position, no column has a special meaning for Spark (_corrupt_record), and case does not matter.
+    # Spark compares headers, by real names, only where this process cannot.
     by_name = not files.local and len(files.remote) > 1
     columns = names if by_name else tuple(f"c{i}" for i in range(len(names)))
     reader = (
@@ -129,11 +130,11 @@ def _raw(
 def _remote_sample(
     spark: SparkSession, files: DataFiles, delimiter: str | None, charset: str | None
 ) -> CsvSample | None:
-    """The header of the first file and rows of some, through Spark: head rows only."""
+    """Returns the header of the first file and the first rows of a few files, read by Spark."""
     picked = sorted({0, len(files.remote) // 2, len(files.remote) - 1})[:_REMOTE_SAMPLE_FILES]
-    found: CsvSample | None = None
+    joined: CsvSample | None = None
     for position in picked:
-        # A separator that does not occur and no quotes: each line is one field, in the right encoding.
+        # With a separator that does not occur and without quotes each line is one field, in the right encoding.
         reader = spark.read.options(sep="\x01", quote="", header=False, nullValue=_NEVER_A_VALUE)
         if charset is not None:
             reader = reader.options(encoding=charset, multiLine=charset.startswith(("UTF-16", "UTF-32")))
@@ -144,15 +145,14 @@ def _remote_sample(
         sample = sample_lines(lines, delimiter=delimiter, complete=len(lines) < _REMOTE_SAMPLE_ROWS)
         if sample is None:
             continue
-        if found is None:
-            found, delimiter = sample, sample.delimiter
-        elif sample.header == found.header:
-            found = CsvSample(
-                found.header, found.rows + sample.rows, found.delimiter, found.quoted_breaks or sample.quoted_breaks
-            )
-    if found is not None and len(found.header) == 1:
-        return CsvSample(found.header, found.rows, found.delimiter, quoted_breaks=True)
-    return found
+        if joined is None:
+            joined, delimiter = sample, sample.delimiter
+        elif sample.header == joined.header:
+            breaks = joined.quoted_breaks or sample.quoted_breaks
+            joined = replace(joined, rows=joined.rows + sample.rows, quoted_breaks=breaks)
+    if joined is not None and len(joined.header) == 1:
+        return replace(joined, quoted_breaks=True)
+    return joined
 
 
 def _names(header: tuple[str, ...], table: str) -> tuple[tuple[str, ...], list[str]]:

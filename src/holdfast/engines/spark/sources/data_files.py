@@ -1,4 +1,4 @@
-"""Which files a name means, of which format, and how to tell Spark exactly those."""
+"""Finds the data files of a name, their format, and the paths with which Spark reads exactly these files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LISTED_AT_MOST = 100_000
 
 @dataclass(frozen=True)
 class DataFiles:
-    """The data files of one table. `local` are those this process sees; `remote` those only Spark sees."""
+    """The data files of one table: `local` ones, and `remote` ones, which only Spark can read."""
 
     name: str
     format: Format
@@ -47,13 +47,13 @@ class DataFiles:
 
     @property
     def tabs(self) -> bool:
-        """Whether the names say that fields are separated by tabs."""
+        """Whether all names end in .tsv, so that tabs separate fields."""
         names = [file.name for file in self.local] or list(self.remote)
         return bool(names) and all(_bare(name).endswith(".tsv") for name in names)
 
 
 def find_files(spark: SparkSession, data: str, input_format: str | None) -> DataFiles:
-    """The files that `data` means: a path that exists literally, a pattern, or a place only Spark sees."""
+    """Returns the files of `data`: a path that exists, a pattern, or a place that only Spark can read."""
     if input_format is not None and input_format not in FORMATS:
         raise OptionError(
             f"--input-format '{input_format}' is not a format.",
@@ -72,12 +72,12 @@ def find_files(spark: SparkSession, data: str, input_format: str | None) -> Data
     matches = sorted(Path(match) for match in glob.glob(str(path))) if glob.has_magic(data) else []
     if matches:
         return _local_files([m for m in matches if not _ignored(m.name)] or matches, data, wanted)
-    # What this process does not see, Spark may: on HDFS as the default file system, or behind Connect.
+    # Spark may see files that this process does not: on HDFS as the default file system, or with Connect.
     return _remote_files(spark, data, wanted)
 
 
 def escape_glob(path: str) -> str:
-    """The path with every character escaped that Hadoop would take for a pattern."""
+    """Returns the path with the characters escaped that Hadoop would read as a pattern."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
 
 
@@ -106,7 +106,7 @@ def _local_files(roots: Sequence[Path], name: str, wanted: Format | None) -> Dat
     if left_out:
         more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
         notes.append(f"{name}: files of other kinds are left out ({left_out[0].name}{more})")
-    # Spark reads every file of a folder; the filter leaves out the same ones as above.
+    # Spark reads every file of a folder; the filter leaves out the same files.
     endings = sorted({_ending(file.name) for file in data_files})
     return DataFiles(
         name=name,
@@ -120,7 +120,7 @@ def _local_files(roots: Sequence[Path], name: str, wanted: Format | None) -> Dat
 
 def _remote_files(spark: SparkSession, data: str, wanted: Format | None) -> DataFiles:
     name = data.rstrip("/").rsplit("/", 1)[-1] or data
-    # The binary source lists files without reading them, on every file system and behind Connect.
+    # The binary source lists files without reading them, on every file system and with Connect.
     try:
         listed = (
             spark.read.format("binaryFile")
@@ -131,7 +131,7 @@ def _remote_files(spark: SparkSession, data: str, wanted: Format | None) -> Data
             .collect()
         )
     except Exception as error:
-        raise _not_found(data, error) from None
+        raise _listing_failed(data, error) from None
     files = sorted(row["path"] for row in listed)
     known = files if wanted else [file for file in files if _format(file)]
     if not files:
@@ -149,7 +149,7 @@ def _remote_files(spark: SparkSession, data: str, wanted: Format | None) -> Data
     )
 
 
-def _not_found(data: str, error: Exception) -> Exception:
+def _listing_failed(data: str, error: Exception) -> Exception:
     text = str(error)
     if isinstance(error, PySparkException) and "PATH_NOT_FOUND" in text:
         if glob.has_magic(data):
@@ -172,7 +172,7 @@ def _not_found(data: str, error: Exception) -> Exception:
 
 
 def root_cause(error_text: str) -> str:
-    """The innermost reason in a Java error's text, on one line."""
+    """Returns the innermost cause in the text of a Java error, on one line."""
     lines = [line.strip() for line in error_text.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     reason = causes[-1] if causes else next((line for line in lines if "An error occurred" not in line), "unknown")
@@ -205,7 +205,7 @@ def _check_nesting(root: Path, file: Path, format: Format | None) -> None:
             f"The folder {root.name} holds CSV in a subfolder, {file.relative_to(root).parent}.",
             hint="name the subfolder, or a pattern such as 'folder/*/*.csv'.",
         )
-    # Spark reads subfolders only as partitions; from others it reads nothing and says nothing.
+    # Spark reads subfolders only as partitions, and skips others without a message.
     plain = next((step for step in steps if "=" not in step), None)
     if plain is not None:
         raise SourceError(
@@ -283,7 +283,7 @@ def _bare(name: str) -> str:
 
 
 def _ending(name: str) -> str:
-    """The last suffixes of a name, as written, that make its format."""
+    """Returns the end of a name, as written, from the suffix of its format on, such as `.CSV.gz`."""
     bare = Path(_bare(name)).suffix
     return name[name.lower().rindex(bare) :] if bare else name
 

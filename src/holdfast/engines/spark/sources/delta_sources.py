@@ -1,4 +1,4 @@
-"""Delta tables as sources that Spark reads, by the package deltalake: rows, commits, and changes; in the workers."""
+"""Data sources for Delta tables, which the workers of Spark read with the package deltalake: rows, commits, changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-# Files, or commits, are read in so many tasks at most: each opens the table's log for itself.
+# At most so many tasks read the files or commits: each of them opens the log of the table.
 _TASKS = 64
 
 
@@ -32,7 +32,7 @@ class DeltaRows(DataSource):
 
 
 class DeltaChanges(DataSource):
-    """What the commits `first` to `last` of a table changed, as its change feed tells. Options: path, first, last."""
+    """The changes of the commits `first` to `last` in the change feed of a table. Options: path, first, last."""
 
     @classmethod
     def name(cls) -> str:
@@ -91,7 +91,7 @@ class _ChangesReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         first, last = partition.value
-        # The table as of its last commit: what is told does not depend on commits that come in the meantime.
+        # Opened at version `last`, so that later commits do not change the result.
         feed = _opened(self.path, self.last).load_cdf(starting_version=first, ending_version=last)
         yield from fitting(pa.RecordBatchReader.from_stream(feed), self.schema)
 
@@ -103,7 +103,7 @@ class _CommitsReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:
         return {"version": self.after}
 
-    def latestOffset(self) -> dict[str, int]:  # type: ignore[override]  # the way that all versions of Spark know
+    def latestOffset(self) -> dict[str, int]:  # type: ignore[override]  # all versions of Spark accept this form
         return {"version": _opened(self.path, None).version()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
@@ -114,7 +114,7 @@ class _CommitsReader(DataSourceStreamReader):
 
 
 def fitting(batches: Any, schema: StructType) -> Iterator[pa.RecordBatch]:
-    """The batches in the columns and types that Spark takes for the schema: no views, no unsigned numbers."""
+    """Yields the batches with the columns and types that Spark has for the schema: no views, no unsigned numbers."""
     try:
         wanted = to_arrow_schema(schema, timezone="UTC")
     except TypeError:  # before Spark 4.1, where times are in UTC anyway

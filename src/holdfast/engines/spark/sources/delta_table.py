@@ -1,4 +1,4 @@
-"""Delta tables on this machine's file system, opened; what is wrong with one, in the user's terms."""
+"""Opens Delta tables on the local file system, and explains failures in the user's terms."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FEED_FIELDS = (
 
 @dataclass(frozen=True)
 class DeltaTable:
-    """A Delta table at the version that was its newest when it was opened. `feed` names its change feed in states."""
+    """A Delta table at its newest version when it was opened. `feed` is the name of its change feed in states."""
 
     path: str
     name: str
@@ -35,30 +35,30 @@ class DeltaTable:
     feed_enabled: bool
 
     def rows(self, spark: SparkSession) -> DataFrame:
-        """Its rows at this version, read by the workers."""
+        """Returns the rows at this version, which the workers read."""
         register_delta(spark.dataSource)
         reader = spark.read.format(DeltaRows.name()).schema(self.schema)
         return reader.options(path=self.path, version=self.version).load()
 
     def changes(self, spark: SparkSession, first: int, last: int) -> DataFrame:
-        """What the commits of these versions changed, with what a feed tells of each change."""
+        """Returns the changes of these versions, with the fields of a change feed."""
         register_delta(spark.dataSource)
         reader = spark.read.format(DeltaChanges.name()).schema(StructType([*self.schema.fields, *_FEED_FIELDS]))
         return reader.options(path=self.path, first=first, last=last).load()
 
     def commits(self, spark: SparkSession, after: int) -> DataFrame:
-        """A stream of the versions after this one, as they come."""
+        """Returns a stream of the versions after version `after`."""
         register_delta(spark.dataSource)
         return spark.readStream.format(DeltaCommits.name()).options(path=self.path, after=after).load()
 
 
 def is_delta(data: str | os.PathLike[str]) -> bool:
-    """Whether a Delta table lies at the place."""
+    """Whether there is a Delta table at the path."""
     return (Path(os.fspath(data)).expanduser() / "_delta_log").is_dir()
 
 
 def open_delta(data: str | os.PathLike[str]) -> DeltaTable:
-    """The Delta table at the place, as it is now; SourceError where it cannot be read."""
+    """Returns the Delta table at the path, at its newest version. Raises SourceError where it cannot be read."""
     path = Path(os.fspath(data)).expanduser().absolute()
     try:
         import deltalake
@@ -69,7 +69,7 @@ def open_delta(data: str | os.PathLike[str]) -> DeltaTable:
         ) from None
     try:
         table: Any = deltalake.DeltaTable(str(path))
-        table.to_pyarrow_dataset()  # refuses here what it cannot read: deletion vectors, mapped columns
+        table.to_pyarrow_dataset()  # raises for what it cannot read: deletion vectors, mapped columns
         schema = StructType.fromJson(json.loads(table.schema().to_json()))
         configuration = table.metadata().configuration
     except Exception as problem:
@@ -89,7 +89,7 @@ def open_delta(data: str | os.PathLike[str]) -> DeltaTable:
 
 
 def require_feed(table: DeltaTable) -> None:
-    """SourceError where the table keeps no feed of its changes."""
+    """Raises SourceError where the table has no change feed."""
     if not table.feed_enabled:
         raise SourceError(
             f"the Delta table {table.name} keeps no change feed, so that its changes cannot be followed.",
@@ -98,7 +98,7 @@ def require_feed(table: DeltaTable) -> None:
 
 
 def delta_failure(text: str, name: str) -> HoldfastError | None:
-    """Why Spark failed to read a Delta table, when the table is why; None when it is not."""
+    """Returns why a Delta table could not be read; None when the table is not the cause."""
     disabled = re.search(r"version: (\d+) that does not have change data enabled", text)
     if disabled is not None:
         return SourceError(

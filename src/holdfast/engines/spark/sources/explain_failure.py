@@ -1,4 +1,4 @@
-"""A failed scan told in the user's terms: which file, which row, which value, and what would help."""
+"""Explains a failed scan in the user's terms: which file, which row, which value, and what would help."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _FAILED_FILE = re.compile(
 
 
 def explain_failure(error: Exception, table: Table) -> HoldfastError | None:
-    """What is wrong with the table's source, when that is why Spark failed; None when it is not.
+    """Returns what is wrong with the source of the table; None when the source is not why Spark failed.
 
-    May read the source again to find the row: it has failed already, so time matters less than the answer.
+    May read the source again to find the row: after a failure the answer matters more than time.
     """
     if isinstance(error, HoldfastError):
         return error
@@ -44,7 +44,7 @@ def explain_failure(error: Exception, table: Table) -> HoldfastError | None:
 
 
 def explain(error: Exception, name: str, origin: Origin) -> HoldfastError | None:
-    """The same for a source that did not become a table, because opening it failed."""
+    """Returns what is wrong with a source, as `explain_failure`, also when it could not be opened."""
     text = _full_text(error)
     complaint = find_complaint(text, complaint_token(name))
     if complaint is not None:
@@ -80,9 +80,9 @@ def explain(error: Exception, name: str, origin: Origin) -> HoldfastError | None
     if origin.kind == "csv" and _malformed(text):
         return _ragged(shown, origin, local, text)
     if origin.kind in ("parquet", "orc"):
-        made = {"parquet": "a Parquet", "orc": "an ORC"}[origin.kind]
+        format_name = {"parquet": "a Parquet", "orc": "an ORC"}[origin.kind]
         return SourceError(
-            f"{shown} is not {made} file, or is damaged: {_format_trouble(text)}.",
+            f"{shown} is not {format_name} file, or is damaged: {_format_trouble(text)}.",
             hint="if it is of another format, say so with --input-format; otherwise write it again.",
         )
     return SourceError(f"{shown} cannot be read: {root_cause(text)}.")
@@ -104,10 +104,10 @@ def _malformed(text: str) -> bool:
 
 
 def _failed_file(text: str, origin: Origin) -> str | None:
-    """The file that Spark named, if it is one of this table's."""
+    """Returns the file that Spark names, if it belongs to this table."""
     for match in _FAILED_FILE.finditer(text):
         known = [str(local.absolute()) for local in origin.local] + [unquote(uri) for uri in origin.remote]
-        # The same place is written file:/x, file:///x and /x.
+        # One path can be written file:/x, file:///x and /x.
         for path in (match["path"], unquote(match["path"])):
             if any(path.replace("///", "/").endswith(k.replace("///", "/").removeprefix("file:")) for k in known):
                 return path

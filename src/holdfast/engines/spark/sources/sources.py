@@ -1,7 +1,7 @@
-"""DATA, whatever it is, as a table: files and folders, Delta tables, tables that Spark knows, databases.
+"""Reads DATA as a table: files and folders, Delta tables, tables that Spark knows, databases.
 
-Types come from a CSV's sample or from the source itself; `types` overrides either. Nothing is ever cast
-silently to null: what does not fit raises while the rows are read, and explain_failure() says where.
+Types come from a sample of a CSV file or from the source itself; `types` overrides both. No value becomes null because
+it does not fit: it raises when the rows are read, and explain_failure() says where.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _NO_OPTIONS = ReadOptions()
 
 
 def read_table(spark: SparkSession, data: str | os.PathLike[str], options: ReadOptions = _NO_OPTIONS) -> Table:
-    """The table that `data` names, not scanned: a file, a folder, a Delta table, `spark:db.table` or a JDBC URL.
+    """Returns the table of a file, a folder, a Delta table, `spark:db.table` or a JDBC URL, without a scan.
 
-    Columns keep their names, whatever characters these have. Raises SourceNotFoundError and SourceError for
-    what can be seen at the door; what only a scan can see raises during it, see explain_failure().
+    Columns keep their names, with all characters. Raises SourceNotFoundError and SourceError for problems that show
+    without a scan; others raise during the scan, see explain_failure().
     """
     name = os.fspath(data)
     if name.startswith("spark:"):
@@ -74,7 +74,7 @@ def _read_other_files(spark: SparkSession, files: DataFiles, options: ReadOption
         if options.encoding is not None:
             reader = reader.option("encoding", options.encoding)
     elif len(files.local) + len(files.remote) > 1:
-        # Otherwise one file's columns stand for all, and what others have besides is dropped unseen.
+        # Otherwise Spark takes the columns of one file for all, and drops other columns without a message.
         reader = reader.option("mergeSchema", True)
     try:
         frame = reader.load(list(files.load))
@@ -87,9 +87,9 @@ def _read_other_files(spark: SparkSession, files: DataFiles, options: ReadOption
 
 
 def _partitions_as_text(frame: DataFrame, files: DataFiles) -> StructType | None:
-    """The schema with partition columns as text where numbers have leading zeros; None when there are none.
+    """Returns the schema with partition columns as text where values have leading zeros; None when none have.
 
-    Spark takes the folder `zip=0131` for the number 131.
+    Spark reads the folder `zip=0131` as the number 131.
     """
     values: dict[str, set[str]] = {}
     for file in files.local:
@@ -112,7 +112,7 @@ def _read_spark_table(spark: SparkSession, name: str, options: ReadOptions) -> T
         raise OptionError("'spark:' names no table.", hint="write spark:table or spark:database.table.")
     try:
         frame = spark.table(identifier)
-        frame.schema  # noqa: B018  Connect resolves the name only when it is asked for something
+        frame.schema  # noqa: B018  with Connect this looks up the name
     except Exception as error:
         text = str(error)
         if "TABLE_OR_VIEW_NOT_FOUND" in text or "SCHEMA_NOT_FOUND" in text:
@@ -140,11 +140,11 @@ def _known_tables(spark: SparkSession, identifier: str) -> str | None:
 
 
 def _read_delta(spark: SparkSession, name: str, options: ReadOptions) -> Table:
-    found = open_delta(name)
-    _refuse_csv_options(options, found.name, "a Delta table")
-    origin = Origin("delta", feed={found.feed: found.version})
-    notes = (f"{found.name} is read as of version {found.version} of the Delta table",)
-    return _with_types(found.rows(spark), found.name, options, origin, notes)
+    table = open_delta(name)
+    _refuse_csv_options(options, table.name, "a Delta table")
+    origin = Origin("delta", feed={table.feed: table.version})
+    notes = (f"{table.name} is read as of version {table.version} of the Delta table",)
+    return _with_types(table.rows(spark), table.name, options, origin, notes)
 
 
 def _read_jdbc(spark: SparkSession, data: str, options: ReadOptions) -> Table:
@@ -153,14 +153,14 @@ def _read_jdbc(spark: SparkSession, data: str, options: ReadOptions) -> Table:
     origin = Origin("jdbc")
     try:
         frame = spark.read.format("jdbc").options(url=url, dbtable=table).load()
-        frame.schema  # noqa: B018  Connect connects only when it is asked for something
+        frame.schema  # noqa: B018  with Connect this connects
     except Exception as error:
         raise _opening_failed(error, name, origin) from None
     return _with_types(frame, name, options, origin, ())
 
 
 def _split_jdbc(data: str) -> tuple[str, str]:
-    """The URL to connect to and the table, which stands after '#' or as the parameter dbtable.
+    """Returns the URL to connect to, and the table, which is given after '#' or as the parameter dbtable.
 
     >>> _split_jdbc("jdbc:postgresql://h/db?user=u&dbtable=s.t&ssl=true")
     ('jdbc:postgresql://h/db?user=u&ssl=true', 's.t')
@@ -183,7 +183,7 @@ def _jdbc_name(url: str, table: str) -> str:
 
 
 def _without_parameters(url: str) -> str:
-    """The URL without what may be secret: parameters, and a user and password before the host."""
+    """Returns the URL without parts that may be secret: parameters, and user and password before the host."""
     return re.sub(r"//[^/@]*@", "//", re.split(r"[?;]", url, maxsplit=1)[0])
 
 
@@ -225,7 +225,7 @@ def _refuse_csv_options(options: ReadOptions, name: str, format: str) -> None:
 
 
 def _with_types(frame: DataFrame, name: str, options: ReadOptions, origin: Origin, notes: tuple[str, ...]) -> Table:
-    """The table with the columns that `types` names cast under check, and all others untouched."""
+    """Returns the table with checked casts for the columns in `types`; other columns stay as they are."""
     given = column_types(options.types, frame.columns, name)
     if not given:
         return Table(frame, name, notes, origin)
@@ -246,7 +246,7 @@ def _with_types(frame: DataFrame, name: str, options: ReadOptions, origin: Origi
             columns.append(checked_conversion(f"c{i}", source, type, token=token, position=i).alias(f"c{i}"))
     try:
         typed = plain.select(*columns).toDF(*names)
-        typed.schema  # noqa: B018  Connect analyses only when it is asked for something
+        typed.schema  # noqa: B018  with Connect this analyses the query
     except Exception as error:
         wrong = ", ".join(f"{c}={t.option}" for c, t in given.items())
         raise OptionError(

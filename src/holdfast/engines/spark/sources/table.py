@@ -1,4 +1,4 @@
-"""A table that was read: its rows, its name, and where they came from."""
+"""A table: its rows, its name, and its origin."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.tables.read_options import Origin
 
-# What the rooms after this one call a Spark table and its session; they do not import pyspark.
+# Other rooms use these names for a DataFrame and a session, and do not import pyspark.
 Frame: TypeAlias = DataFrame
 Session: TypeAlias = SparkSession
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of a source with the user's own column names, and what was noticed while opening it."""
+    """The rows of a source with the user's column names, and notes from opening it."""
 
     frame: DataFrame
     name: str
@@ -28,7 +28,7 @@ class Table:
 
     @property
     def place(self) -> str | None:
-        """Its file, or the folder of its files, as seen from the folder in which the process runs; None elsewhere."""
+        """The path of its file, or of the folder of its files, below the current folder; None where it is elsewhere."""
         files = self.origin.local if self.origin is not None else ()
         whole = os.path.commonpath([os.path.abspath(file) for file in files]) if files else ""
         here = os.getcwd()
@@ -36,5 +36,5 @@ class Table:
 
 
 def complaint_token(name: str) -> str:
-    """Marks errors that a table's own scan raises, so that no other table explains them."""
+    """Returns a mark for errors in the scan of this table, so that they are not explained by another table."""
     return format(zlib.crc32(name.encode()), "08x")

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructType
 
 from holdfast.encode.column_type import ColumnType, column_type
-from holdfast.engines.spark.query_log import told_otherwise
+from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.sources.sources import read_table
 from holdfast.engines.spark.sources.table import Table
 from holdfast.errors import ChangeError, OptionError, closest_hint
@@ -91,7 +91,7 @@ def changes_of(table: Table, schema: StructType, key: Sequence[str]) -> Changes:
     try:
         path = F.concat(F.lpad(first.cast("string"), 20, "0"), F.col("_metadata.file_path"))
         start = F.col("_metadata.file_block_start").cast("bigint")
-        with told_otherwise():
+        with query_log_off():
             frame = plain.select(*columns, *extra, path.alias("o0"), start.alias("o1"))
             frame.schema  # noqa: B018 (Connect finds out only now whether the rows come from files)
     except AnalysisException:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.report.found_html import found_html
-from holdfast.report.found_lines import found_lines, tally
-from holdfast.report.found_text import found_text
+from holdfast.report.discovery_html import discovery_html
+from holdfast.report.discovery_lines import discovery_lines, tally
+from holdfast.report.discovery_text import discovery_text
 from holdfast.rules.rule import parse_rule
 from holdfast.rules.sentence import sentence
 from holdfast.search.options import DiscoverOptions
@@ -31,7 +31,7 @@ OUTCOME = DiscoverOutcome("t.csv", 10, 9, 12, 5, True, 0.25, RULES, DiscoverOpti
 
 
 def test_dependencies_of_one_left_side_stand_together() -> None:
-    lines = found_lines(OUTCOME)
+    lines = discovery_lines(OUTCOME)
     assert [line.text for line in lines] == [
         "unique(id)",
         "zip -> city, state",
@@ -44,11 +44,11 @@ def test_dependencies_of_one_left_side_stand_together() -> None:
 
 
 def test_rules_on_single_rows_are_tested_by_rows() -> None:
-    assert found_lines(OUTCOME)[3].tested == "10 rows (100%)"
+    assert discovery_lines(OUTCOME)[3].tested == "10 rows (100%)"
 
 
 def test_the_text_tells_size_kinds_words_and_rules() -> None:
-    text = found_text(OUTCOME)
+    text = discovery_text(OUTCOME)
     head, count = text.splitlines()[:2]
     assert head == "t.csv  10 rows, 12 predicates, 5 kinds of evidence, 0.2 s, all-pairs"
     assert count == "6 rules: 2 keys, 3 FDs, 1 rule on single rows. There are no others."
@@ -59,9 +59,9 @@ def test_the_text_tells_size_kinds_words_and_rules() -> None:
 
 
 def test_what_is_not_shown_is_counted() -> None:
-    assert "Shown: the best 2 of 6 rules." in found_text(replace(OUTCOME, top=2))
-    assert "a -> b" not in found_text(replace(OUTCOME, top=2))
-    assert "Shown:" not in found_text(OUTCOME)
+    assert "Shown: the best 2 of 6 rules." in discovery_text(replace(OUTCOME, top=2))
+    assert "a -> b" not in discovery_text(replace(OUTCOME, top=2))
+    assert "Shown:" not in discovery_text(OUTCOME)
 
 
 def test_an_early_end_is_told() -> None:
@@ -76,8 +76,8 @@ def test_an_early_end_is_told() -> None:
 def test_notes_are_shown_and_html_is_escaped() -> None:
     odd = found_rule('"<b>" -> c', 0.9, 5)
     outcome = replace(OUTCOME, found=(odd,), notes=("a < b",))
-    assert "note: a < b" in found_text(outcome)
-    html = found_html(outcome)
+    assert "note: a < b" in discovery_text(outcome)
+    html = discovery_html(outcome)
     assert "a &lt; b" in html
     assert "&lt;b&gt;" in html
     assert '<b>"' not in html

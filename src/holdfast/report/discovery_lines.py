@@ -1,4 +1,4 @@
-"""The rules a discovery shows, as lines for a person: dependencies with one left side stand together."""
+"""The rules that a discovery shows, as lines for a person; dependencies with the same left side share a line."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ _KIND_NAMES = {
     "dc": ("other denial constraint", "other denial constraints"),
     "row": ("rule on single rows", "rules on single rows"),
 }
-# Below this score too few violations were to be expected for their absence to mean much.
+# Below this score so few violations would be expected by chance that having none means little.
 WEAK_SCORE = 0.25
 
 
 @dataclass(frozen=True)
-class FoundLine:
-    """One line: what it says, how a rule file says it, what speaks for it (of several rules the least that does), and
-    what breaks it."""
+class DiscoveryLine:
+    """One line: the rule in words, as text in a rule file, its score, and what tests and what breaks it.
+
+    Of several rules on one line, `tested` is that of the rule with the fewest tests.
+    """
 
     kind: str
     words: str
@@ -39,55 +41,59 @@ class FoundLine:
         return self.score < WEAK_SCORE
 
 
-def found_lines(outcome: DiscoverOutcome) -> list[FoundLine]:
-    """The shown rules, best first; a dependency that nothing breaks stands with the first that has its left side."""
+def discovery_lines(outcome: DiscoverOutcome) -> list[DiscoveryLine]:
+    """Returns a line for each shown rule, best first; dependencies with the same left side, that nothing breaks, share
+    the line of the best."""
     together: dict[object, list[FoundRule]] = {}
-    for place, one in enumerate(outcome.shown):
-        body = one.rule.body
-        alike = isinstance(body, FD) and body.left and broken_by(one) is None
-        key = ("fd", body.left) if isinstance(body, FD) and alike else place
-        together.setdefault(key, []).append(one)
-    # Where not every pair was looked at, the pairs that test a rule are estimated.
-    about = "" if outcome.strategy not in ("hybrid", "sample") else "about "
-    return [_line(rules, outcome.rows, about) for rules in together.values()]
+    for place, entry in enumerate(outcome.shown):
+        body = entry.rule.body
+        shares_line = isinstance(body, FD) and body.left and broken_by(entry) is None
+        key = ("fd", body.left) if isinstance(body, FD) and shares_line else place
+        together.setdefault(key, []).append(entry)
+    return [_line(rules, outcome) for rules in together.values()]
 
 
-def _line(rules: list[FoundRule], rows: int, about: str) -> FoundLine:
+def _line(rules: list[FoundRule], outcome: DiscoverOutcome) -> DiscoveryLine:
     first = rules[0]
     words, text = first.rule.description or "", str(first.rule)
     if len(rules) > 1:
         left, right = _sides(rules)
         words, text = dependency_sentence(left, right), str(FD(left, right))
-    least = min(rules, key=lambda one: one.support)
-    return FoundLine(first.rule.kind, words, text, first.score, about + tested_by(least, rows), broken_by(first))
+    least = min(rules, key=lambda entry: entry.support)
+    return DiscoveryLine(first.rule.kind, words, text, first.score, tested_by(least, outcome), broken_by(first))
 
 
-def tested_by(one: FoundRule, rows: int) -> str:
-    """How many pairs put the rule to the test, or rows where it speaks of one, and which share of all that is."""
-    share = one.coverage * 100
-    told = "100%" if share > 99.995 else f"{share:.2g}%" if share >= 0.0001 or share == 0 else "below 0.0001%"
-    count = number(one.support // max(rows - 1, 1), "row") if one.rule.kind == "row" else number(one.support, "pair")
-    if not one.constraint.two_rows and one.rule.kind == "cfd":
-        count = number(one.support, "row")
-    return f"{count} ({told})"
+def tested_by(entry: FoundRule, outcome: DiscoverOutcome) -> str:
+    """Returns how many pairs test the rule (rows, for a rule on single rows), and their share of all."""
+    share = entry.coverage * 100
+    percent = "100%" if share > 99.995 else f"{share:.2g}%" if share >= 0.0001 or share == 0 else "below 0.0001%"
+    if entry.rule.kind == "row":
+        count = number(entry.support // max(outcome.rows - 1, 1), "row")
+    elif entry.rule.kind == "cfd" and not entry.constraint.two_rows:
+        count = number(entry.support, "row")
+    else:
+        count = number(entry.support, "pair")
+    # These strategies do not compare every pair, so the count is an estimate.
+    about = "about " if outcome.strategy in ("hybrid", "sample") else ""
+    return f"{about}{count} ({percent})"
 
 
-def broken_by(one: FoundRule) -> str | None:
-    """How many pairs and suspect rows break the rule, and of which share a sample speaks; None for none."""
-    told = []
-    if one.violating_pairs:
-        told.append(number(one.violating_pairs, "pair"))
-    if one.violating_pairs or one.suspect_rows:
-        word = "suspect" if one.violating_pairs else "row"
-        told.append("suspects unknown" if one.suspect_rows is None else number(one.suspect_rows, word))
-    if one.interval is not None:
-        low, high = (f"{share * 100:.3g}%" for share in one.interval)
-        told.append(f"in the sample {low} to {high} of the pairs")
-    return ", ".join(told) or None
+def broken_by(entry: FoundRule) -> str | None:
+    """Returns how many pairs and suspect rows break the rule, and the share that a sample estimates; None for none."""
+    parts = []
+    if entry.violating_pairs:
+        parts.append(number(entry.violating_pairs, "pair"))
+    if entry.violating_pairs or entry.suspect_rows:
+        word = "suspect" if entry.violating_pairs else "row"
+        parts.append("suspects unknown" if entry.suspect_rows is None else number(entry.suspect_rows, word))
+    if entry.interval is not None:
+        low, high = (f"{share * 100:.3g}%" for share in entry.interval)
+        parts.append(f"in the sample {low} to {high} of the pairs")
+    return ", ".join(parts) or None
 
 
 def _sides(rules: list[FoundRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    bodies = [one.rule.body for one in rules]
+    bodies = [entry.rule.body for entry in rules]
     sides = [(body.left, body.right) for body in bodies if isinstance(body, FD)]
     return sides[0][0], tuple(name for _, right in sides for name in right)
 
@@ -96,7 +102,7 @@ def _sides(rules: list[FoundRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def size(outcome: DiscoverOutcome) -> str:
-    """How large the search was, and how it went about it."""
+    """Returns the size of the table and of the search, and the strategy."""
     evidence = f"{outcome.evidence:,} {'kind' if outcome.evidence == 1 else 'kinds'} of evidence"
     return (
         f"{number(outcome.rows, 'row')}, {number(outcome.predicates, 'predicate')}, {evidence}, "
@@ -105,16 +111,16 @@ def size(outcome: DiscoverOutcome) -> str:
 
 
 def tally(outcome: DiscoverOutcome) -> str:
-    """How many rules there are, of which kinds, and whether these are all.
+    """Returns how many rules there are of each kind, and whether these are all.
 
-    As in `36 rules: 3 keys, 12 FDs, 21 other denial constraints. There are no others.`
+    Such as `36 rules: 3 keys, 12 FDs, 21 other denial constraints. There are no others.`
     """
-    found = len(outcome.found)
-    if not found:
+    count = len(outcome.found)
+    if not count:
         return "No rules." if outcome.complete else f"No rules yet: {outcome.why}."
     kinds = outcome.kinds
     counts = [f"{kinds[kind]:,} {names[kinds[kind] != 1]}" for kind, names in _KIND_NAMES.items() if kinds[kind]]
-    text = f"{number(found, 'rule')}: {', '.join(counts)}."
+    text = f"{number(count, 'rule')}: {', '.join(counts)}."
     if not outcome.complete:
         return f"{text} Not all there are: {outcome.why}."
     most, error = outcome.options.max_predicates, outcome.options.error
@@ -131,7 +137,7 @@ def tally(outcome: DiscoverOutcome) -> str:
 
 
 def closing(outcome: DiscoverOutcome) -> str | None:
-    """What is not shown, and how to see it; None when all is."""
+    """Returns how many rules are not shown, and how to see them; None when all are shown."""
     hidden = len(outcome.found) - len(outcome.shown)
     if not hidden:
         return None

@@ -10,7 +10,10 @@ from holdfast.report.html_table import code, html_table, on_lines
 from holdfast.search.outcome import FoundRule
 
 
-def found_table(found: Sequence[FoundRule]) -> Markup:
-    """The rules in the order given: in words, as text, and how they score."""
-    lines = [(one.rule.kind, on_lines(one.rule.description or "", code(one.rule)), f"{one.score:.2f}") for one in found]
+def discovery_table(rules: Sequence[FoundRule]) -> Markup:
+    """Returns a table of the rules in the given order: in words, as text, and their scores."""
+    lines = [
+        (entry.rule.kind, on_lines(entry.rule.description or "", code(entry.rule)), f"{entry.score:.2f}")
+        for entry in rules
+    ]
     return html_table(("kind", "rule", "score"), lines)

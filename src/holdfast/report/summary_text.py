@@ -10,8 +10,9 @@ from rich.text import Text
 
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.report.view import TEXT_WIDTH, print_view, view_text
-from holdfast.report.words import closing, counts, expectation, number, rule_text, tolerated, value_text, verdict
-from holdfast.rules.rule import Rule
+from holdfast.report.words import closing, counts, expectation, key_name, tolerated, verdict
+from holdfast.rules.plain_words import number, value_text
+from holdfast.rules.rule import Rule, rule_text
 from holdfast.violations.witness import Witness
 
 _STYLES = {"holds": "green", "allowed": "green", "warning": "yellow", "violated": "bold red"}
@@ -27,21 +28,21 @@ def print_summary(outcome: CheckOutcome, console: Console) -> None:
 
 
 def summary_text(outcome: CheckOutcome, *, width: int = TEXT_WIDTH) -> str:
-    """The outcome as `holdfast check` prints it, as one string without colours and trailing blanks."""
+    """Returns what `holdfast check` prints, without colours and trailing blanks."""
     return view_text(lambda columns: summary_view(outcome, width=columns), width=width)
 
 
 def summary_view(outcome: CheckOutcome, *, width: int) -> RenderableType:
-    """The outcome as something rich prints: the rules with their verdicts, then each violated one with a witness."""
+    """Returns all rules with their verdicts, then each violated rule with a witness, for rich to print."""
     size = f"{number(outcome.rows, 'row')}, {number(len(outcome.rules), 'rule')}, {outcome.seconds:.1f} s"
     notes = [Text(f"note: {note}", style="yellow") for note in outcome.notes]
     parts: list[RenderableType] = [Text.assemble((outcome.table, "bold"), f"  {size}"), *notes, Text()]
     parts.append(_overview(outcome, width=width))
-    violated = [found for found in outcome.rules if not found.holds]
-    for found in violated:
-        parts += [Text(), *_details(found, outcome)]
+    violated = [result for result in outcome.rules if not result.holds]
+    for result in violated:
+        parts += [Text(), *_details(result, outcome)]
     parts += [Text(), Text(closing(outcome), style="bold" if outcome.holds else "bold red")]
-    if any(found.suspect_rows for found in violated):
+    if any(result.suspect_rows for result in violated):
         parts.append(Text("suspects: rows that would have to go for the rule to hold", style="dim"))
     return Group(*parts)
 
@@ -49,16 +50,16 @@ def summary_view(outcome: CheckOutcome, *, width: int) -> RenderableType:
 def _overview(outcome: CheckOutcome, *, width: int) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     lines = []
-    for found in outcome.rules:
-        word = verdict(found)
-        tally = counts(found) + tolerated(found)
+    for result in outcome.rules:
+        word = verdict(result)
+        tally = counts(result) + tolerated(result)
         cells = [
             Text(f"{_MARKS[word]} {word}", style=_STYLES[word]),
-            Text(found.rule.name, style="bold"),
-            Text(found.rule.kind, style="dim"),
+            Text(result.rule.name, style="bold"),
+            Text(result.rule.kind, style="dim"),
             Text(tally),
         ]
-        lines.append([*cells, Text(rule_text(found.rule))])
+        lines.append([*cells, Text(rule_text(result.rule))])
     widest = [max((len(line[place]) for line in lines), default=0) for place in range(4)]
     shown = [widest[0], min(widest[1], NAME_WIDTH), widest[2], widest[3]]
     # Long names and counts fold where there is no room; the rule's text stands here only where there is.
@@ -72,38 +73,38 @@ def _overview(outcome: CheckOutcome, *, width: int) -> Table:
     return table
 
 
-def _details(found: RuleOutcome, outcome: CheckOutcome) -> list[RenderableType]:
-    word = verdict(found)
-    head = Text.assemble((f"{_MARKS[word]} {found.rule.name}", _STYLES[word]))
-    if found.rule.description:
-        head.append(f"  {found.rule.description}", style="italic")
-    parts: list[RenderableType] = [head, Text(f"  {rule_text(found.rule)}", style="dim")]
-    if found.witness is not None:
-        parts.append(Padding(witness_table(found.witness, found.rule, outcome.key_label), (0, 0, 0, 2)))
-        wanted = expectation(found)
+def _details(result: RuleOutcome, outcome: CheckOutcome) -> list[RenderableType]:
+    word = verdict(result)
+    head = Text.assemble((f"{_MARKS[word]} {result.rule.name}", _STYLES[word]))
+    if result.rule.description:
+        head.append(f"  {result.rule.description}", style="italic")
+    parts: list[RenderableType] = [head, Text(f"  {rule_text(result.rule)}", style="dim")]
+    if result.witness is not None:
+        parts.append(Padding(witness_table(result.witness, result.rule, outcome.key_label), (0, 0, 0, 2)))
+        wanted = expectation(result)
         if wanted is not None:
             parts.append(Text(f"  expected: {wanted}"))
     # Rows far below the worst are mostly the others in its pairs.
-    worst = [row for row in found.worst if 2 * row.conflicts >= found.worst[0].conflicts]
+    worst = [row for row in result.worst if 2 * row.conflicts >= result.worst[0].conflicts]
     if worst and worst[0].conflicts > 1:
         listed = ", ".join(f"{value_text(row.key)} ({number(row.conflicts, 'pair')})" for row in worst)
         parts.append(Text(f"  {'worst row' if len(worst) == 1 else 'worst rows'}: {listed}"))
-    elif found.violating_pairs is None and len(found.worst) > 1:
-        more = " …" if found.violating_rows > len(found.worst) else ""
-        parts.append(Text(f"  rows: {', '.join(value_text(row.key) for row in found.worst)}{more}"))
-    if found.pairs_cut and outcome.limit is not None:
+    elif result.violating_pairs is None and len(result.worst) > 1:
+        more = " …" if result.violating_rows > len(result.worst) else ""
+        parts.append(Text(f"  rows: {', '.join(value_text(row.key) for row in result.worst)}{more}"))
+    if result.pairs_cut and outcome.limit is not None:
         parts.append(Text(f"  more pairs than the limit of {outcome.limit:,}: suspects are not known", style="yellow"))
     return parts
 
 
 def witness_table(witness: Witness, rule: Rule, key: str | list[str]) -> Table:
-    """The rows of the witness below each other, what breaks the rule in red."""
+    """Returns a table with a line for each row of the witness; what breaks the rule is red."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     # Which row is t and which is s matters where the rule does not treat them alike.
     named = witness.right is not None and rule.kind in ("order", "dc")
     if named:
         table.add_column("")
-    table.add_column(", ".join(key) if isinstance(key, list) else key, style="dim")
+    table.add_column(key_name(key), style="dim")
     shown = [name for name in witness.shown if name != key]
     for name in shown:
         table.add_column(Text(name), header_style="bold" if name in witness.marked else "")

@@ -1,4 +1,4 @@
-"""What a discovery found, as text on a terminal."""
+"""The outcome of a discovery as text on a terminal."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.report.found_lines import closing, found_lines, size, tally
+from holdfast.report.discovery_lines import closing, discovery_lines, size, tally
 from holdfast.report.view import TEXT_WIDTH, print_view, view_text
 from holdfast.search.outcome import DiscoverOutcome
 
 
-def print_found(outcome: DiscoverOutcome, console: Console) -> None:
+def print_discovery(outcome: DiscoverOutcome, console: Console) -> None:
     """Prints the outcome as `holdfast discover` does."""
-    print_view(lambda _: found_view(outcome), console)
+    print_view(lambda _: _view(outcome), console)
 
 
-def found_text(outcome: DiscoverOutcome, *, width: int = TEXT_WIDTH) -> str:
-    """The outcome as `holdfast discover` prints it, as one string without colours and trailing blanks."""
-    return view_text(lambda _: found_view(outcome), width=width)
+def discovery_text(outcome: DiscoverOutcome, *, width: int = TEXT_WIDTH) -> str:
+    """Returns what `holdfast discover` prints, without colours and trailing blanks."""
+    return view_text(lambda _: _view(outcome), width=width)
 
 
-def found_view(outcome: DiscoverOutcome) -> RenderableType:
-    """The outcome as something rich prints: how it went, then the rules, best first."""
+def _view(outcome: DiscoverOutcome) -> RenderableType:
     parts: list[RenderableType] = [Text.assemble((outcome.table, "bold"), f"  {size(outcome)}")]
     parts += [Text(f"note: {note}", style="yellow") for note in outcome.notes]
     parts.append(Text(tally(outcome), style="bold" if outcome.complete else "bold yellow"))
-    lines = found_lines(outcome)
+    lines = discovery_lines(outcome)
     strong = sum(not line.weak for line in lines)
     for first, last in ((0, strong), (strong, len(lines))):
         if first == last:
@@ -42,8 +41,8 @@ def found_view(outcome: DiscoverOutcome) -> RenderableType:
             line = lines[i]
             table.add_row(f"{i + 1}.", line.kind, Text(line.words, style="bold"))
             broken = f", broken by {line.broken}" if line.broken else ""
-            told = Text.assemble(line.text, (f"   tested by {line.tested}{broken}, score {line.score:.2f}", "dim"))
-            table.add_row("", "", told)
+            details = Text.assemble(line.text, (f"   tested by {line.tested}{broken}, score {line.score:.2f}", "dim"))
+            table.add_row("", "", details)
         parts.append(table)
     if (rest := closing(outcome)) is not None:
         parts += [Text(), Text(rest, style="dim")]

@@ -1,4 +1,4 @@
-"""The report of a discovery: the ranked rules with what speaks for each, and which columns determine which."""
+"""The report of a discovery: the ranked rules with their evidence, and which columns determine which."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.report.found_lines import WEAK_SCORE, broken_by, closing, size, tally, tested_by
+from holdfast.report.discovery_lines import WEAK_SCORE, broken_by, closing, size, tally, tested_by
 from holdfast.report.page import page
 from holdfast.rules.dependency import FD, Key, as_dependency
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
 
-# A page has at most so many rules and columns of the map: what is beyond is told, not shown.
+# A page shows at most so many rules, and so many columns of the map; of more rules it gives the number.
 RULES, COLUMNS = 500, 40
 _SEPARATOR = "\x01"
 
@@ -24,32 +24,31 @@ class ColumnMap:
     cells: tuple[tuple[str, ...], ...]
 
 
-def found_page(outcome: DiscoverOutcome) -> str:
-    """The report as one HTML page, of the rules that are shown, at most RULES of them."""
-    return page("found.html", title=f"Holdfast: rules of {outcome.table}", **found_values(outcome))
+def discovery_page(outcome: DiscoverOutcome) -> str:
+    """Returns the report of the shown rules, at most RULES of them, as one HTML page."""
+    return page("discovery.html", title=f"Holdfast: rules of {outcome.table}", **discovery_values(outcome))
 
 
-def found_values(outcome: DiscoverOutcome) -> dict[str, Any]:
-    """What a page says of rules."""
+def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
+    """Returns the values for the template of a discovery, which other reports include."""
     shown = outcome.shown[:RULES]
-    about = "" if outcome.strategy not in ("hybrid", "sample") else "about "
     rules = [
         {
             "rank": rank,
-            "kind": one.rule.kind,
-            "words": _sentence(one.rule.description or str(one.rule)),
-            "text": str(one.rule),
-            "dc": str(one.constraint),
-            "score": one.score,
-            "coverage": one.coverage,
-            "tested": about + tested_by(one, outcome.rows),
-            "broken": broken_by(one),
-            "weak": one.score < WEAK_SCORE,
-            "columns": _SEPARATOR.join(one.rule.body.columns),
+            "kind": entry.rule.kind,
+            "words": _sentence(entry.rule.description or str(entry.rule)),
+            "text": str(entry.rule),
+            "dc": str(entry.constraint),
+            "score": entry.score,
+            "coverage": entry.coverage,
+            "tested": tested_by(entry, outcome),
+            "broken": broken_by(entry),
+            "weak": entry.score < WEAK_SCORE,
+            "columns": _SEPARATOR.join(entry.rule.body.columns),
         }
-        for rank, one in enumerate(shown, start=1)
+        for rank, entry in enumerate(shown, start=1)
     ]
-    used = Counter(name for one in shown for name in one.rule.body.columns)
+    used = Counter(name for entry in shown for name in entry.rule.body.columns)
     return {
         "outcome": outcome,
         "size": size(outcome),
@@ -57,26 +56,26 @@ def found_values(outcome: DiscoverOutcome) -> dict[str, Any]:
         "closing": closing(outcome),
         "cut": len(outcome.shown) - len(shown),
         "rules": rules,
-        "kinds": list(Counter(one.rule.kind for one in shown).items()),
+        "kinds": list(Counter(entry.rule.kind for entry in shown).items()),
         "columns": sorted(used),
         "map": column_map(shown),
     }
 
 
-def column_map(found: tuple[FoundRule, ...]) -> ColumnMap | None:
-    """The map of the columns that stand in keys and dependencies; None where there are none."""
+def column_map(rules: tuple[FoundRule, ...]) -> ColumnMap | None:
+    """Returns the map of the columns in keys and dependencies; None where there are none."""
     alone: set[tuple[str, str]] = set()
     part: set[tuple[str, str]] = set()
     keys: list[tuple[str, ...]] = []
     seen: dict[str, None] = {}
-    for one in found:
-        body = as_dependency(one.rule.body)
+    for entry in rules:
+        body = as_dependency(entry.rule.body)
         if isinstance(body, Key):
             keys.append(body.columns)
             seen |= dict.fromkeys(body.columns)
         elif isinstance(body, FD):
-            some = {(a, b) for a in body.left for b in body.right}
-            (alone if len(body.left) == 1 else part).update(some)
+            pairs = {(a, b) for a in body.left for b in body.right}
+            (alone if len(body.left) == 1 else part).update(pairs)
             seen |= dict.fromkeys((*body.left, *body.right))
     columns = tuple(sorted(seen))[:COLUMNS]
     for key in keys:
