@@ -5,7 +5,6 @@ Forms are the columns themselves, and hashes are so small that different values 
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +26,23 @@ from holdfast.programs.plan import make_plan
 from holdfast.rules.rule import RuleSet, rule_set
 from holdfast.states import segment as segments
 from holdfast.states.compaction import Merge, MergeTask
-from holdfast.states.manifest import PENDING, ROWS
-from holdfast.states.row_changes import CHANGE_TYPE, CHANGE_TYPES, RowChanges
+from holdfast.states.manifest import PENDING, ROWS, PairTable
+from holdfast.states.messages import (
+    LogFile,
+    Message,
+    RefusedChange,
+    Unit,
+    ViolationCount,
+    messages_in,
+    net_rows,
+    of_type,
+    segments_of,
+)
+from holdfast.states.row_changes import CHANGE_TYPE, CHANGE_TYPES, RowChangesTask
 from holdfast.states.segment import Segment
 from holdfast.states.store import Store
 from holdfast.violations.part import BOTH, LEFT, RIGHT
-from holdfast.watching.pair_changes import GroupTable, PairChanges
+from holdfast.watching.pair_changes import PairChangesTask
 from holdfast.watching.pair_groups import PairGroups, pair_groups
 
 COLUMNS = ("a", "b", "c", "d")
@@ -78,17 +88,17 @@ class Watched:
         self.version += 1
         changed = [(-1, self.rows.pop(key)) for key in gone] + [(1, row) for row in entered]
         self.rows |= {row["id"]: row for row in entered}
-        notes = self._run(changed, counted=True)
+        messages = self._run(changed, counted=True)
         found: dict[str, tuple[set[Any], set[Any], list[int]]] = {r.name: (set(), set(), [0, 0]) for r in self.rules}
-        for note in notes:
-            if "pairs" in note:
-                counts = found[self.rules.rules[note["rule"]].name][2]
-                counts[:] = [a + b for a, b in zip(counts, note["pairs"], strict=True)]
-            if "log" in note:
-                for line in pq.read_table(self.store.path(f"{PENDING}/{note['log']}")).to_pylist():
-                    side = found[line["rule"]][0 if line["change"] > 0 else 1]
-                    assert (line["left"], line["right"]) not in side, "a pair is told once"
-                    side.add((line["left"], line["right"]))
+        for count in of_type(messages, ViolationCount):
+            assert count.unit is Unit.PAIRS
+            counts = found[count.rule][2]
+            counts[:] = [counts[0] + count.added, counts[1] + count.removed]
+        for log in of_type(messages, LogFile):
+            for line in pq.read_table(self.store.path(f"{PENDING}/{log.name}")).to_pylist():
+                side = found[line["rule"]][0 if line["change"] > 0 else 1]
+                assert (line["left"], line["right"]) not in side, "a pair is told once"
+                side.add((line["left"], line["right"]))
         return found
 
     def merge(self, everything: bool) -> None:
@@ -96,20 +106,13 @@ class Watched:
             group = self.groups.groups[number]
             some = own if everything else tuple(s for s in own if not s.base)
             by = None if group.sorted_by is None else f"f{group.sorted_by}"
-            merge = Merge(
-                number, f"g{number}", some, everything, ("k",), ("k",), by, tuple(f"f{i}" for i in group.zoned)
-            )
+            merge = Merge(f"g{number}", some, everything, ("k",), ("k",), by, tuple(f"f{i}" for i in group.zoned))
             work = pa.RecordBatch.from_pydict({"merge": [0, 0], "place": [0, 1]})
-            told = [
-                json.loads(n)
-                for b in MergeTask(self.store, (merge,), (2,))(iter([work]))
-                for n in b["note"].to_pylist()
-            ]
-            new = tuple(Segment.from_json(note["segment"]) for note in told)
+            new = segments_of(messages_in(MergeTask(self.store, (merge,), (2,))(iter([work]))), merge.table)
             self.tables[number] = tuple(s for s in own if s not in some) + new
 
-    def _run(self, changed: Sequence[tuple[int, Row]], *, counted: bool) -> list[dict[str, Any]]:
-        notes: list[dict[str, Any]] = []
+    def _run(self, changed: Sequence[tuple[int, Row]], *, counted: bool) -> list[Message]:
+        messages: list[Message] = []
         for number in range(len(self.groups.groups)):
             lines = [line for sign, row in changed for line in self._entries(number, sign, row)]
             if not lines:
@@ -119,8 +122,8 @@ class Watched:
             batch = pa.RecordBatch.from_arrays(
                 [pa.array([line[n] for line in lines], kinds.get(n, pa.int64())) for n in names], names=names
             )
-            tables = {n: GroupTable(f"g{n}", self.tables.get(n, ())) for n in range(len(self.groups.groups))}
-            task = PairChanges(
+            tables = {n: PairTable("", f"g{n}", self.tables.get(n, ())) for n in range(len(self.groups.groups))}
+            task = PairChangesTask(
                 self.store,
                 self.version,
                 self.groups,
@@ -129,12 +132,10 @@ class Watched:
                 counted=counted,
                 **self.options,
             )
-            told = [json.loads(note) for out in task(iter([batch])) for note in out.column("note").to_pylist()]
-            for note in told:
-                if "segment" in note:
-                    self.tables[number] = (*self.tables.get(number, ()), Segment.from_json(note["segment"]))
-            notes += told
-        return notes
+            own = messages_in(task(iter([batch])))
+            self.tables[number] = self.tables.get(number, ()) + segments_of(own, f"g{number}")
+            messages += own
+        return messages
 
     def _entries(self, number: int, sign: int, row: Row) -> Iterator[dict[str, Any]]:
         forms = {i: row[["id", *COLUMNS][int(text[1:])]] for i, text in enumerate(self.groups.programs.forms)}
@@ -266,13 +267,13 @@ def test_a_batch_has_the_net_effect_of_its_changes_in_order(batches: list[list[t
                     "c1": pa.array([events[i][2] for i in shuffled], pa.int64()),
                 }
             )
-            task = RowChanges(store, segments_now, version, (0,), ("id",), 2, (1,), (0, 1))
-            out = [line for told in task(iter([batch])) for line in told.to_pylist()]
-            notes = [json.loads(line["note"]) for line in out if line["sign"] == 0]
+            task = RowChangesTask(store, segments_now, version, (0,), ("id",), 2, (1,), (0, 1))
+            batches_out = list(task(iter([batch])))
+            out, messages = [line for some in batches_out for line in some.to_pylist()], messages_in(batches_out)
             after = in_order(rows, events)
             listed = [{"id": key, "v": value, CHANGE_TYPE: CHANGE_TYPES[kind]} for key, kind, value in events]
             if after is None:
-                assert [list(note) for note in notes] == [["problem"]]
+                assert [type(message) for message in messages] == [RefusedChange]
                 with pytest.raises(ChangeError):
                     monitor.apply(listed)
                 continue
@@ -284,6 +285,6 @@ def test_a_batch_has_the_net_effect_of_its_changes_in_order(batches: list[list[t
             assert {line["k"]: line["c1"] for line in out if line["sign"] > 0} == {
                 key: after[key] for key in {key for key, _, _ in events} & set(after)
             }
-            assert sum(note["rows"] for note in notes) == len(after) - len(rows)
-            segments_now += tuple(Segment.from_json(note["segment"]) for note in notes)
+            assert net_rows(messages) == len(after) - len(rows)
+            segments_now += segments_of(messages, ROWS)
             rows = after

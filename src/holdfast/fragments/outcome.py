@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.fragments.door import Shipped
 from holdfast.fragments.sites import Sites
 from holdfast.presented import Presented
-from holdfast.states.batch_outcome import BatchOutcome, Violation, plain_json
+from holdfast.states.batch_outcome import BatchOutcome, Violation
+from holdfast.states.key_json import plain_json
+from holdfast.states.messages import Shipped
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from holdfast.fragments.ids import Ids, from_arrow, hashes_of, no_ids, to_arrow
 from holdfast.states.manifest import PairTable
+from holdfast.states.messages import WrittenSegment
 from holdfast.states.segment import as_typed, entries_with, present, write_segment
 from holdfast.states.store import Store
 
@@ -123,10 +124,11 @@ class SiteIndex:
         told = ((gone, before, 1), (there, after, 0))
         return pa.concat_tables([self._entries(ids[some], counts.take(some), mark) for some, counts, mark in told])
 
-    def enter_counts(self, entries: pa.Table, *, base: bool) -> Iterator[dict[str, Any]]:
-        """Notes of files with the entries."""
+    def enter_counts(self, entries: pa.Table, *, base: bool) -> Iterator[WrittenSegment]:
+        """The file with the entries, unless there are none."""
         if len(entries):
-            yield {"segment": write_segment(self.store, self.counts.folder, entries, base=base).to_json()}
+            segment = write_segment(self.store, self.counts.folder, entries, base=base)
+            yield WrittenSegment(self.counts.folder, segment)
 
     def _entries(self, ids: Ids, counts: Counts, gone: int) -> pa.Table:
         size = len(ids)
@@ -145,8 +147,8 @@ class SiteIndex:
 
     def enter_rows(
         self, sides: Ids, keys: pa.ChunkedArray, signs: NDArray[np.int32], *, base: bool
-    ) -> Iterator[dict[str, Any]]:
-        """Notes of files that say which rows go from their sides (sign -1) and come to them."""
+    ) -> Iterator[WrittenSegment]:
+        """The file that says which rows go from their sides (sign -1) and come to them, unless there are none."""
         if not len(sides):
             return
         entries = pa.table(
@@ -158,4 +160,5 @@ class SiteIndex:
                 "gone": pa.array((signs < 0).astype(np.uint8)),
             }
         )
-        yield {"segment": write_segment(self.store, self.members.folder, entries, base=base).to_json()}
+        segment = write_segment(self.store, self.members.folder, entries, base=base)
+        yield WrittenSegment(self.members.folder, segment)

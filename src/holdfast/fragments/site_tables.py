@@ -13,8 +13,8 @@ from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.fragments.sites import Sites
 from holdfast.states.manifest import PairTable
 
-ROWS, COUNTS, MEMBERS = range(3)
-_KINDS = ("rows", "counts", "members")
+ROWS, COUNTS, MEMBERS = KINDS = ("rows", "counts", "members")
+VIOLATIONS = "violations"
 
 
 @dataclass(frozen=True)
@@ -44,24 +44,19 @@ def layout_of(plan: ShipmentPlan) -> Layout:
     return Layout(atoms, held)
 
 
-def table_number(site: int, kind: int) -> int:
-    return len(_KINDS) * site + kind
+def table_name(site: int, kind: str) -> str:
+    """Returns the name of a site's table of this kind: ROWS, COUNTS or MEMBERS."""
+    return f"site-{site}-{kind}"
 
 
-def violations_number(sites: int) -> int:
-    return len(_KINDS) * sites
+def empty_tables(sites: Sites) -> dict[str, PairTable]:
+    """Returns the tables of a new state, by name, without files."""
+    of_sites = {
+        table_name(number, kind): f"{site.name}: {kind}" for number, site in enumerate(sites.sites) for kind in KINDS
+    }
+    return {name: PairTable(about, name) for name, about in {**of_sites, VIOLATIONS: VIOLATIONS}.items()}
 
 
-def empty_tables(sites: Sites) -> tuple[PairTable, ...]:
-    """The tables of a new state, without files."""
-    made = [
-        PairTable(f"{site.name}: {kind}", f"site-{number}-{kind}")
-        for number, site in enumerate(sites.sites)
-        for kind in _KINDS
-    ]
-    return (*made, PairTable("violations", "violations"))
-
-
-def table_keys(table: int, sites: int) -> tuple[str, ...]:
-    """The column that tells apart the entries of the table with one hash."""
-    return ("id",) if table < violations_number(sites) and table % len(_KINDS) == COUNTS else ("k",)
+def table_key(table: str) -> str:
+    """Returns the column that tells apart the entries with one hash of the table of this name."""
+    return "id" if table.endswith(f"-{COUNTS}") else "k"

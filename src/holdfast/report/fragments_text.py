@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from holdfast.fragments.door import Shipped
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.report.watch_text import batch_text, cells_in_columns
 from holdfast.report.words import number, rule_text
+from holdfast.states.messages import Shipped
 
 
 def fragments_batch_text(outcome: FragmentsOutcome, name: str) -> str:

@@ -14,7 +14,6 @@ from holdfast.evolving.rule_keeper import RuleKeeper
 from holdfast.evolving.rules_change import RulesChange
 from holdfast.evolving.status import EvolveStatus
 from holdfast.explaining.explanation import RowExplanation
-from holdfast.fragments.door import Shipped
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.monitor.monitor import Monitor
 from holdfast.report.found_html import found_html
@@ -28,6 +27,7 @@ from holdfast.rules.plain_words import number, value_text
 from holdfast.rules.rule import Rule, RuleSet, rule_text
 from holdfast.search.outcome import DiscoverOutcome
 from holdfast.states.batch_outcome import BatchOutcome, Violation
+from holdfast.states.messages import Shipped
 from holdfast.states.violations_change import ViolationsChange
 from holdfast.watching.status import WatchStatus
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from holdfast.presented import Presented
+from holdfast.states.key_json import plain_json
 
 
 @dataclass(frozen=True)
@@ -59,20 +57,3 @@ class BatchOutcome(Presented):
             "removed_count": self.removed_count,
             "totals": dict(self.totals),
         }
-
-
-def plain_json(value: Any) -> Any:
-    """A key as JSON has it: numbers and text as they are, a key of several columns as a list, others as text."""
-    if isinstance(value, Mapping):
-        return [plain_json(part) for part in value.values()]
-    if isinstance(value, tuple | list):
-        return [plain_json(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    if isinstance(value, dt.date | dt.time):
-        return value.isoformat()
-    if isinstance(value, bytes | bytearray):
-        return "0x" + bytes(value).hex()
-    return value

@@ -1,4 +1,4 @@
-"""What a batch changed, as tasks tell it: counts that add up, and files of the log."""
+"""What a batch changed, as tasks report it: counts that add up, and files of the log."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 
 from holdfast.states.batch_outcome import BatchOutcome, Violation
 from holdfast.states.manifest import PENDING, Manifest
-from holdfast.states.segment import Segment
+from holdfast.states.messages import LogFile, Message, Unit, ViolationCount, WrittenSegment, of_type
 from holdfast.states.store import Store, told_as_output
 
 
 @dataclass(frozen=True)
-class Counts:
+class ViolationTotals:
     """Violations that came and went, and by how much the totals move."""
 
     added: int
@@ -27,27 +27,21 @@ class Counts:
     totals: Mapping[str, int]
 
     @classmethod
-    def of(cls, notes: Iterable[Mapping[str, Any]], names: Sequence[str], over_pairs: Sequence[bool]) -> Counts:
-        """The sum of what the notes tell. The total of a rule over pairs counts its pairs, not rows alone."""
-        added = removed = 0
-        totals = dict.fromkeys(names, 0)
-        for note in notes:
-            if "rule" not in note:
-                continue
-            come, go = note["pairs"] if "pairs" in note else note["rows"]
-            added, removed = added + come, removed + go
-            if "pairs" in note or not over_pairs[note["rule"]]:
-                totals[names[note["rule"]]] += come - go
-        return cls(added, removed, totals)
+    def of(cls, messages: Iterable[Message], units: Mapping[str, Unit]) -> ViolationTotals:
+        """Returns the sum of all counts. `units` says, by rule name, what its total counts."""
+        counts = of_type(messages, ViolationCount)
+        totals = dict.fromkeys(units, 0)
+        for count in counts:
+            if count.unit is Unit.PAIRS or units[count.rule] is Unit.ROWS:
+                totals[count.rule] += count.added - count.removed
+        return cls(sum(count.added for count in counts), sum(count.removed for count in counts), totals)
 
 
-def discard(store: Store, notes: Iterable[Mapping[str, Any]]) -> None:
+def discard(store: Store, messages: Sequence[Message]) -> None:
     """What the tasks have written for a batch that is refused is gone."""
-    for note in notes:
-        if "segment" in note:
-            store.remove(Segment.from_json(note["segment"]).files)
-        if "log" in note:
-            store.remove([f"{PENDING}/{note['log']}"])
+    for written in of_type(messages, WrittenSegment):
+        store.remove(written.segment.files)
+    store.remove(f"{PENDING}/{log.name}" for log in of_type(messages, LogFile))
 
 
 @dataclass(frozen=True)
@@ -58,18 +52,18 @@ class CutLog:
     added: tuple[Violation, ...]
     removed: tuple[Violation, ...]
 
-    def outcome(self, batch: str, made: Manifest, counts: Counts, *, seconds: float) -> BatchOutcome:
-        """What the batch came to that made this version."""
+    def outcome(self, batch: str, version: Manifest, counts: ViolationTotals, *, seconds: float) -> BatchOutcome:
+        """Returns what the batch of this version came to."""
         return BatchOutcome(
             batch=batch,
             applied=True,
-            version=made.version,
-            rows=made.rows,
+            version=version.version,
+            rows=version.rows,
             added=self.added,
             removed=self.removed,
             added_count=counts.added,
             removed_count=counts.removed,
-            totals=made.totals,
+            totals=version.totals,
             seconds=seconds,
         )
 
@@ -79,11 +73,9 @@ def unchanged(batch: str, now: Manifest) -> BatchOutcome:
     return BatchOutcome(batch, False, now.version, now.rows, (), (), 0, 0, now.totals)
 
 
-def cut_log(
-    store: Store, notes: Iterable[Mapping[str, Any]], names: Sequence[str], version: int, limit: int | None
-) -> CutLog:
+def cut_log(store: Store, messages: Iterable[Message], names: Sequence[str], version: int, limit: int | None) -> CutLog:
     """The log that tasks have written, each up to the limit, cut to it: so many of a rule that came, and that went."""
-    files = [note["log"] for note in notes if "log" in note]
+    files = [log.name for log in of_type(messages, LogFile)]
     if not files:
         return CutLog((), (), ())
     table = pa.concat_tables([pq.read_table(store.path(f"{PENDING}/{name}")) for name in files])
@@ -125,9 +117,9 @@ def empty_log(store: Store, key: pa.DataType) -> str:
 
 
 def _violations(table: pa.Table, change: int, names: Sequence[str]) -> tuple[Violation, ...]:
-    mine = table.filter(pa.array(table.column("change").to_numpy() == change))
+    listed = table.filter(pa.array(table.column("change").to_numpy() == change))
     place = {name: i for i, name in enumerate(names)}
-    columns = (mine.column(name).to_pylist() for name in ("rule", "left", "right"))
+    columns = (listed.column(name).to_pylist() for name in ("rule", "left", "right"))
     found = [Violation(rule, _key(left), _key(right)) for rule, left, right in zip(*columns, strict=True)]
     return tuple(sorted(found, key=lambda v: (place[v.rule], _sortable(v.left), _sortable(v.right))))
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from holdfast.presented import Presented
-from holdfast.states.batch_outcome import plain_json
+from holdfast.states.key_json import plain_json
 
 Violation: TypeAlias = tuple[Any, Any]
 """(left key, right key), or (key, None) of a row that breaks a rule by itself."""

@@ -17,7 +17,6 @@ from holdfast.evolving.rules_change import AddedRule, RemovedRule, RulesChange
 from holdfast.evolving.rules_change import Witness as BrokenBy
 from holdfast.evolving.status import EvolveStatus
 from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggestion
-from holdfast.fragments.door import Shipped
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.fragments.sites import parse_sites
 from holdfast.report.found_html import found_html
@@ -28,6 +27,7 @@ from holdfast.rules.rule_file import parse_rules
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
 from holdfast.states.batch_outcome import BatchOutcome, Violation
+from holdfast.states.messages import Shipped
 from holdfast.states.violations_change import RuleChange, ViolationsChange
 from holdfast.violations.witness import Witness, WorstRow
 from holdfast.watching.status import WatchStatus

@@ -35,8 +35,9 @@ from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import FEED_COLUMNS, Changes
 from holdfast.engines.spark.states.follow_frames import follow_frame, state_of
 from holdfast.engines.spark.states.refused_changes import raise_unfit, refused_plainly
-from holdfast.engines.spark.states.state_files import first_rows, segments_of, splits_for
-from holdfast.engines.spark.states.state_table import TakenIn
+from holdfast.engines.spark.states.state_files import first_rows, splits_for
+from holdfast.engines.spark.states.state_table import NextVersion
+from holdfast.engines.spark.states.task_messages import task_messages
 from holdfast.engines.spark.states.whole_table import WholeTable
 from holdfast.engines.spark.watching.watch_init import kept_reading, require_free, require_table
 from holdfast.errors import OptionError, RunError, StateError
@@ -63,7 +64,8 @@ from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import DiscoverOutcome
 from holdfast.search.rank import ranked
 from holdfast.states.compaction import places_for
-from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, Manifest, commit, has_state
+from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, ROWS, Manifest, commit, has_state
+from holdfast.states.messages import Message, RepairedRules, RowCount, SpaceNote, of_type, segments_of
 from holdfast.states.segment import Segment
 from holdfast.states.store import open_store
 from holdfast.watching.watch_plan import watch_plan
@@ -114,48 +116,53 @@ class EvolvedTable(WholeTable[EvolveOutcome]):
 
     # Batches --------------------------------------------------------------------------------------------------
 
-    def _nothing(self, batch: str) -> EvolveOutcome:
+    def _unchanged(self, batch: str) -> EvolveOutcome:
         now = self.manifest
         return EvolveOutcome(batch, False, now.version, now.rows, RulesChange((), (), now.totals["rules"]))
 
-    def _taken_in(self, batch: str, told: Mapping[str, Any], version: int, limit: int | None) -> TakenIn[EvolveOutcome]:
-        now, notes = self.manifest, told.get("notes", [])
-        row_table = now.row_table + tuple(segments_of(notes, None))
-        change = RulesChange((), (), now.totals["rules"])
-        listed, unseen = told.get("change", {}), now.options["unseen"]
-        if listed:
-            unseen += sum(note.get("changed", 0) for note in notes)
-            seen = is_due(unseen, told["rows"], self.options)
-            if seen:
-                listed = {**listed, "notes": listed["notes"] + self._space_notes(row_table, told["rows"])}
-            unseen = 0 if seen else unseen
+    def _next_version(
+        self, batch: str, messages: Sequence[Message], version: int, limit: int | None
+    ) -> NextVersion[EvolveOutcome]:
+        now = self.manifest
+        row_table = now.row_table + segments_of(messages, ROWS)
+        change, listed, unseen = RulesChange((), (), now.totals["rules"]), {}, now.options["unseen"]
+        # Without rows that change there is nothing to repair.
+        repaired = next(iter(of_type(messages, RepairedRules)), RepairedRules(now.kept, now.rows))
+        if repaired.change:
+            unseen += sum(count.added + count.removed for count in of_type(messages, RowCount))
+            listed = dict(repaired.change)
+            if is_due(unseen, repaired.rows, self.options):
+                listed["notes"] = [*listed["notes"], *self._space_notes(row_table, repaired.rows)]
+                unseen = 0
             change = change_from_json(listed)
         log = f"{version:012}.json"
         self.store.create(f"{PENDING}/{log}", json.dumps(listed, ensure_ascii=False).encode())
-        made = replace(
+        manifest = replace(
             now,
-            rows=told.get("rows", now.rows),
+            rows=repaired.rows,
             row_table=row_table,
             totals={"rules": change.total},
-            kept=told.get("kept", now.kept),
+            kept=repaired.kept,
             options={**now.options, "unseen": unseen},
             log=(log,),
         )
-        return TakenIn(made, lambda made, seconds: EvolveOutcome(batch, True, version, made.rows, change, seconds))
+        return NextVersion(
+            manifest, lambda made, seconds: EvolveOutcome(batch, True, version, made.rows, change, seconds)
+        )
 
-    def _finished(self, made: Manifest, taken: TakenIn[EvolveOutcome], started: float) -> EvolveOutcome:
-        self._compact(made)  # here the merging of files is timed too
-        return taken.outcome(made, time.monotonic() - started)
+    def _finished(self, manifest: Manifest, following: NextVersion[EvolveOutcome], started: float) -> EvolveOutcome:
+        self._compact(manifest)  # here the merging of files is timed too
+        return following.outcome(manifest, time.monotonic() - started)
 
     def _space_notes(self, segments: tuple[Segment, ...], rows: int) -> list[str]:
         """What a discovery of the rows in these files would compare otherwise."""
         compared = Table(self.rows_of(segments, rows), self.manifest.table)
         task = SpaceTask(self.store, self.compared, self.options, self.manifest.kept)
         with told_plainly(compared, "looking at the columns of"):
-            told = compared_rows(compared, self.compared).coalesce(1).mapInArrow(task, "note string").collect()
-        return [row["note"] for row in told]
+            messages = task_messages(compared_rows(compared, self.compared).coalesce(1), task)
+        return [note.text for note in of_type(messages, SpaceNote)]
 
-    def _told(self, changes: Changes, version: int, limit: int | None) -> Mapping[str, Any]:
+    def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
         plan, now, spark = self.plan, self.manifest, self.spark
         position = plan.schema.position
         places = places_for(now.rows)
@@ -177,14 +184,11 @@ class EvolvedTable(WholeTable[EvolveOutcome]):
             strategy = self.strategy or now.options["strategy"]
             if strategy == "rediscover" or not now.options["exact"]:
                 search_task = SearchTask(table, self.compared, self.options, now.kept, strategy)
-                found = packed.repartition(1).mapInArrow(OnCard(search_task), "note string").collect()
-                return dict(json.loads(found[0]["note"])) if found else {}
+                return task_messages(packed.repartition(1), OnCard(search_task))
             given = packed.crossJoin(spark.range(0, shares, 1, 1).withColumnRenamed("id", "share"))
             task = ChangedEvidenceTask(table, self.compared, self.options, now.kept, shares)
             lines = given.repartitionByRange(shares, "share").mapInArrow(OnCard(task), LINES)
-            repair = RepairTask(self.store, self.options, now.kept)
-            found = lines.repartition(1).mapInArrow(repair, "note string").collect()
-        return dict(json.loads(found[0]["note"])) if found else {}
+            return task_messages(lines.repartition(1), RepairTask(self.store, self.options, now.kept))
 
     # Reading --------------------------------------------------------------------------------------------------
 
@@ -269,7 +273,7 @@ def init_evolve(
             reading=kept_reading(reading),
             rows=rows,
             totals={"rules": len(kept.masks)},
-            row_table=tuple(row_table),
+            row_table=row_table,
             streams={} if table.origin is None else dict(table.origin.feed),
             table=table.name,
             job="evolve",

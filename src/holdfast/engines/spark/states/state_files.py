@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from holdfast.engines.spark.checking.kernel_engine import form_columns
 from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.spark.states.task_messages import task_messages
 from holdfast.programs.plan import Plan
 from holdfast.states.compaction import places_for
-from holdfast.states.manifest import PairTable
-from holdfast.states.row_tasks import FirstRows
+from holdfast.states.manifest import ROWS, PairTable
+from holdfast.states.messages import MESSAGE, Message, segments_of
+from holdfast.states.row_tasks import FirstRowsTask
 from holdfast.states.segment import Segment
 from holdfast.states.store import Store
-from holdfast.watching.pair_changes import GroupTable, PairChanges
+from holdfast.watching.pair_changes import PairChangesTask
 from holdfast.watching.pair_groups import NOTES, PairGroups
 
 # A batch of fewer bytes than this is not worth another task.
@@ -27,13 +27,12 @@ _BYTES_PER_TASK = 4_000_000
 _TASKS_OF_A_FRAME = 8
 
 
-def first_rows(store: Store, rows: DataFrame, width: int, count: int) -> list[Segment]:
+def first_rows(store: Store, rows: DataFrame, width: int, count: int) -> tuple[Segment, ...]:
     """The files of all rows, by the hash of their keys."""
     places = places_for(count)
     placed = rows.selectExpr("xxhash64(k) AS h", *(f"c{i}" for i in range(width)))
     placed = placed.withColumn("work", F.expr(place_sql("h", places))).repartition(places, "work")
-    told = placed.mapInArrow(FirstRows(store), "note string").collect()
-    return [Segment.from_json(json.loads(row["note"])["segment"]) for row in told]
+    return segments_of(task_messages(placed, FirstRowsTask(store)), ROWS)
 
 
 def first_tables(
@@ -51,20 +50,17 @@ def first_tables(
         return list(tables)
     store.make(tables[i].folder for i in which)
     places = places_for(count)
-    named = rows.withColumn("sign", F.lit(1)).withColumn("note", F.lit(None).cast("string"))
+    named = rows.withColumn("sign", F.lit(1)).withColumn(MESSAGE, F.lit(None).cast("string"))
     routed = routed_rows(named, plan, groups, places, which=which)
-    task = PairChanges(
+    task = PairChangesTask(
         store=store,
         version=version,
         groups=groups,
-        tables={i: GroupTable(tables[i].folder, ()) for i in which},
+        tables={i: tables[i] for i in which},
         names=tuple(rule.name for rule in plan.rules),
         counted=False,
     )
-    notes = [json.loads(row["note"]) for row in routed.mapInArrow(task, "note string").collect()]
-    return [
-        replace(table, segments=tuple(segments_of(notes, i))) if i in which else table for i, table in enumerate(tables)
-    ]
+    return list(with_files(tables, task_messages(routed, task)))
 
 
 def routed_rows(
@@ -76,7 +72,7 @@ def routed_rows(
     """
     programs = plan.programs
     formed = rows.selectExpr(
-        "sign", "note", "k", *form_columns(plan, range(len(programs.forms)), range(len(programs.flags)))
+        "sign", MESSAGE, "k", *form_columns(plan, range(len(programs.forms)), range(len(programs.flags)))
     )
     routes = groups.routes_sql(which, alone=which is None)
     noted = f"array(named_struct('g', {NOTES}, 'h', 0L, 'role', 3))"
@@ -110,14 +106,6 @@ def splits_for(spark: SparkSession, table: Table) -> int:
     return 1 << (wanted.bit_length() - 1)
 
 
-def with_files(tables: Sequence[PairTable], notes: Sequence[Mapping[str, Any]]) -> tuple[PairTable, ...]:
+def with_files(tables: Sequence[PairTable], messages: Sequence[Message]) -> tuple[PairTable, ...]:
     """The tables with the files that tasks have written for each of them."""
-    return tuple(
-        replace(table, segments=table.segments + tuple(segments_of(notes, number)))
-        for number, table in enumerate(tables)
-    )
-
-
-def segments_of(notes: Iterable[Mapping[str, Any]], group: int | None) -> list[Segment]:
-    """The files that tasks have written for a group of rules, or with None for the rows themselves."""
-    return [Segment.from_json(note["segment"]) for note in notes if "segment" in note and note.get("group") == group]
+    return tuple(replace(t, segments=t.segments + segments_of(messages, t.folder)) for t in tables)

@@ -24,8 +24,9 @@ from holdfast.rules.rule_file import parse_rules
 from holdfast.states.batch_ids import file_id
 from holdfast.states.compaction import places_for
 from holdfast.states.manifest import Manifest, taken_in
-from holdfast.states.row_changes import RowChanges
-from holdfast.states.row_tasks import PresentRows
+from holdfast.states.messages import MESSAGE
+from holdfast.states.row_changes import RowChangesTask
+from holdfast.states.row_tasks import PresentRowsTask
 from holdfast.states.segment import Segment
 from holdfast.watching.pair_groups import PairGroups, pair_groups
 from holdfast.watching.watch_plan import watch_plan
@@ -73,7 +74,7 @@ class WholeTable(StateTable[Outcome]):
         batch = f"{stream}/{number}"
         with self._written() as state:
             if number <= state.manifest.streams.get(stream, -1):
-                return state._nothing(batch)
+                return state._unchanged(batch)
             changes = changes_of(table, state.schema, state.manifest.key)
             return state._apply(changes, batch, (), limit, streams={stream: number})
 
@@ -93,14 +94,14 @@ class WholeTable(StateTable[Outcome]):
         places = places_for(rows)
         safe = StructType([StructField(f"c{i}", field.dataType) for i, field in enumerate(fields)])
         key = tuple(f"c{self.plan.schema.position(name)}" for name in self.manifest.key)
-        task = PresentRows(self.store, segments, places, len(fields), key, self.manifest.key)
+        task = PresentRowsTask(self.store, segments, places, len(fields), key, self.manifest.key)
         numbers = self.spark.range(0, places, 1, places)
         return numbers.mapInArrow(task, safe).toDF(*(field.name for field in fields))
 
     def _net_rows(self, changes: Changes, version: int, kept: Sequence[int], splits: int) -> DataFrame:
-        """The rows that go and come, by these columns, and notes, as RowChanges tells them."""
+        """The rows that go and come, by these columns, and messages, as of RowChangesTask."""
         plan = self.plan
-        rows = RowChanges(
+        rows = RowChangesTask(
             store=self.store,
             segments=self.manifest.row_table,
             version=version,
@@ -117,10 +118,10 @@ class WholeTable(StateTable[Outcome]):
     def _net_schema(self, placed: DataFrame, kept: Iterable[int]) -> StructType:
         fields = [
             StructField("sign", IntegerType()),
-            StructField("note", StringType()),
+            StructField(MESSAGE, StringType()),
             StructField("k", placed.schema["k"].dataType),
         ]
         return StructType([*fields, *(StructField(f"c{i}", self.schema.fields[i].dataType) for i in kept)])
 
-    def _compact(self, made: Manifest) -> None:
-        compact(self.spark, self.store, made, self.plan, self.groups)
+    def _compact(self, manifest: Manifest) -> None:
+        compact(self.spark, self.store, manifest, self.plan, self.groups)

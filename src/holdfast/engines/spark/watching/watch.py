@@ -7,9 +7,8 @@ Tasks write new files; the version that names them makes them count, all at once
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -21,20 +20,22 @@ from holdfast.engines.spark.checking.rows import keyed, select_rows, with_condit
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes
 from holdfast.engines.spark.states.refused_changes import refused_plainly
-from holdfast.engines.spark.states.state_files import first_tables, routed_rows, segments_of, splits_for, with_files
-from holdfast.engines.spark.states.state_table import TakenIn
+from holdfast.engines.spark.states.state_files import first_tables, routed_rows, splits_for, with_files
+from holdfast.engines.spark.states.state_table import NextVersion
+from holdfast.engines.spark.states.task_messages import task_messages
 from holdfast.engines.spark.states.whole_table import WholeTable
 from holdfast.errors import StateError
 from holdfast.presented import presentation
 from holdfast.rules.rule import RuleSet, rule_text
 from holdfast.rules.rule_file import dump_rules
 from holdfast.states.batch_outcome import BatchOutcome
-from holdfast.states.change_log import Counts, cut_log, unchanged
-from holdfast.states.manifest import PairTable, commit, with_totals
+from holdfast.states.change_log import ViolationTotals, cut_log, unchanged
+from holdfast.states.manifest import ROWS, PairTable, commit, with_totals
+from holdfast.states.messages import MESSAGE, Message, Unit, net_rows, segments_of
 from holdfast.states.store import open_store
 from holdfast.violations.evaluate import UNLIMITED
 from holdfast.watching.history import history
-from holdfast.watching.pair_changes import GroupTable, PairChanges
+from holdfast.watching.pair_changes import PairChangesTask
 from holdfast.watching.pair_groups import pair_groups
 from holdfast.watching.status import WatchStatus
 from holdfast.watching.watch_plan import watch_plan
@@ -51,24 +52,31 @@ class WatchedTable(WholeTable[BatchOutcome]):
 
     # Batches --------------------------------------------------------------------------------------------------
 
-    def _nothing(self, batch: str) -> BatchOutcome:
+    def _unchanged(self, batch: str) -> BatchOutcome:
         return unchanged(batch, self.manifest)
 
-    def _taken_in(self, batch: str, told: Mapping[str, Any], version: int, limit: int | None) -> TakenIn[BatchOutcome]:
-        now, notes = self.manifest, told["notes"]
-        names = [rule.name for rule in self.plan.rules]
-        log = cut_log(self.store, notes, names, version, limit)
-        counts = Counts.of(notes, names, [self.groups.speaks_of_pairs(i) for i in range(len(names))])
-        made = replace(
+    @property
+    def units(self) -> dict[str, Unit]:
+        """By rule name, what the rule's total counts."""
+        pairs = map(self.groups.speaks_of_pairs, range(len(self.rules)))
+        return {rule.name: Unit.PAIRS if paired else Unit.ROWS for rule, paired in zip(self.rules, pairs, strict=True)}
+
+    def _next_version(
+        self, batch: str, messages: Sequence[Message], version: int, limit: int | None
+    ) -> NextVersion[BatchOutcome]:
+        now, units = self.manifest, self.units
+        log = cut_log(self.store, messages, list(units), version, limit)
+        counts = ViolationTotals.of(messages, units)
+        manifest = replace(
             with_totals(now, counts.totals),
-            rows=now.rows + sum(note.get("rows", 0) for note in notes if "segment" in note),
-            row_table=now.row_table + tuple(segments_of(notes, None)),
-            pair_tables=with_files(now.pair_tables, notes),
+            rows=now.rows + net_rows(messages),
+            row_table=now.row_table + segments_of(messages, ROWS),
+            pair_tables=with_files(now.pair_tables, messages),
             log=log.files,
         )
-        return TakenIn(made, lambda made, seconds: log.outcome(batch, made, counts, seconds=seconds))
+        return NextVersion(manifest, lambda version, seconds: log.outcome(batch, version, counts, seconds=seconds))
 
-    def _told(self, changes: Changes, version: int, limit: int | None) -> Mapping[str, Any]:
+    def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
         plan, now = self.plan, self.manifest
         kept: Sequence[int] = range(len(self.schema.fields))
         if not plan.conditions:
@@ -78,26 +86,25 @@ class WatchedTable(WholeTable[BatchOutcome]):
             register_functions(self.spark, plan)
             net = self._net_rows(changes, version, kept, splits)
             routed = routed_rows(self._with_truths(net, kept), plan, self.groups, splits)
-            pairs = PairChanges(
+            pairs = PairChangesTask(
                 store=self.store,
                 version=version,
                 groups=self.groups,
-                tables=dict(enumerate(GroupTable(t.folder, t.segments) for t in now.pair_tables)),
+                tables=dict(enumerate(now.pair_tables)),
                 names=tuple(rule.name for rule in plan.rules),
                 limit=UNLIMITED if limit is None else limit,
             )
-            told = routed.mapInArrow(pairs, "note string").collect()
-        return {"notes": [json.loads(row["note"]) for row in told]}
+            return task_messages(routed, pairs)
 
     def _with_truths(self, net: DataFrame, kept: Iterable[int]) -> DataFrame:
         """The rows with the truth values of the plan's conditions and look-ups."""
         if self.plan.conditions:
-            own = ["_hf_sign", "_hf_note", "_hf_k"]
+            own = ["_hf_sign", "_hf_message", "_hf_k"]
             named = net.toDF(*own, *(self.schema.fields[i].name for i in kept))
             original = named.select(*(F.col(_quoted(self.schema.fields[i].name)) for i in kept))
             truths = [f"w{i}" for i in range(len(self.plan.conditions))]
             net = with_conditions(named, original, self.plan).toDF(
-                "sign", "note", "k", *(f"c{i}" for i in kept), *truths
+                "sign", MESSAGE, "k", *(f"c{i}" for i in kept), *truths
             )
         return with_lookups(net, self.plan)
 
@@ -106,7 +113,6 @@ class WatchedTable(WholeTable[BatchOutcome]):
     def status(self, *, seconds: float = 0.0) -> WatchStatus:
         """What the state's version says of itself; nothing is computed."""
         now = self.manifest
-        pairs = [self.groups.speaks_of_pairs(i) for i in range(len(self.plan.rules))]
         return WatchStatus(
             table=now.table,
             version=now.version,
@@ -114,7 +120,7 @@ class WatchedTable(WholeTable[BatchOutcome]):
             key=now.key,
             batches=now.applied,
             totals=now.totals,
-            units={rule.name: "pairs" if paired else "rows" for rule, paired in zip(self.rules, pairs, strict=True)},
+            units=self.units,
             rules={rule.name: rule_text(rule) for rule in self.rules},
             seconds=seconds,
         )

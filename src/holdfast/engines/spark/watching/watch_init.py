@@ -63,7 +63,7 @@ def init_watch(
                 reading=kept_reading(reading),
                 rows=rows,
                 totals=totals_of(result),
-                row_table=tuple(row_table),
+                row_table=row_table,
                 pair_tables=tuple(tables),
                 streams={} if table.origin is None else dict(table.origin.feed),
                 log=(log,),
