@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import holdfast as hf
 from holdfast.cli import app
-from holdfast.states import manifest
+from holdfast.states import versions
 
 EVIL = "<script>window.pwned = 1</script>"
 TABLE = "id,zip,city,\"a <b>\",n,m\n" + "".join(
@@ -121,7 +121,7 @@ def test_a_timeline_outlives_its_versions(spark: SparkSession, tmp_path: Path, m
     from holdfast.states.store import open_store
     from holdfast.watching.history import history
 
-    monkeypatch.setattr(manifest, "KEPT_VERSIONS", 2)
+    monkeypatch.setattr(versions, "KEPT_VERSIONS", 2)
     (tmp_path / "t.csv").write_text("id,a\n0,0\n")
     watch_init(tmp_path / "state", tmp_path / "t.csv", ["unique(a)"], key="id")
     totals = [0]

@@ -26,7 +26,7 @@ from holdfast.programs.plan import make_plan
 from holdfast.rules.rule import RuleSet, rule_set
 from holdfast.states import segment as segments
 from holdfast.states.compaction import Merge, MergeTask
-from holdfast.states.manifest import PENDING, ROWS, PairTable
+from holdfast.states.manifest import PENDING, ROWS, StoredTable
 from holdfast.states.messages import (
     LogFile,
     Message,
@@ -122,7 +122,7 @@ class Watched:
             batch = pa.RecordBatch.from_arrays(
                 [pa.array([line[n] for line in lines], kinds.get(n, pa.int64())) for n in names], names=names
             )
-            tables = {n: PairTable("", f"g{n}", self.tables.get(n, ())) for n in range(len(self.groups.groups))}
+            tables = {n: StoredTable(f"g{n}", self.tables.get(n, ())) for n in range(len(self.groups.groups))}
             task = PairChangesTask(
                 self.store,
                 self.version,

@@ -17,7 +17,7 @@ from holdfast.api import watch_apply, watch_init
 from holdfast.engines.spark.java import find_java, newest_java, spark_java_home
 from holdfast.engines.spark.watching.watch import WatchedTable, watched
 from holdfast.errors import ChangeError
-from holdfast.states import compaction, manifest
+from holdfast.states import compaction, versions
 
 RULES = ["g -> a", "not(t.g = s.g and t.a > s.a and t.b < s.b)", "not(t.a > s.a and t.b < s.b)", "not(t.a > 8)"]
 CONNECT = """
@@ -95,15 +95,15 @@ def test_many_batches_leave_few_files_and_exact_totals(
     assert done.totals == now.manifest.totals == totals_now(now)
     assert now.manifest.version > 7, "files were merged in versions of their own"
     assert now.manifest.rows == 160 == now.frame.count()
-    for segments in (now.manifest.row_table, *(t.segments for t in now.manifest.pair_tables)):
-        assert len([s for s in segments if not s.base]) < 6
-    assert any(s.base and s.rows > 80 for s in now.manifest.row_table), "the table was written anew"
+    for own in now.manifest.body.tables.values():
+        assert len([s for s in own.segments if not s.base]) < 6
+    assert any(s.base and s.rows > 80 for s in now.manifest.body.row_table.segments), "the table was written anew"
 
 
 def test_a_batch_is_known_after_its_version_is_gone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(manifest, "KEPT_VERSIONS", 2)
+    monkeypatch.setattr(versions, "KEPT_VERSIONS", 2)
     state = tmp_path / "state"
     watch_init(state, table(tmp_path / "t.csv", range(10)), RULES[:1], key="id")
     before = watched(spark, state)
@@ -117,7 +117,7 @@ def test_a_batch_is_known_after_its_version_is_gone(
     again = watch_apply(state, first)
     assert not again.applied
     assert len(list((state / "versions").iterdir())) <= 3
-    needed = watched(spark, state).manifest.files
+    needed = watched(spark, state).manifest.body.files
     assert {f"rows/{p.name}" for p in (state / "rows").iterdir()} >= {f for f in needed if f.startswith("rows/")}
 
 

@@ -21,7 +21,7 @@ from holdfast.fragments.ids import Ids, from_arrow, hashes_of
 from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.fragments.site_index import Counts, SiteIndex
 from holdfast.fragments.site_tables import COUNTS, MEMBERS, table_name
-from holdfast.states.manifest import PairTable
+from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import MESSAGE, Message, WrittenSegment, message_text, messages_in
 from holdfast.states.segment import nullable
 from holdfast.states.store import Store
@@ -49,7 +49,7 @@ class IndexChangesTask:
     """
 
     store: Store
-    tables: Mapping[str, PairTable]
+    tables: Mapping[str, StoredTable]
     plan: ShipmentPlan
     meetings: Meetings
     version: int

@@ -19,7 +19,7 @@ from holdfast.fragments.ids import Ids, hashes_of, no_ids, packed, to_arrow, wor
 from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.fragments.site_tables import ROWS, Layout, table_name
 from holdfast.fragments.vertical import Known, Placed, carried_out
-from holdfast.states.manifest import PairTable
+from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import MESSAGE, Message, Refusal, RefusedChange, RowCount, WrittenSegment, message_text
 from holdfast.states.row_changes import Misfit, NetEffect, is_null_key, net_effect
 from holdfast.states.segment import as_typed, entries_with, nullable, present, write_segment
@@ -77,7 +77,7 @@ class SiteChangesTask:
     """
 
     store: Store
-    tables: Mapping[str, PairTable]
+    tables: Mapping[str, StoredTable]
     plan: ShipmentPlan
     layout: Layout
     version: int

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.fragments.ids import Ids, from_arrow, hashes_of, no_ids, to_arrow
-from holdfast.states.manifest import PairTable
+from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import WrittenSegment
 from holdfast.states.segment import as_typed, entries_with, present, write_segment
 from holdfast.states.store import Store
@@ -73,8 +73,8 @@ class SiteIndex:
     """The files of a site's index at one version. Reads cost what is asked for; nothing is held in memory."""
 
     store: Store
-    counts: PairTable
-    members: PairTable
+    counts: StoredTable
+    members: StoredTable
     version: int
 
     def look_up(self, ids: Ids) -> Counts:
@@ -127,8 +127,8 @@ class SiteIndex:
     def enter_counts(self, entries: pa.Table, *, base: bool) -> Iterator[WrittenSegment]:
         """The file with the entries, unless there are none."""
         if len(entries):
-            segment = write_segment(self.store, self.counts.folder, entries, base=base)
-            yield WrittenSegment(self.counts.folder, segment)
+            segment = write_segment(self.store, self.counts.name, entries, base=base)
+            yield WrittenSegment(self.counts.name, segment)
 
     def _entries(self, ids: Ids, counts: Counts, gone: int) -> pa.Table:
         size = len(ids)
@@ -160,5 +160,5 @@ class SiteIndex:
                 "gone": pa.array((signs < 0).astype(np.uint8)),
             }
         )
-        segment = write_segment(self.store, self.members.folder, entries, base=base)
-        yield WrittenSegment(self.members.folder, segment)
+        segment = write_segment(self.store, self.members.name, entries, base=base)
+        yield WrittenSegment(self.members.name, segment)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from holdfast.fragments.parts import Atom
 from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.fragments.sites import Sites
-from holdfast.states.manifest import PairTable
+from holdfast.states.manifest import StoredTable
 
 ROWS, COUNTS, MEMBERS = KINDS = ("rows", "counts", "members")
 VIOLATIONS = "violations"
@@ -49,12 +49,12 @@ def table_name(site: int, kind: str) -> str:
     return f"site-{site}-{kind}"
 
 
-def empty_tables(sites: Sites) -> dict[str, PairTable]:
+def empty_tables(sites: Sites) -> dict[str, StoredTable]:
     """Returns the tables of a new state, by name, without files."""
     of_sites = {
         table_name(number, kind): f"{site.name}: {kind}" for number, site in enumerate(sites.sites) for kind in KINDS
     }
-    return {name: PairTable(about, name) for name, about in {**of_sites, VIOLATIONS: VIOLATIONS}.items()}
+    return {name: StoredTable(name, about=about) for name, about in {**of_sites, VIOLATIONS: VIOLATIONS}.items()}
 
 
 def table_key(table: str) -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from holdfast.encode.codes import dense_ids, shared_codes
 from holdfast.states.change_log import write_log
-from holdfast.states.manifest import PairTable
+from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import (
     MESSAGE,
     LogFile,
@@ -38,7 +38,7 @@ class RuleViolationsTask:
     """
 
     store: Store
-    table: PairTable
+    table: StoredTable
     names: tuple[str, ...]
     version: int
     limit: int
@@ -85,11 +85,11 @@ class RuleViolationsTask:
             ]
             segment = write_segment(
                 self.store,
-                self.table.folder,
+                self.table.name,
                 pa.concat_tables(entered),
                 base=not self.table.segments and not self.logged,
             )
-            yield WrittenSegment(self.table.folder, segment)
+            yield WrittenSegment(self.table.name, segment)
         yield from self._counted(both, first[(before == 0) & (after > 0)], first[(before > 0) & (after == 0)])
 
     def _entries(self, both: pa.Table, at: Any, count: Any, gone: int) -> pa.Table:
@@ -140,7 +140,7 @@ class PresentViolationsTask:
     """A task: numbers of ranges of hashes, `id`; out come (rule, key) of the rows that are in violation now."""
 
     store: Store
-    table: PairTable
+    table: StoredTable
     places: int
     names: tuple[str, ...]
 

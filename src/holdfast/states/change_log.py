@@ -52,7 +52,7 @@ class CutLog:
     added: tuple[Violation, ...]
     removed: tuple[Violation, ...]
 
-    def outcome(self, batch: str, version: Manifest, counts: ViolationTotals, *, seconds: float) -> BatchOutcome:
+    def outcome(self, batch: str, version: Manifest[Any], counts: ViolationTotals, *, seconds: float) -> BatchOutcome:
         """Returns what the batch of this version came to."""
         return BatchOutcome(
             batch=batch,
@@ -68,7 +68,7 @@ class CutLog:
         )
 
 
-def unchanged(batch: str, now: Manifest) -> BatchOutcome:
+def unchanged(batch: str, now: Manifest[Any]) -> BatchOutcome:
     """What a batch comes to that had been taken in before."""
     return BatchOutcome(batch, False, now.version, now.rows, (), (), 0, 0, now.totals)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from holdfast.encode.codes import dense_ids, shared_codes
 from holdfast.states.change_log import write_log
-from holdfast.states.manifest import PairTable
+from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import MESSAGE, LogFile, Message, Unit, ViolationCount, WrittenSegment, message_batch
 from holdfast.states.segment import (
     OpenSegment,
@@ -82,7 +82,7 @@ class PairChangesTask:
     store: Store
     version: int
     groups: PairGroups
-    tables: Mapping[int, PairTable]
+    tables: Mapping[int, StoredTable]
     names: tuple[str, ...]
     limit: int = UNLIMITED
     counted: bool = True
@@ -216,13 +216,13 @@ class PairChangesTask:
         entries = rows.select(columns).append_column("v", pa.array(np.full(rows.num_rows, self.version, np.int32)))
         segment = write_segment(
             self.store,
-            table.folder,
+            table.name,
             entries,
             sorted_by=None if group.sorted_by is None else f"f{group.sorted_by}",
             zoned=[f"f{i}" for i in group.zoned],
             base=base,
         )
-        return WrittenSegment(table.folder, segment)
+        return WrittenSegment(table.name, segment)
 
     def _logged(self, log: _Log) -> str:
         """The name of a file with (version, rule, left, right, change)."""

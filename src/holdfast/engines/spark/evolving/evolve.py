@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
@@ -57,17 +57,16 @@ from holdfast.evolving.tasks import (
     write_kept,
 )
 from holdfast.rules.rule import RuleSet
-from holdfast.rules.rule_file import dump_rules
 from holdfast.search.coded_rows import predicate_space
 from holdfast.search.lines import own_cores
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import DiscoverOutcome
 from holdfast.search.rank import ranked
 from holdfast.states.compaction import places_for
-from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, ROWS, Manifest, commit, has_state
-from holdfast.states.messages import Message, RepairedRules, RowCount, SpaceNote, of_type, segments_of
-from holdfast.states.segment import Segment
+from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, EvolveBody, Manifest, StoredTable, by_name
+from holdfast.states.messages import Message, RepairedRules, RowCount, SpaceNote, of_type
 from holdfast.states.store import open_store
+from holdfast.states.versions import commit, has_state, latest
 from holdfast.watching.watch_plan import watch_plan
 
 # A task relates changes to so many rows at least: fewer are not worth another.
@@ -80,19 +79,25 @@ _BY_INDEXES = (
 
 
 @dataclass(frozen=True)
-class EvolvedTable(WholeTable[EvolveOutcome]):
+class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
     """A state on disk, opened: a table, and the rules it holds. `WatchedTable` keeps violations in the same way.
 
     `strategy` overrides the one that the state was made with.
     """
 
-    job: ClassVar[str] = "evolve"
-
     strategy: EvolveStrategy | None = None
+
+    @cached_property
+    def manifest(self) -> Manifest[EvolveBody]:
+        return latest(self.store, EvolveBody)
+
+    @property
+    def rules(self) -> RuleSet:
+        return RuleSet((), key=self.manifest.key)
 
     def by(self, strategy: EvolveStrategy) -> EvolvedTable:
         """The same state, its rules kept by this strategy for now. StateError where it has not what that needs."""
-        exact = self.manifest.options["exact"]
+        exact = self.manifest.body.options["exact"]
         if strategy == ("index" if exact else "evidence"):
             has = "counted evidence of all pairs, and no indexes" if exact else "no counted evidence"
             raise StateError(
@@ -103,16 +108,16 @@ class EvolvedTable(WholeTable[EvolveOutcome]):
 
     @cached_property
     def options(self) -> DiscoverOptions:
-        return _options_of(self.manifest.options)
+        return _options_of(self.manifest.body.options)
 
     @cached_property
     def compared(self) -> Mapping[str, ColumnType]:
         """The columns that are compared, with their types."""
-        return {name: self.plan.schema.types[name] for name in self.manifest.options["compared"]}
+        return {name: self.plan.schema.types[name] for name in self.manifest.body.options["compared"]}
 
     @cached_property
     def kept(self) -> KeptRules:
-        return KeptRules.from_bytes(self.store.read(self.manifest.kept))
+        return KeptRules.from_bytes(self.store.read(self.manifest.body.kept))
 
     # Batches --------------------------------------------------------------------------------------------------
 
@@ -123,16 +128,15 @@ class EvolvedTable(WholeTable[EvolveOutcome]):
     def _next_version(
         self, batch: str, messages: Sequence[Message], version: int, limit: int | None
     ) -> NextVersion[EvolveOutcome]:
-        now = self.manifest
-        row_table = now.row_table + segments_of(messages, ROWS)
-        change, listed, unseen = RulesChange((), (), now.totals["rules"]), {}, now.options["unseen"]
+        now, body = self.manifest, self.manifest.body.with_written(messages)
+        change, listed, unseen = RulesChange((), (), now.totals["rules"]), {}, body.options["unseen"]
         # Without rows that change there is nothing to repair.
-        repaired = next(iter(of_type(messages, RepairedRules)), RepairedRules(now.kept, now.rows))
+        repaired = next(iter(of_type(messages, RepairedRules)), RepairedRules(body.kept, now.rows))
         if repaired.change:
             unseen += sum(count.added + count.removed for count in of_type(messages, RowCount))
             listed = dict(repaired.change)
             if is_due(unseen, repaired.rows, self.options):
-                listed["notes"] = [*listed["notes"], *self._space_notes(row_table, repaired.rows)]
+                listed["notes"] = [*listed["notes"], *self._space_notes(body.row_table, repaired.rows)]
                 unseen = 0
             change = change_from_json(listed)
         log = f"{version:012}.json"
@@ -140,24 +144,24 @@ class EvolvedTable(WholeTable[EvolveOutcome]):
         manifest = replace(
             now,
             rows=repaired.rows,
-            row_table=row_table,
             totals={"rules": change.total},
-            kept=repaired.kept,
-            options={**now.options, "unseen": unseen},
+            body=replace(body, kept=repaired.kept, options={**body.options, "unseen": unseen}),
             log=(log,),
         )
         return NextVersion(
             manifest, lambda made, seconds: EvolveOutcome(batch, True, version, made.rows, change, seconds)
         )
 
-    def _finished(self, manifest: Manifest, following: NextVersion[EvolveOutcome], started: float) -> EvolveOutcome:
+    def _finished(
+        self, manifest: Manifest[EvolveBody], following: NextVersion[EvolveOutcome], started: float
+    ) -> EvolveOutcome:
         self._compact(manifest)  # here the merging of files is timed too
         return following.outcome(manifest, time.monotonic() - started)
 
-    def _space_notes(self, segments: tuple[Segment, ...], rows: int) -> list[str]:
-        """What a discovery of the rows in these files would compare otherwise."""
-        compared = Table(self.rows_of(segments, rows), self.manifest.table)
-        task = SpaceTask(self.store, self.compared, self.options, self.manifest.kept)
+    def _space_notes(self, table: StoredTable, rows: int) -> list[str]:
+        """What a discovery of the rows of the table would compare otherwise."""
+        compared = Table(self.rows_of(table, rows), self.manifest.table)
+        task = SpaceTask(self.store, self.compared, self.options, self.manifest.body.kept)
         with told_plainly(compared, "looking at the columns of"):
             messages = task_messages(compared_rows(compared, self.compared).coalesce(1), task)
         return [note.text for note in of_type(messages, SpaceNote)]
@@ -171,9 +175,9 @@ class EvolvedTable(WholeTable[EvolveOutcome]):
         )
         table = KeptTable(
             store=self.store,
-            segments=now.row_table,
+            segments=now.body.row_table.segments,
             places=places,
-            key=tuple(f"c{position(name)}" for name in plan.key),
+            key=self._key_columns,
             key_names=plan.key,
             compared={name: f"c{position(name)}" for name in self.compared},
         )
@@ -181,14 +185,14 @@ class EvolvedTable(WholeTable[EvolveOutcome]):
             everything = range(len(self.schema.fields))
             net = self._net_rows(changes, version, everything, splits_for(spark, changes.table))
             packed = net.mapInArrow(PackTask(), LINES)
-            strategy = self.strategy or now.options["strategy"]
-            if strategy == "rediscover" or not now.options["exact"]:
-                search_task = SearchTask(table, self.compared, self.options, now.kept, strategy)
+            strategy = self.strategy or now.body.options["strategy"]
+            if strategy == "rediscover" or not now.body.options["exact"]:
+                search_task = SearchTask(table, self.compared, self.options, now.body.kept, strategy)
                 return task_messages(packed.repartition(1), OnCard(search_task))
             given = packed.crossJoin(spark.range(0, shares, 1, 1).withColumnRenamed("id", "share"))
-            task = ChangedEvidenceTask(table, self.compared, self.options, now.kept, shares)
+            task = ChangedEvidenceTask(table, self.compared, self.options, now.body.kept, shares)
             lines = given.repartitionByRange(shares, "share").mapInArrow(OnCard(task), LINES)
-            return task_messages(lines.repartition(1), RepairTask(self.store, self.options, now.kept))
+            return task_messages(lines.repartition(1), RepairTask(self.store, self.options, now.body.kept))
 
     # Reading --------------------------------------------------------------------------------------------------
 
@@ -265,28 +269,22 @@ def init_evolve(
                 raise
         kept = KeptRules.of(found) if found is not None else _nothing(types, options)
         kept = replace(kept, exact=kept.exact and exact)
-        made = Manifest(
+        manifest = Manifest(
             version=0,
-            rules=dump_rules(RuleSet((), key=tuple(key))),
             key=tuple(key),
             schema=table.frame.schema.jsonValue(),
             reading=kept_reading(reading),
             rows=rows,
             totals={"rules": len(kept.masks)},
-            row_table=row_table,
             streams={} if table.origin is None else dict(table.origin.feed),
             table=table.name,
-            job="evolve",
-            kept=write_kept(store, kept),
-            options={
-                **_plain(options),
-                "compared": list(types),
-                "strategy": strategy,
-                "exact": kept.exact,
-                "unseen": 0,
-            },
+            body=EvolveBody(
+                by_name([row_table]),
+                write_kept(store, kept),
+                {**_plain(options), "compared": list(types), "strategy": strategy, "exact": kept.exact, "unseen": 0},
+            ),
         )
-        commit(store, made)
+        commit(store, manifest)
     return EvolvedTable(spark, store)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -30,9 +30,8 @@ from holdfast.engines.spark.fragments.fragment_rows import Packing, with_truths
 from holdfast.engines.spark.fragments.fragment_sources import group_sql
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes, changes_of
-from holdfast.engines.spark.states.merge_files import merge_files
 from holdfast.engines.spark.states.refused_changes import refused_plainly
-from holdfast.engines.spark.states.state_files import place_sql, splits_for, with_files
+from holdfast.engines.spark.states.state_files import place_sql, splits_for
 from holdfast.engines.spark.states.state_table import NextVersion, StateTable
 from holdfast.engines.spark.states.task_messages import task_messages
 from holdfast.fragments.index_changes import IndexChangesTask
@@ -43,23 +42,27 @@ from holdfast.fragments.site_tables import VIOLATIONS, Layout, layout_of, table_
 from holdfast.fragments.violation_changes import PresentViolationsTask, RuleViolationsTask
 from holdfast.states.batch_ids import hashed, named_id
 from holdfast.states.change_log import ViolationTotals, cut_log, unchanged
-from holdfast.states.compaction import Merge, due, places_for
-from holdfast.states.manifest import Manifest, PairTable, with_totals
+from holdfast.states.compaction import Merge, places_for
+from holdfast.states.manifest import FragmentsBody, Manifest
 from holdfast.states.messages import MESSAGE, Message, Shipped, Unit, net_rows, total_shipped
+from holdfast.states.segment import Segment
 from holdfast.states.store import open_store
+from holdfast.states.versions import latest
 from holdfast.violations.evaluate import UNLIMITED
 
 
 @dataclass(frozen=True)
-class FragmentedTable(StateTable[FragmentsOutcome]):
+class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
     """A state of fragments, opened. Every method reads the version that is the newest when it is called.
 
     With `record`, a folder, everything that crosses between sites is also written there.
     """
 
-    job: ClassVar[str] = "fragments"
-
     record: str | None = None
+
+    @cached_property
+    def manifest(self) -> Manifest[FragmentsBody]:
+        return latest(self.store, FragmentsBody)
 
     def opened(self) -> Self:
         found = super().opened()
@@ -104,30 +107,26 @@ class FragmentedTable(StateTable[FragmentsOutcome]):
         log = cut_log(self.store, messages, self.names, version, limit)
         counts = ViolationTotals.of(messages, dict.fromkeys(self.names, Unit.ROWS))
         manifest = replace(
-            with_totals(now, counts.totals),
+            now.plus_totals(counts.totals),
             rows=now.rows + net_rows(messages),
-            pair_tables=with_files(now.pair_tables, messages),
+            body=now.body.with_written(messages),
             log=log.files,
         )
 
-        def outcome(version: Manifest, seconds: float) -> FragmentsOutcome:
+        def outcome(version: Manifest[FragmentsBody], seconds: float) -> FragmentsOutcome:
             return FragmentsOutcome(log.outcome(batch, version, counts, seconds=seconds), total_shipped(messages))
 
         return NextVersion(manifest, outcome)
 
-    @property
-    def tables(self) -> dict[str, PairTable]:
-        return {table.folder: table for table in self.manifest.pair_tables}
-
     def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
-        now, plan = self.manifest, self.fixed.plan
+        now, tables, plan = self.manifest, self.manifest.body.tables, self.fixed.plan
         splits = splits_for(self.spark, changes.table)
         with refused_plainly(changes.table, self.schema):
             frame = self._packed_changes(changes)
             placed = frame.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
             task = SiteChangesTask(
                 store=self.store,
-                tables=self.tables,
+                tables=tables,
                 plan=plan,
                 layout=self.layout,
                 version=version,
@@ -136,9 +135,9 @@ class FragmentedTable(StateTable[FragmentsOutcome]):
                 record=self.record,
             )
             rows = placed.mapInArrow(task, placed_schema(frame.schema["k"].dataType))
-            index = IndexChangesTask(self.store, self.tables, plan, self.fixed.meetings, version, record=self.record)
+            index = IndexChangesTask(self.store, tables, plan, self.fixed.meetings, version, record=self.record)
             most = UNLIMITED if limit is None else limit
-            last = RuleViolationsTask(self.store, self.tables[VIOLATIONS], self.names, version, most)
+            last = RuleViolationsTask(self.store, tables[VIOLATIONS], self.names, version, most)
             return run_steps(rows, index, last, splits)
 
     def _packed_changes(self, changes: Changes) -> DataFrame:
@@ -162,21 +161,16 @@ class FragmentedTable(StateTable[FragmentsOutcome]):
         )
         return kept.withColumn("h", F.expr("xxhash64(k)"))
 
-    def _compact(self, manifest: Manifest) -> None:
-        merges = []
-        for table in manifest.pair_tables:
-            segments, everything = due(table.segments)
-            if segments:
-                key = (table_key(table.folder),)
-                merges.append(Merge(table.folder, segments, everything, key, key))
-        merge_files(self.spark, self.store, manifest, merges)
+    def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
+        key = (table_key(table),)
+        return Merge(table, segments, everything, key, key)
 
     # Reading --------------------------------------------------------------------------------------------------
 
     @property
     def violations(self) -> DataFrame:
         """(rule, key) of all rows that are in violation now."""
-        table = self.tables[VIOLATIONS]
+        table = self.manifest.body.tables[VIOLATIONS]
         places = places_for(sum(segment.rows for segment in table.segments))
         fields = {field.name: field.dataType for field in self.schema.fields}
         own = [StructField(name, fields[name]) for name in self.manifest.key]

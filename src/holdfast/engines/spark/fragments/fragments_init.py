@@ -6,7 +6,6 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,7 +19,7 @@ from holdfast.engines.spark.fragments.fragments import FragmentedTable, placed_s
 from holdfast.engines.spark.sources.sources import explain_failure
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.refused_changes import raise_unfit, shown_key
-from holdfast.engines.spark.states.state_files import place_sql, with_files
+from holdfast.engines.spark.states.state_files import place_sql
 from holdfast.errors import HoldfastError, RunError, SitesError, SourceError, StateError
 from holdfast.fragments.first_rows import FirstSiteRowsTask
 from holdfast.fragments.index_changes import IndexChangesTask
@@ -30,10 +29,9 @@ from holdfast.fragments.site_tables import VIOLATIONS, empty_tables, layout_of
 from holdfast.fragments.sites import Sites
 from holdfast.fragments.violation_changes import RuleViolationsTask
 from holdfast.programs.bind import require_types
-from holdfast.rules.rule_file import dump_rules
 from holdfast.states.change_log import ViolationTotals, discard, empty_log
 from holdfast.states.compaction import places_for
-from holdfast.states.manifest import BATCHES, CHANGES, PENDING, VERSIONS, Manifest, commit, has_state
+from holdfast.states.manifest import BATCHES, CHANGES, PENDING, VERSIONS, FragmentsBody, Manifest
 from holdfast.states.messages import (
     FragmentProblem,
     RefusedFragment,
@@ -45,6 +43,7 @@ from holdfast.states.messages import (
 )
 from holdfast.states.row_changes import CHANGE_TYPE
 from holdfast.states.store import LOCK, Store, open_store
+from holdfast.states.versions import commit, has_state
 from holdfast.violations.evaluate import UNLIMITED
 
 _FOLDERS = (VERSIONS, BATCHES, PENDING, CHANGES)
@@ -73,8 +72,8 @@ def init_fragments(
     _require_sense(sources)
     plan = plan_shipments(sites, sources.schema.names)
     fixed = Fixed(plan, meetings_of(spark, plan, sources.schema), secrets.token_bytes(16))
-    tables_by_name = empty_tables(sites)
-    store.make([*_FOLDERS, *tables_by_name])
+    body = FragmentsBody(empty_tables(sites))
+    store.make([*_FOLDERS, *body.tables])
     with store.only_writer():
         _require_free(store)
         layout = layout_of(plan)
@@ -89,8 +88,8 @@ def init_fragments(
                 places = places_for(count * max(1, len(sites.sites) // 2))
                 placed = rows.withColumn("work", F.expr(place_sql("h", places))).repartition(places, "work")
                 task = FirstSiteRowsTask(store, plan, layout, len(sites.key), record)
-                index = IndexChangesTask(store, tables_by_name, plan, fixed.meetings, 0, first=True, record=record)
-                last = RuleViolationsTask(store, tables_by_name[VIOLATIONS], names, 0, UNLIMITED, logged=False)
+                index = IndexChangesTask(store, body.tables, plan, fixed.meetings, 0, first=True, record=record)
+                last = RuleViolationsTask(store, body.tables[VIOLATIONS], names, 0, UNLIMITED, logged=False)
                 busy = _pieces(spark, count * len(plan.parts))
                 messages = run_steps(placed.mapInArrow(task, placed_schema(key)), index, last, busy)
                 log = empty_log(store, rows.select("k").limit(0).toArrow().schema.field("k").type)
@@ -105,16 +104,14 @@ def init_fragments(
         write_fixed(store, fixed)
         manifest = Manifest(
             version=0,
-            rules=dump_rules(replace(sites.rules, key=sites.key)),
             key=sites.key,
             schema=sources.schema.jsonValue(),
             reading={},
             rows=net_rows(messages),
             totals=counts.totals,
-            pair_tables=with_files(tuple(tables_by_name.values()), messages),
+            body=body.with_written(messages),
             log=(log,),
             table=sites.origin,
-            job="fragments",
         )
         commit(store, manifest)
     return FragmentedTable(spark, store, record), total_shipped(messages)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -13,10 +12,9 @@ from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.task_messages import task_messages
 from holdfast.programs.plan import Plan
 from holdfast.states.compaction import places_for
-from holdfast.states.manifest import ROWS, PairTable
-from holdfast.states.messages import MESSAGE, Message, segments_of
+from holdfast.states.manifest import ROWS, StoredTable
+from holdfast.states.messages import MESSAGE, segments_of
 from holdfast.states.row_tasks import FirstRowsTask
-from holdfast.states.segment import Segment
 from holdfast.states.store import Store
 from holdfast.watching.pair_changes import PairChangesTask
 from holdfast.watching.pair_groups import NOTES, PairGroups
@@ -27,12 +25,12 @@ _BYTES_PER_TASK = 4_000_000
 _TASKS_OF_A_FRAME = 8
 
 
-def first_rows(store: Store, rows: DataFrame, width: int, count: int) -> tuple[Segment, ...]:
-    """The files of all rows, by the hash of their keys."""
+def first_rows(store: Store, rows: DataFrame, width: int, count: int) -> StoredTable:
+    """The table of all rows, in files by the hash of their keys."""
     places = places_for(count)
     placed = rows.selectExpr("xxhash64(k) AS h", *(f"c{i}" for i in range(width)))
     placed = placed.withColumn("work", F.expr(place_sql("h", places))).repartition(places, "work")
-    return segments_of(task_messages(placed, FirstRowsTask(store)), ROWS)
+    return StoredTable(ROWS, segments_of(task_messages(placed, FirstRowsTask(store)), ROWS))
 
 
 def first_tables(
@@ -40,15 +38,15 @@ def first_tables(
     rows: DataFrame,
     plan: Plan,
     groups: PairGroups,
-    tables: Sequence[PairTable],
+    tables: Sequence[StoredTable],
     which: Sequence[int],
     version: int,
     count: int,
-) -> list[PairTable]:
+) -> list[StoredTable]:
     """The tables, those at the positions `which` with the files of all rows."""
     if not which:
         return list(tables)
-    store.make(tables[i].folder for i in which)
+    store.make(tables[i].name for i in which)
     places = places_for(count)
     named = rows.withColumn("sign", F.lit(1)).withColumn(MESSAGE, F.lit(None).cast("string"))
     routed = routed_rows(named, plan, groups, places, which=which)
@@ -60,7 +58,8 @@ def first_tables(
         names=tuple(rule.name for rule in plan.rules),
         counted=False,
     )
-    return list(with_files(tables, task_messages(routed, task)))
+    messages = task_messages(routed, task)
+    return [table.replacing((), segments_of(messages, table.name)) for table in tables]
 
 
 def routed_rows(
@@ -104,8 +103,3 @@ def splits_for(spark: SparkSession, table: Table) -> int:
     size = -(-sum(file.stat().st_size for file in files) // _BYTES_PER_TASK)
     wanted = min(_slots(spark), max(size, 1) if files else _TASKS_OF_A_FRAME)
     return 1 << (wanted.bit_length() - 1)
-
-
-def with_files(tables: Sequence[PairTable], messages: Sequence[Message]) -> tuple[PairTable, ...]:
-    """The tables with the files that tasks have written for each of them."""
-    return tuple(replace(t, segments=t.segments + segments_of(messages, t.folder)) for t in tables)

@@ -9,18 +9,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from holdfast.engines.spark.states.changes import Changes, content_id, read_changes
+from holdfast.engines.spark.states.merge_files import merge_files
 from holdfast.engines.spark.states.refused_changes import require_fitting
 from holdfast.states.batch_ids import named_id
 from holdfast.states.change_log import discard
-from holdfast.states.manifest import Manifest, commit, latest, taken_in, tidy
+from holdfast.states.compaction import Merge, due
+from holdfast.states.manifest import AnyBody, Manifest
 from holdfast.states.messages import Message
+from holdfast.states.segment import Segment
 from holdfast.states.store import Store
+from holdfast.states.versions import commit, tidy, was_applied
 
 # What a batch did, as the job reports it.
 Outcome = TypeVar("Outcome")
@@ -33,19 +37,17 @@ class NextVersion(Generic[Outcome]):
     `outcome` gets the version as it was committed, and the seconds the batch took.
     """
 
-    manifest: Manifest
-    outcome: Callable[[Manifest, float], Outcome]
+    manifest: Manifest[Any]
+    outcome: Callable[[Manifest[Any], float], Outcome]
 
 
 @dataclass(frozen=True)
-class StateTable(ABC, Generic[Outcome]):
+class StateTable(ABC, Generic[Outcome, AnyBody]):
     """A state on disk, opened. Every method reads the version that is the newest when it is called.
 
     A job runs its tasks on a batch (`_run_tasks`), and says what their messages make of the state (`_next_version`), by
-    what the batch of a file is known (`_file_ids`), and which files are merged (`_compact`).
+    what the batch of a file is known (`_file_ids`), and how files of its tables are merged (`_merge`).
     """
-
-    job: ClassVar[str]
 
     spark: SparkSession
     store: Store
@@ -59,8 +61,9 @@ class StateTable(ABC, Generic[Outcome]):
         return replace(self)
 
     @cached_property
-    def manifest(self) -> Manifest:
-        return latest(self.store, self.job)
+    @abstractmethod
+    def manifest(self) -> Manifest[AnyBody]:
+        """The newest version of the state; raises StateError if there is none, or one of another job."""
 
     @cached_property
     def schema(self) -> StructType:
@@ -103,7 +106,7 @@ class StateTable(ABC, Generic[Outcome]):
         """The outcome of the batch, which is taken in unless the first of its ids is known."""
         started = time.monotonic()
         now, version = self.manifest, self.manifest.version + 1
-        if ids and taken_in(self.store, now, ids[0]):
+        if ids and was_applied(self.store, now, ids[0]):
             return self._unchanged(batch)
         messages = self._run_tasks(changes, version, limit)
         try:
@@ -122,11 +125,17 @@ class StateTable(ABC, Generic[Outcome]):
         commit(self.store, manifest)
         return self._finished(manifest, following, started)
 
-    def _finished(self, manifest: Manifest, following: NextVersion[Outcome], started: float) -> Outcome:
+    def _finished(self, manifest: Manifest[AnyBody], following: NextVersion[Outcome], started: float) -> Outcome:
         """Returns the outcome of the batch of this version; files that are due are merged after it is timed."""
         outcome = following.outcome(manifest, time.monotonic() - started)
         self._compact(manifest)
         return outcome
+
+    def _compact(self, manifest: Manifest[AnyBody]) -> None:
+        """Files of the version that have become many become few, in a version of their own."""
+        crowded = [(table.name, *due(table.segments)) for table in manifest.body.tables.values()]
+        merges = [self._merge(name, segments, everything) for name, segments, everything in crowded if segments]
+        merge_files(self.spark, self.store, manifest, merges)
 
     # What jobs differ in --------------------------------------------------------------------------------------
 
@@ -149,5 +158,5 @@ class StateTable(ABC, Generic[Outcome]):
         """Returns what the messages of a batch make of the state; none of its changes was refused."""
 
     @abstractmethod
-    def _compact(self, manifest: Manifest) -> None:
-        """Files of the version that have become many become few, in a version of their own."""
+    def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
+        """Returns how these files of the table of this name become one."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,35 +21,48 @@ from holdfast.engines.spark.checking.rows import keyed, select_rows, with_condit
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes
 from holdfast.engines.spark.states.refused_changes import refused_plainly
-from holdfast.engines.spark.states.state_files import first_tables, routed_rows, splits_for, with_files
+from holdfast.engines.spark.states.state_files import first_tables, routed_rows, splits_for
 from holdfast.engines.spark.states.state_table import NextVersion
 from holdfast.engines.spark.states.task_messages import task_messages
 from holdfast.engines.spark.states.whole_table import WholeTable
 from holdfast.errors import StateError
 from holdfast.presented import presentation
 from holdfast.rules.rule import RuleSet, rule_text
-from holdfast.rules.rule_file import dump_rules
+from holdfast.rules.rule_file import dump_rules, parse_rules
 from holdfast.states.batch_outcome import BatchOutcome
 from holdfast.states.change_log import ViolationTotals, cut_log, unchanged
-from holdfast.states.manifest import ROWS, PairTable, commit, with_totals
-from holdfast.states.messages import MESSAGE, Message, Unit, net_rows, segments_of
+from holdfast.states.compaction import Merge
+from holdfast.states.manifest import ROWS, Manifest, StoredTable, WatchBody, by_name
+from holdfast.states.messages import MESSAGE, Message, Unit, net_rows
+from holdfast.states.segment import Segment
 from holdfast.states.store import open_store
+from holdfast.states.versions import commit, latest
 from holdfast.violations.evaluate import UNLIMITED
 from holdfast.watching.history import history
 from holdfast.watching.pair_changes import PairChangesTask
-from holdfast.watching.pair_groups import pair_groups
+from holdfast.watching.pair_groups import PairGroups, pair_groups
 from holdfast.watching.status import WatchStatus
 from holdfast.watching.watch_plan import watch_plan
 
 
 @dataclass(frozen=True)
-class WatchedTable(WholeTable[BatchOutcome]):
+class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
     """A state on disk, opened: a table under watch, and the violations of its rules.
 
     `EvolvedTable` keeps the rules of a table in the same way.
     """
 
-    job: ClassVar[str] = "watch"
+    @cached_property
+    def manifest(self) -> Manifest[WatchBody]:
+        return latest(self.store, WatchBody)
+
+    @cached_property
+    def rules(self) -> RuleSet:
+        return parse_rules(self.manifest.body.rules, origin="the state's rules")
+
+    @cached_property
+    def groups(self) -> PairGroups:
+        return pair_groups(self.plan.programs)
 
     # Batches --------------------------------------------------------------------------------------------------
 
@@ -68,10 +82,9 @@ class WatchedTable(WholeTable[BatchOutcome]):
         log = cut_log(self.store, messages, list(units), version, limit)
         counts = ViolationTotals.of(messages, units)
         manifest = replace(
-            with_totals(now, counts.totals),
+            now.plus_totals(counts.totals),
             rows=now.rows + net_rows(messages),
-            row_table=now.row_table + segments_of(messages, ROWS),
-            pair_tables=with_files(now.pair_tables, messages),
+            body=now.body.with_written(messages),
             log=log.files,
         )
         return NextVersion(manifest, lambda version, seconds: log.outcome(batch, version, counts, seconds=seconds))
@@ -90,7 +103,7 @@ class WatchedTable(WholeTable[BatchOutcome]):
                 store=self.store,
                 version=version,
                 groups=self.groups,
-                tables=dict(enumerate(now.pair_tables)),
+                tables=dict(enumerate(now.body.pair_tables)),
                 names=tuple(rule.name for rule in plan.rules),
                 limit=UNLIMITED if limit is None else limit,
             )
@@ -107,6 +120,14 @@ class WatchedTable(WholeTable[BatchOutcome]):
                 "sign", MESSAGE, "k", *(f"c{i}" for i in kept), *truths
             )
         return with_lookups(net, self.plan)
+
+    def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
+        if table == ROWS:
+            return super()._merge(table, segments, everything)
+        place = [own.name for own in self.manifest.body.pair_tables].index(table)
+        group = self.groups.groups[place]
+        by = None if group.sorted_by is None else f"f{group.sorted_by}"
+        return Merge(table, segments, everything, ("k",), ("k",), by, tuple(f"f{form}" for form in group.zoned))
 
     # Reading --------------------------------------------------------------------------------------------------
 
@@ -173,9 +194,9 @@ class WatchedTable(WholeTable[BatchOutcome]):
         with run_check(self.spark, table, fresh, limit=0, key_required=True) as result:
             totals = {**now.totals, **totals_of(result)}
         groups, version = pair_groups(plan.programs), now.version + 1
-        have = {t.about: t for t in now.pair_tables}
+        have = {t.about: t for t in now.body.pair_tables}
         abouts = [groups.about(i) for i in range(len(groups.groups))]
-        tables = [have.get(about) or PairTable(about, f"pairs-{version}-{i}") for i, about in enumerate(abouts)]
+        tables = [have.get(about) or StoredTable(f"pairs-{version}-{i}", about=about) for i, about in enumerate(abouts)]
         missing = [i for i, about in enumerate(abouts) if about not in have]
         if missing:
             rows = keyed(select_rows(table.frame, plan, all_columns=False), plan)
@@ -184,9 +205,8 @@ class WatchedTable(WholeTable[BatchOutcome]):
         made = replace(
             now,
             version=version,
-            rules=dump_rules(replace(rules, key=now.key)),
+            body=WatchBody(by_name([now.body.row_table, *tables]), dump_rules(replace(rules, key=now.key))),
             totals={rule.name: totals[rule.name] for rule in rules},
-            pair_tables=tuple(tables),
             batches=(),
             log=(),
         )
