@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.fragments.sites import Sites
 from holdfast.presented import Presented
-from holdfast.states.batch_outcome import BatchOutcome, Violation
+from holdfast.states.batch_outcome import BatchOutcome, RuleViolation
 from holdfast.states.key_json import plain_json
 from holdfast.states.messages import Shipped
 
@@ -25,11 +25,11 @@ class FragmentsOutcome(Presented):
         return self.changes.applied
 
     @property
-    def added(self) -> tuple[Violation, ...]:
+    def added(self) -> tuple[RuleViolation, ...]:
         return self.changes.added
 
     @property
-    def removed(self) -> tuple[Violation, ...]:
+    def removed(self) -> tuple[RuleViolation, ...]:
         return self.changes.removed
 
     @property
@@ -38,10 +38,11 @@ class FragmentsOutcome(Presented):
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `holdfast fragments apply --format json` prints."""
-        told = self.changes.to_dict()
-        for name, listed in (("added", self.changes.added), ("removed", self.changes.removed)):
-            told[name] = [{"rule": one.rule, "key": plain_json(one.left)} for one in listed]
-        return {**told, "shipped": self.shipped.to_dict()}
+        listed = {
+            name: [{"rule": violation.rule, "key": plain_json(violation.left)} for violation in side]
+            for name, side in (("added", self.added), ("removed", self.removed))
+        }
+        return {**self.changes.to_dict(), **listed, "shipped": self.shipped.to_dict()}
 
 
 @dataclass(frozen=True)

@@ -12,29 +12,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from holdfast.states.batch_outcome import BatchOutcome, Violation
+from holdfast.states.batch_outcome import BatchOutcome
 from holdfast.states.manifest import PENDING, Manifest
 from holdfast.states.messages import LogFile, Message, Unit, ViolationCount, WrittenSegment, of_type
 from holdfast.states.store import Store, told_as_output
+from holdfast.states.violations_change import RuleViolationsChange, Violation, ViolationsChange
 
 
-@dataclass(frozen=True)
-class ViolationTotals:
-    """Violations that came and went, and by how much the totals move."""
-
-    added: int
-    removed: int
-    totals: Mapping[str, int]
-
-    @classmethod
-    def of(cls, messages: Iterable[Message], units: Mapping[str, Unit]) -> ViolationTotals:
-        """Returns the sum of all counts. `units` says, by rule name, what its total counts."""
-        counts = of_type(messages, ViolationCount)
-        totals = dict.fromkeys(units, 0)
-        for count in counts:
-            if count.unit is Unit.PAIRS or units[count.rule] is Unit.ROWS:
-                totals[count.rule] += count.added - count.removed
-        return cls(sum(count.added for count in counts), sum(count.removed for count in counts), totals)
+def moved_totals(messages: Iterable[Message], units: Mapping[str, Unit]) -> dict[str, int]:
+    """Returns, by rule name, by how much its total moves. `units` says what the total of each rule counts."""
+    totals = dict.fromkeys(units, 0)
+    for count in of_type(messages, ViolationCount):
+        if count.unit is Unit.PAIRS or units[count.rule] is Unit.ROWS:
+            totals[count.rule] += count.added - count.removed
+    return totals
 
 
 def discard(store: Store, messages: Sequence[Message]) -> None:
@@ -45,55 +36,68 @@ def discard(store: Store, messages: Sequence[Message]) -> None:
 
 
 @dataclass(frozen=True)
-class CutLog:
-    """The files of a version's log, and what they list, in order of rules and keys."""
+class BatchLog:
+    """The files of a version's log, and what came and went of each rule that they list."""
 
     files: tuple[str, ...]
-    added: tuple[Violation, ...]
-    removed: tuple[Violation, ...]
+    rules: Mapping[str, RuleViolationsChange]
 
-    def outcome(self, batch: str, version: Manifest[Any], counts: ViolationTotals, *, seconds: float) -> BatchOutcome:
+    def outcome(self, batch: str, version: Manifest[Any], *, seconds: float) -> BatchOutcome:
         """Returns what the batch of this version came to."""
-        return BatchOutcome(
-            batch=batch,
-            applied=True,
-            version=version.version,
-            rows=version.rows,
-            added=self.added,
-            removed=self.removed,
-            added_count=counts.added,
-            removed_count=counts.removed,
-            totals=version.totals,
-            seconds=seconds,
-        )
+        change = ViolationsChange(self.rules, version.totals)
+        return BatchOutcome(batch, True, version.version, version.rows, change, seconds)
 
 
 def unchanged(batch: str, now: Manifest[Any]) -> BatchOutcome:
-    """What a batch comes to that had been taken in before."""
-    return BatchOutcome(batch, False, now.version, now.rows, (), (), 0, 0, now.totals)
+    """Returns the outcome of a batch that had been applied before."""
+    return BatchOutcome(batch, False, now.version, now.rows, ViolationsChange(totals=now.totals))
 
 
-def cut_log(store: Store, messages: Iterable[Message], names: Sequence[str], version: int, limit: int | None) -> CutLog:
-    """The log that tasks have written, each up to the limit, cut to it: so many of a rule that came, and that went."""
-    files = [log.name for log in of_type(messages, LogFile)]
+def batch_log(
+    store: Store, messages: Sequence[Message], names: Sequence[str], version: int, limit: int | None
+) -> BatchLog:
+    """Returns the log that tasks have written, each up to the limit, cut to it: per rule, in either direction.
+
+    `names` are those of all rules, in order; violations of a rule are in order of their keys.
+    """
+    files, table = _cut(store, [log.name for log in of_type(messages, LogFile)], names, version, limit)
+    listed = {change: _by_rule(table, change) for change in (1, -1)}
+    counts: dict[str, list[int]] = {name: [0, 0] for name in names}
+    for count in of_type(messages, ViolationCount):
+        counts[count.rule][0] += count.added
+        counts[count.rule][1] += count.removed
+    rules = {
+        name: RuleViolationsChange(listed[1].get(name, ()), listed[-1].get(name, ()), added, removed)
+        for name, (added, removed) in counts.items()
+        if added or removed
+    }
+    return BatchLog(files, rules)
+
+
+def _cut(
+    store: Store, files: Sequence[str], names: Sequence[str], version: int, limit: int | None
+) -> tuple[tuple[str, ...], pa.Table | None]:
+    """The files and what they list; one new file where they list more of a rule than the limit."""
     if not files:
-        return CutLog((), (), ())
+        return (), None
     table = pa.concat_tables([pq.read_table(store.path(f"{PENDING}/{name}")) for name in files])
+    if limit is None:
+        return tuple(files), table
     rules = np.searchsorted(np.sort(names), table.column("rule").to_numpy(zero_copy_only=False).astype(str))
     change = table.column("change").to_numpy().astype(np.int64)
-    if limit is not None:
-        order = np.lexsort((change, rules))
-        fresh = np.ones(len(order), np.bool_)
-        fresh[1:] = (rules[order][1:] != rules[order][:-1]) | (change[order][1:] != change[order][:-1])
-        starts = np.flatnonzero(fresh)
-        place = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
-        kept = order[place < limit]
-        if len(kept) < table.num_rows:
-            table = table.take(pa.array(np.sort(kept)))
-            files = [f"{version:012}-{secrets.token_hex(12)}.parquet"]
-            with told_as_output(store.root):
-                pq.write_table(table, store.path(f"{PENDING}/{files[0]}"))
-    return CutLog(tuple(files), _violations(table, 1, names), _violations(table, -1, names))
+    order = np.lexsort((change, rules))
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = (rules[order][1:] != rules[order][:-1]) | (change[order][1:] != change[order][:-1])
+    starts = np.flatnonzero(fresh)
+    place = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    kept = order[place < limit]
+    if len(kept) == table.num_rows:
+        return tuple(files), table
+    table = table.take(pa.array(np.sort(kept)))
+    name = f"{version:012}-{secrets.token_hex(12)}.parquet"
+    with told_as_output(store.root):
+        pq.write_table(table, store.path(f"{PENDING}/{name}"))
+    return (name,), table
 
 
 def write_log(store: Store, version: int, changes: pa.Table) -> str:
@@ -116,12 +120,18 @@ def empty_log(store: Store, key: pa.DataType) -> str:
     return name
 
 
-def _violations(table: pa.Table, change: int, names: Sequence[str]) -> tuple[Violation, ...]:
+def _by_rule(table: pa.Table | None, change: int) -> dict[str, list[Violation]]:
+    """By rule, the violations that the log lists with this change, in order of their keys."""
+    by_rule: dict[str, list[Violation]] = {}
+    if table is None:
+        return by_rule
     listed = table.filter(pa.array(table.column("change").to_numpy() == change))
-    place = {name: i for i, name in enumerate(names)}
     columns = (listed.column(name).to_pylist() for name in ("rule", "left", "right"))
-    found = [Violation(rule, _key(left), _key(right)) for rule, left, right in zip(*columns, strict=True)]
-    return tuple(sorted(found, key=lambda v: (place[v.rule], _sortable(v.left), _sortable(v.right))))
+    for rule, left, right in zip(*columns, strict=True):
+        by_rule.setdefault(rule, []).append((_key(left), _key(right)))
+    for violations in by_rule.values():
+        violations.sort(key=lambda pair: (_sortable(pair[0]), _sortable(pair[1])))
+    return by_rule
 
 
 def _key(value: Any) -> Any:

@@ -41,7 +41,7 @@ from holdfast.fragments.site_changes import NOWHERE, TWICE, SiteChangesTask
 from holdfast.fragments.site_tables import VIOLATIONS, Layout, layout_of, table_key
 from holdfast.fragments.violation_changes import PresentViolationsTask, RuleViolationsTask
 from holdfast.states.batch_ids import hashed, named_id
-from holdfast.states.change_log import ViolationTotals, cut_log, unchanged
+from holdfast.states.change_log import batch_log, moved_totals, unchanged
 from holdfast.states.compaction import Merge, places_for
 from holdfast.states.manifest import FragmentsBody, Manifest
 from holdfast.states.messages import MESSAGE, Message, Shipped, Unit, net_rows, total_shipped
@@ -104,17 +104,16 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
         self, batch: str, messages: Sequence[Message], version: int, limit: int | None
     ) -> NextVersion[FragmentsOutcome]:
         now = self.manifest
-        log = cut_log(self.store, messages, self.names, version, limit)
-        counts = ViolationTotals.of(messages, dict.fromkeys(self.names, Unit.ROWS))
+        log = batch_log(self.store, messages, self.names, version, limit)
         manifest = replace(
-            now.plus_totals(counts.totals),
+            now.plus_totals(moved_totals(messages, dict.fromkeys(self.names, Unit.ROWS))),
             rows=now.rows + net_rows(messages),
             body=now.body.with_written(messages),
             log=log.files,
         )
 
         def outcome(version: Manifest[FragmentsBody], seconds: float) -> FragmentsOutcome:
-            return FragmentsOutcome(log.outcome(batch, version, counts, seconds=seconds), total_shipped(messages))
+            return FragmentsOutcome(log.outcome(batch, version, seconds=seconds), total_shipped(messages))
 
         return NextVersion(manifest, outcome)
 

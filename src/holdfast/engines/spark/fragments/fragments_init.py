@@ -29,7 +29,7 @@ from holdfast.fragments.site_tables import VIOLATIONS, empty_tables, layout_of
 from holdfast.fragments.sites import Sites
 from holdfast.fragments.violation_changes import RuleViolationsTask
 from holdfast.programs.bind import require_types
-from holdfast.states.change_log import ViolationTotals, discard, empty_log
+from holdfast.states.change_log import discard, empty_log, moved_totals
 from holdfast.states.compaction import places_for
 from holdfast.states.manifest import BATCHES, CHANGES, PENDING, VERSIONS, FragmentsBody, Manifest
 from holdfast.states.messages import (
@@ -100,7 +100,6 @@ def init_fragments(
         if refused:
             discard(store, messages)
             raise _refused(min(refused, key=lambda one: (one.problem, str(one.key))), plan)
-        counts = ViolationTotals.of(messages, dict.fromkeys(names, Unit.ROWS))
         write_fixed(store, fixed)
         manifest = Manifest(
             version=0,
@@ -108,7 +107,7 @@ def init_fragments(
             schema=sources.schema.jsonValue(),
             reading={},
             rows=net_rows(messages),
-            totals=counts.totals,
+            totals=moved_totals(messages, dict.fromkeys(names, Unit.ROWS)),
             body=body.with_written(messages),
             log=(log,),
             table=sites.origin,

@@ -30,7 +30,7 @@ from holdfast.presented import presentation
 from holdfast.rules.rule import RuleSet, rule_text
 from holdfast.rules.rule_file import dump_rules, parse_rules
 from holdfast.states.batch_outcome import BatchOutcome
-from holdfast.states.change_log import ViolationTotals, cut_log, unchanged
+from holdfast.states.change_log import batch_log, moved_totals, unchanged
 from holdfast.states.compaction import Merge
 from holdfast.states.manifest import ROWS, Manifest, StoredTable, WatchBody, by_name
 from holdfast.states.messages import MESSAGE, Message, Unit, net_rows
@@ -79,15 +79,14 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
         self, batch: str, messages: Sequence[Message], version: int, limit: int | None
     ) -> NextVersion[BatchOutcome]:
         now, units = self.manifest, self.units
-        log = cut_log(self.store, messages, list(units), version, limit)
-        counts = ViolationTotals.of(messages, units)
+        log = batch_log(self.store, messages, list(units), version, limit)
         manifest = replace(
-            now.plus_totals(counts.totals),
+            now.plus_totals(moved_totals(messages, units)),
             rows=now.rows + net_rows(messages),
             body=now.body.with_written(messages),
             log=log.files,
         )
-        return NextVersion(manifest, lambda version, seconds: log.outcome(batch, version, counts, seconds=seconds))
+        return NextVersion(manifest, lambda version, seconds: log.outcome(batch, version, seconds=seconds))
 
     def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
         plan, now = self.plan, self.manifest
