@@ -24,8 +24,8 @@ from holdfast.monitor.monitor import Monitor
 from holdfast.programs.bind import Schema
 from holdfast.programs.plan import make_plan
 from holdfast.rules.rule import RuleSet, rule_set
-from holdfast.states import segment as segments
 from holdfast.states.compaction import Merge, MergeTask
+from holdfast.states.limits import StateLimits
 from holdfast.states.manifest import PENDING, ROWS, StoredTable
 from holdfast.states.messages import (
     LogFile,
@@ -185,22 +185,15 @@ def histories(draw: st.DrawFn) -> tuple[RuleSet, list[Row], list[tuple[list[int]
 def watched(rules: RuleSet, hashes: int, folder: str, options: Mapping[str, int]) -> Watched:
     schema = Schema("random", {name: column_type("bigint") for name in ("id", *COLUMNS)})
     groups = pair_groups(make_plan(rules, schema, ("id",)).programs)
-    store = Store(folder)
+    # Blocks of two rows, so that small tables have many.
+    store = Store(folder, StateLimits(block_rows=2))
     store.make([PENDING, *(f"g{i}" for i in range(len(groups.groups)))])
     return Watched(store, rules, groups, hashes, options)
 
 
-@pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of two rows, so that small tables have many."""
-    monkeypatch.setattr(segments, "BLOCK", 2)
-
-
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 @given(history=histories(), counting=st.booleans(), rest_rows=st.sampled_from([2, 1000]), merging=st.booleans())
-def test_changes_of_pairs_match_reference(
-    small_blocks: None, history: Any, counting: bool, rest_rows: int, merging: bool
-) -> None:
+def test_changes_of_pairs_match_reference(history: Any, counting: bool, rest_rows: int, merging: bool) -> None:
     rules, first, batches, hashes = history
     with tempfile.TemporaryDirectory() as folder:
         state = watched(rules, hashes, folder, {"listable": 0 if counting else 10**9, "rest_rows": rest_rows})

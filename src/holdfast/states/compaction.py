@@ -8,14 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from holdfast.states.limits import StateLimits
 from holdfast.states.messages import WrittenSegment, message_batch
 from holdfast.states.segment import Segment, entries_between, key_of, merged, write_segment
 from holdfast.states.store import Store
 
-# So many files of one size become one.
-MANY = 8
-# A table is written anew when what came since is more than half of it, and more than this.
-FEW_ROWS = 200_000
 # Rows of a file of a table that is written as a whole.
 SEGMENT_ROWS = 500_000
 
@@ -36,16 +33,16 @@ class Merge:
     zoned: tuple[str, ...] = ()
 
 
-def due(segments: Sequence[Segment]) -> tuple[tuple[Segment, ...], bool]:
+def due(segments: Sequence[Segment], limits: StateLimits) -> tuple[tuple[Segment, ...], bool]:
     """The segments that should be merged now, none where it is not worth it; and whether that is all of them."""
     base, later = ([s for s in segments if s.base is kind] for kind in (True, False))
     grown = sum(s.rows for s in later)
-    if grown > FEW_ROWS and 2 * grown > sum(s.rows for s in base):
+    if grown > limits.rows_before_rewrite and 2 * grown > sum(s.rows for s in base):
         return tuple(segments), True
     by_size: dict[int, list[Segment]] = {}
     for segment in later:
         by_size.setdefault(max(segment.rows // 1000, 1).bit_length() // 2, []).append(segment)
-    crowded = [alike for _, alike in sorted(by_size.items()) if len(alike) >= MANY]
+    crowded = [alike for _, alike in sorted(by_size.items()) if len(alike) >= limits.files_of_one_size]
     return (tuple(crowded[0]), False) if crowded else ((), False)
 
 

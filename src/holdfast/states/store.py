@@ -9,11 +9,12 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from holdfast.errors import BusyStateError, OutputError, StateError
+from holdfast.states.limits import StateLimits
 
 LOCK = "writer.lock"
 
@@ -23,6 +24,7 @@ class Store:
     """A folder that all of Spark's machines see under one path. Names are relative to it."""
 
     root: str
+    limits: StateLimits = field(default_factory=StateLimits)
 
     def path(self, name: str) -> Path:
         return Path(self.root, name)

@@ -11,9 +11,6 @@ from holdfast.states.manifest import BATCHES, CHANGES, HISTORY, KEPT, PENDING, V
 from holdfast.states.segment import ENDING
 from holdfast.states.store import Store
 
-# Readers of an earlier version still find its files for so many versions.
-KEPT_VERSIONS = 20
-
 _MADE_BY = {
     "watch": "holdfast watch init STATE --data … --rules … --key …",
     "evolve": "holdfast evolve init STATE --data … --key …",
@@ -75,9 +72,9 @@ def was_applied(store: Store, manifest: Manifest[Any], batch: str) -> bool:
 
 def tidy(store: Store) -> None:
     """Old versions and files that no version needs are gone. Only the one writer may call this."""
-    names = _versions(store)
-    kept = [read_version(store, name) for name in names[-KEPT_VERSIONS:]]
-    for name in names[:-KEPT_VERSIONS]:
+    names, count = _versions(store), store.limits.kept_versions
+    kept = [read_version(store, name) for name in names[-count:]]
+    for name in names[:-count]:
         # The ids outlive their version, each as a file of its own; so do its totals.
         old = read_version(store, name)
         store.make([HISTORY])  # which states of earlier days have not got

@@ -69,8 +69,6 @@ from holdfast.states.store import open_store
 from holdfast.states.versions import commit, has_state, latest
 from holdfast.watching.watch_plan import watch_plan
 
-# A task relates changes to so many rows at least: fewer are not worth another.
-_ROWS_PER_TASK = 20_000
 _SHOWN_CHANGES = 10
 _BY_INDEXES = (
     "rules are kept by indexes, not by counted evidence of all pairs: rows that come are looked up, and when rows go "
@@ -170,9 +168,8 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
         plan, now, spark = self.plan, self.manifest, self.spark
         position = plan.schema.position
         places = places_for(now.rows)
-        shares = max(
-            1, min(places, now.rows // _ROWS_PER_TASK, int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
-        )
+        slots = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        shares = max(1, min(places, now.rows // self.store.limits.rows_per_task, slots))
         table = KeptTable(
             store=self.store,
             segments=now.body.row_table.segments,

@@ -20,6 +20,7 @@ from holdfast.engines.spark.states.refused_changes import require_fitting
 from holdfast.states.batch_ids import named_id
 from holdfast.states.change_log import discard
 from holdfast.states.compaction import Merge, due
+from holdfast.states.limits import StateLimits
 from holdfast.states.manifest import AnyBody, Manifest
 from holdfast.states.messages import Message
 from holdfast.states.segment import Segment
@@ -59,6 +60,10 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
 
     def newest(self) -> Self:
         return replace(self)
+
+    def with_limits(self, limits: StateLimits) -> Self:
+        """Returns the state, kept within these limits from now on by who has it open."""
+        return replace(self, store=replace(self.store, limits=limits))
 
     @cached_property
     @abstractmethod
@@ -133,7 +138,7 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
 
     def _compact(self, manifest: Manifest[AnyBody]) -> None:
         """Files of the version that have become many become few, in a version of their own."""
-        crowded = [(table.name, *due(table.segments)) for table in manifest.body.tables.values()]
+        crowded = [(table.name, *due(table.segments, self.store.limits)) for table in manifest.body.tables.values()]
         merges = [self._merge(name, segments, everything) for name, segments, everything in crowded if segments]
         merge_files(self.spark, self.store, manifest, merges)
 
