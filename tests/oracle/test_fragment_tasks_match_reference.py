@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 from holdfast import reference
 from holdfast.fragments.first_rows import FirstSiteRowsTask
 from holdfast.fragments.index_changes import IndexChangesTask, Meetings
-from holdfast.fragments.parts import Part
+from holdfast.fragments.parts import RulePart
 from holdfast.fragments.plan_file import Fixed, read_fixed, write_fixed
+from holdfast.fragments.rule_violations import PresentViolationsTask, RuleViolationsTask
 from holdfast.fragments.shipment_plan import ShipmentPlan, plan_shipments
 from holdfast.fragments.site_changes import SiteChangesTask
-from holdfast.fragments.site_tables import VIOLATIONS, empty_tables, layout_of, table_key
+from holdfast.fragments.site_tables import VIOLATIONS, empty_tables, held_atoms_of, table_key
 from holdfast.fragments.sites import Site, Sites
-from holdfast.fragments.violation_changes import PresentViolationsTask, RuleViolationsTask
 from holdfast.rules.dependency import CFD, FD, Body, Pattern
 from holdfast.rules.predicate import Constant
 from holdfast.rules.rule import Rule, RuleSet, rule_set
@@ -135,7 +135,7 @@ class Sites3:
         fixed = read_fixed(self.store)
         # What is read back is what was planned.
         assert (fixed.plan.groups, fixed.plan.parts) == (plan.groups, plan.parts)
-        self.plan, self.meetings, self.layout = fixed.plan, fixed.meetings, layout_of(fixed.plan)
+        self.plan, self.meetings, self.held_atoms = fixed.plan, fixed.meetings, held_atoms_of(fixed.plan)
         self.tables, self.version, self.rows = empty_tables(case.sites), 0, 0
         self.names = tuple(rule.name for rule in case.sites.rules)
 
@@ -143,10 +143,10 @@ class Sites3:
         lines = []
         for row in rows:
             for site in self.plan.groups[self.case.group(row)].sites:
-                ids, bits = self._packed(row, self.layout.held[site])
+                ids, bits = self._packed(row, self.held_atoms.held[site])
                 lines.append({"site": site, "k": row["id"], "h": _hash(row["id"]), "ids": ids, "bits": bits})
         kinds = {"site": pa.int32(), "k": pa.int64(), "h": pa.int64(), "ids": pa.binary(), "bits": pa.binary()}
-        task = FirstSiteRowsTask(self.store, self.plan, self.layout, 1, str(self.record))
+        task = FirstSiteRowsTask(self.store, self.plan, self.held_atoms, 1, str(self.record))
         table = _table(lines, {**kinds, "wrong": pa.int32()})
         return self._steps(task, table, first=True)[1]
 
@@ -155,7 +155,7 @@ class Sites3:
         lines = []
         for place, (kind, row) in enumerate(events):
             whole = {**dict.fromkeys(COLUMNS), **row}
-            ids, bits = self._packed(whole, range(len(self.layout.atoms)))
+            ids, bits = self._packed(whole, range(len(self.held_atoms.atoms)))
             line = {"k": row["id"], "h": _hash(row["id"]), "ct": CHANGES[kind], "o0": "", "o1": 0, "o2": place}
             lines.append({**line, "grp": self.case.group(whole), "ids": ids, "bits": bits})
         kinds = {
@@ -167,7 +167,7 @@ class Sites3:
             "o2": pa.int64(),
         }
         task = SiteChangesTask(
-            self.store, self.tables, self.plan, self.layout, self.version, 1, True, record=str(self.record)
+            self.store, self.tables, self.plan, self.held_atoms, self.version, 1, True, record=str(self.record)
         )
         table = _table(lines, {**kinds, "grp": pa.int32(), "ids": pa.binary(), "bits": pa.binary()})
         messages, shipped = self._steps(task, table, first=False)
@@ -211,7 +211,7 @@ class Sites3:
     def _packed(self, row: Row, atoms: Sequence[int]) -> tuple[bytes, bytes]:
         ids, bits = b"", b""
         mode = self.case.sites.rules.nulls
-        for atom in (self.layout.atoms[i] for i in atoms):
+        for atom in (self.held_atoms.atoms[i] for i in atoms):
             if atom.is_column:
                 value = row[atom.columns[0]]
                 ids += hashlib.sha256(f"{atom.columns[0]}:{value}".encode()).digest()[:16]
@@ -243,7 +243,7 @@ def _apart(plan: ShipmentPlan) -> frozenset[tuple[int, int, int]]:
     """Rows are split by `g`: where rows of a group agree on it, sites have nothing to tell each other."""
     count = len(plan.groups)
 
-    def local(part: Part) -> bool:
+    def local(part: RulePart) -> bool:
         return "g" in part.left_columns
 
     pairs = [(i, j) for i in range(count) for j in range(i, count)]

@@ -16,7 +16,7 @@ from holdfast.encode.codes import shared_codes
 from holdfast.fragments.door import Door
 from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.fragments.site_changes import SiteRows, message_row, placed_rows, unpacked_rows
-from holdfast.fragments.site_tables import ROWS, Layout, table_name
+from holdfast.fragments.site_tables import ROWS, HeldAtoms, table_name
 from holdfast.states.key_json import plain_json
 from holdfast.states.messages import FragmentProblem, RefusedFragment, RowCount, WrittenSegment
 from holdfast.states.row_changes import is_null_key
@@ -37,7 +37,7 @@ class FirstSiteRowsTask:
 
     store: Store
     plan: ShipmentPlan
-    layout: Layout
+    held_atoms: HeldAtoms
     key_parts: int
     record: str | None = None
 
@@ -63,7 +63,7 @@ class FirstSiteRowsTask:
                 table = table_name(site, ROWS)
                 segment = write_segment(self.store, table, own[site].entries(0, gone=False), base=True)
                 yield message_row(kind, WrittenSegment(table, segment))
-            yield from placed_rows(self.plan, self.layout, number, own, np.ones(size, np.int8), door)
+            yield from placed_rows(self.plan, self.held_atoms, number, own, np.ones(size, np.int8), door)
         yield message_row(kind, door.shipped)
         yield message_row(kind, RowCount(rows, 0))
 
@@ -72,7 +72,7 @@ class FirstSiteRowsTask:
         rows = piece.take(pa.array(at))
         order = np.argsort(shared_codes([rows.column("k")])[0].codes, kind="stable")
         rows = rows.take(pa.array(order))
-        return unpacked_rows(rows, 2 * len(self.layout.columns(site)), len(self.layout.held[site]))
+        return unpacked_rows(rows, 2 * len(self.held_atoms.columns(site)), len(self.held_atoms.held[site]))
 
     def _problem(self, piece: pa.Table) -> RefusedFragment | None:
         """What is wrong with the sites' keys or rows, of the smallest key that something is wrong with."""

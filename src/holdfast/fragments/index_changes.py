@@ -19,7 +19,7 @@ from holdfast.fragments.door import Door
 from holdfast.fragments.horizontal import Local, settle, settle_first
 from holdfast.fragments.ids import Ids, from_arrow, hashes_of
 from holdfast.fragments.shipment_plan import ShipmentPlan
-from holdfast.fragments.site_index import Counts, SiteIndex
+from holdfast.fragments.site_index import IndexCounts, SiteIndex
 from holdfast.fragments.site_tables import COUNTS, MEMBERS, table_name
 from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import MESSAGE, Message, WrittenSegment, message_text, messages_in
@@ -106,7 +106,12 @@ class _Work:
         none = np.zeros(size, np.bool_)
         settlings = np.array([settling.site for settling in self.task.plan.groups[number].settlings])
         return Local(
-            number, settlings[self.part_of], Counts.nothing(size), Counts.nothing(size), none.copy(), none.copy()
+            number,
+            settlings[self.part_of],
+            IndexCounts.nothing(size),
+            IndexCounts.nothing(size),
+            none.copy(),
+            none.copy(),
         )
 
     def settled(self) -> Iterator[pa.RecordBatch]:
@@ -165,7 +170,7 @@ class _Work:
         index = self._index(site)
         _, first, side = np.unique(hashes_of(self.sides[rows]), return_index=True, return_inverse=True)
         ids, group = self.sides[rows][first], self.group[rows][first]
-        before = Counts.nothing(len(ids)) if self.task.first else index.look_up(ids)
+        before = IndexCounts.nothing(len(ids)) if self.task.first else index.look_up(ids)
         after = before.copy()
         np.add.at(after.n, side, self.sign[rows])
         assert (after.n >= 0).all(), "no side loses more rows than it has"

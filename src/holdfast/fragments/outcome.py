@@ -63,7 +63,7 @@ class FragmentsStatus(Presented):
     def to_dict(self) -> dict[str, Any]:
         """The object that `holdfast fragments init` and `show` print as JSON."""
         key = self.sites.key
-        told: dict[str, Any] = {
+        content: dict[str, Any] = {
             "version": self.version,
             "rows": self.rows,
             "key": key[0] if len(key) == 1 else list(key),
@@ -75,4 +75,4 @@ class FragmentsStatus(Presented):
                 for site in self.sites.sites
             ],
         }
-        return told if self.shipped is None else {**told, "shipped": self.shipped.to_dict()}
+        return content if self.shipped is None else {**content, "shipped": self.shipped.to_dict()}

@@ -17,7 +17,7 @@ from holdfast.encode.codes import shared_codes
 from holdfast.fragments.door import Door
 from holdfast.fragments.ids import Ids, hashes_of, no_ids, packed, to_arrow, words
 from holdfast.fragments.shipment_plan import ShipmentPlan
-from holdfast.fragments.site_tables import ROWS, Layout, table_name
+from holdfast.fragments.site_tables import ROWS, HeldAtoms, table_name
 from holdfast.fragments.vertical import Known, Placed, carried_out
 from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import MESSAGE, Message, Refusal, RefusedChange, RowCount, WrittenSegment, message_text
@@ -79,7 +79,7 @@ class SiteChangesTask:
     store: Store
     tables: Mapping[str, StoredTable]
     plan: ShipmentPlan
-    layout: Layout
+    held_atoms: HeldAtoms
     version: int
     key_parts: int
     whole: bool
@@ -141,7 +141,7 @@ class SiteChangesTask:
             yield message_row(goes.keys.type, WrittenSegment(table, segment))
             both[site] = _both(goes, comes)
         signs = np.repeat(np.array([-1, 1], np.int8), [len(kept[0]), len(kept[1])])
-        yield from placed_rows(self.plan, self.layout, group, both, signs, door)
+        yield from placed_rows(self.plan, self.held_atoms, group, both, signs, door)
 
     def _now(self, site: int, changes: pa.Table) -> SiteRows:
         """The rows that the site has now under the hashes of the changes' keys."""
@@ -154,16 +154,16 @@ class SiteChangesTask:
             entries = entries.filter(pa.array(present(entries, entries.column("k"))))
         else:
             entries = pa.schema(list(types.items())).empty_table()
-        return unpacked_rows(entries, 2 * len(self.layout.columns(site)), len(self.layout.held[site]))
+        return unpacked_rows(entries, 2 * len(self.held_atoms.columns(site)), len(self.held_atoms.held[site]))
 
     def _projected(self, changes: pa.Table, site: int, at: Ints) -> SiteRows:
         """What the changes at these places bring to the site: its own columns and conditions, and no others."""
         some = changes.select(["h", "k", "ids", "bits"]).take(pa.array(at))
-        every = self.layout.all_columns
-        whole = unpacked_rows(some, 2 * len(every), len(self.layout.atoms))
-        places = [every.index(atom) for atom in self.layout.columns(site)]
+        every = self.held_atoms.all_columns
+        whole = unpacked_rows(some, 2 * len(every), len(self.held_atoms.atoms))
+        places = [every.index(atom) for atom in self.held_atoms.columns(site)]
         pairs = whole.ids.reshape(len(at), len(every), 2)[:, places]
-        bits = whole.bits[:, list(self.layout.held[site])]
+        bits = whole.bits[:, list(self.held_atoms.held[site])]
         return SiteRows(whole.hashes, whole.keys, pairs.reshape(len(at), 2 * len(places)), bits)
 
 
@@ -215,12 +215,17 @@ def _both(old: SiteRows, new: SiteRows) -> SiteRows:
 
 
 def placed_rows(
-    plan: ShipmentPlan, layout: Layout, group: int, rows: dict[int, SiteRows], signs: NDArray[np.int8], door: Door
+    plan: ShipmentPlan,
+    held_atoms: HeldAtoms,
+    group: int,
+    rows: dict[int, SiteRows],
+    signs: NDArray[np.int8],
+    door: Door,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of all parts that the group's sites settle, as (part, grp, sign, h, gid, sid, k, message)."""
     first = rows[plan.groups[group].sites[0]]
     keys = _one_array(first.keys)
-    known = {site: Known.unpacked(layout, site, own.ids, own.bits) for site, own in rows.items()}
+    known = {site: Known.unpacked(held_atoms, site, own.ids, own.bits) for site, own in rows.items()}
     for placed in carried_out(plan.groups[group], plan.parts, known, keys, signs, door):
         if len(placed.at):
             yield from _batches(placed, group, keys, first.hashes, signs)

@@ -18,7 +18,7 @@ VIOLATIONS = "violations"
 
 
 @dataclass(frozen=True)
-class Layout:
+class HeldAtoms:
     """What each site keeps of a row: the numbers of the atoms it holds, in order."""
 
     atoms: tuple[Atom, ...]
@@ -33,15 +33,15 @@ class Layout:
         return tuple(i for i, atom in enumerate(self.atoms) if atom.is_column)
 
 
-def layout_of(plan: ShipmentPlan) -> Layout:
-    """The layout for a plan; all groups of sites number atoms alike."""
+def held_atoms_of(plan: ShipmentPlan) -> HeldAtoms:
+    """Returns what each site of the plan keeps; all groups of sites number atoms alike."""
     sites, atoms = plan.sites, plan.groups[0].atoms
     own = [set(site.columns or ()) | set(sites.key) for site in sites.sites]
     held = tuple(
         tuple(i for i, atom in enumerate(atoms) if site.columns is None or set(atom.columns) <= own[number])
         for number, site in enumerate(sites.sites)
     )
-    return Layout(atoms, held)
+    return HeldAtoms(atoms, held)
 
 
 def table_name(site: int, kind: str) -> str:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from holdfast.states.batch_outcome import BatchOutcome
 from holdfast.states.manifest import PENDING, Manifest
 from holdfast.states.messages import LogFile, Message, Unit, ViolationCount, WrittenSegment, of_type
-from holdfast.states.store import Store, told_as_output
+from holdfast.states.store import Store, translate_os_errors
 from holdfast.states.violations_change import RuleViolationsChange, Violation, ViolationsChange
 
 
@@ -95,7 +95,7 @@ def _cut(
         return tuple(files), table
     table = table.take(pa.array(np.sort(kept)))
     name = f"{version:012}-{secrets.token_hex(12)}.parquet"
-    with told_as_output(store.root):
+    with translate_os_errors(store.root):
         pq.write_table(table, store.path(f"{PENDING}/{name}"))
     return (name,), table
 
@@ -104,7 +104,7 @@ def write_log(store: Store, version: int, changes: pa.Table) -> str:
     """The name of a file of (rule, left, right, change), each with the version; it is on the disk when this returns."""
     table = changes.add_column(0, "version", pa.array(np.full(changes.num_rows, version, np.int64)))
     name = f"{version:012}-{secrets.token_hex(12)}.parquet"
-    with told_as_output(store.root), open(store.path(f"{PENDING}/{name}"), "xb") as file:
+    with translate_os_errors(store.root), open(store.path(f"{PENDING}/{name}"), "xb") as file:
         pq.write_table(table, file)
         file.flush()
         os.fsync(file.fileno())
@@ -115,7 +115,7 @@ def empty_log(store: Store, key: pa.DataType) -> str:
     """The name of a file of no changes, so that the log has its columns from the start."""
     columns = {"version": pa.int64(), "rule": pa.string(), "left": key, "right": key, "change": pa.int8()}
     name = f"{0:012}-{secrets.token_hex(12)}.parquet"
-    with told_as_output(store.root):
+    with translate_os_errors(store.root):
         pq.write_table(pa.schema(list(columns.items())).empty_table(), store.path(f"{PENDING}/{name}"))
     return name
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.encode.codes import dense_ids, shared_codes
-from holdfast.states.store import Store, told_as_output
+from holdfast.states.store import Store, translate_os_errors
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -77,7 +77,7 @@ def write_segment(
     block_rows = store.limits.block_rows
     zones = _zones(ordered, zoned, block_rows) if zoned and len(hashes) > block_rows else None
     with_zones = zones is not None and zones.num_rows > 0
-    with told_as_output(store.root):
+    with translate_os_errors(store.root):
         _write(store.path(name), ordered)
         if with_zones:
             _write(store.path(name + ZONES_ENDING), zones)

@@ -44,7 +44,7 @@ class Store:
 
     def make(self, folders: Iterable[str]) -> None:
         """The folders are there, and so is the store itself."""
-        with told_as_output(self.root):
+        with translate_os_errors(self.root):
             for folder in folders:
                 self.path(folder).mkdir(parents=True, exist_ok=True)
 
@@ -55,7 +55,7 @@ class Store:
         """
         target = self.path(name)
         waiting = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
-        with told_as_output(self.root):
+        with translate_os_errors(self.root):
             try:
                 with open(waiting, "xb") as file:
                     file.write(content)
@@ -72,7 +72,7 @@ class Store:
 
     def move(self, name: str, target: str) -> None:
         """The file is at `target`, whether this call moved it or an earlier one."""
-        with told_as_output(self.root):
+        with translate_os_errors(self.root):
             try:
                 os.replace(self.path(name), self.path(target))
             except (FileNotFoundError, NotADirectoryError):
@@ -80,7 +80,7 @@ class Store:
                     raise
 
     def remove(self, names: Iterable[str]) -> None:
-        with told_as_output(self.root):
+        with translate_os_errors(self.root):
             for name in names:
                 self.path(name).unlink(missing_ok=True)
 
@@ -90,7 +90,7 @@ class Store:
 
         The system lets go of the lock when its process ends, however it ends.
         """
-        with told_as_output(self.root):
+        with translate_os_errors(self.root):
             file = os.open(self.path(LOCK), os.O_RDWR | os.O_CREAT, 0o644)
         try:
             try:
@@ -130,7 +130,7 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def told_as_output(root: str) -> Iterator[None]:
+def translate_os_errors(root: str) -> Iterator[None]:
     """Turns what the file system refuses into an error that names the state and the reason."""
     try:
         yield

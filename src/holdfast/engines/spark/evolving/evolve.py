@@ -34,7 +34,7 @@ from holdfast.engines.spark.discovery.discover import (
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import FEED_COLUMNS, Changes
 from holdfast.engines.spark.states.follow_frames import follow_frame, state_of
-from holdfast.engines.spark.states.refused_changes import raise_unfit, refused_plainly
+from holdfast.engines.spark.states.refused_changes import raise_unfit, translate_change_errors
 from holdfast.engines.spark.states.state_files import first_rows, splits_for
 from holdfast.engines.spark.states.state_table import NextVersion
 from holdfast.engines.spark.states.task_messages import task_messages
@@ -147,7 +147,7 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
             log=(log,),
         )
         return NextVersion(
-            manifest, lambda made, seconds: EvolveOutcome(batch, True, version, made.rows, change, seconds)
+            manifest, lambda committed, seconds: EvolveOutcome(batch, True, version, committed.rows, change, seconds)
         )
 
     def _finished(
@@ -178,7 +178,7 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
             key_names=plan.key,
             compared={name: f"c{position(name)}" for name in self.compared},
         )
-        with refused_plainly(changes.table, self.schema):
+        with translate_change_errors(changes.table, self.schema):
             everything = range(len(self.schema.fields))
             net = self._net_rows(changes, version, everything, splits_for(spark, changes.table))
             packed = net.mapInArrow(PackTask(), LINES)
@@ -217,9 +217,9 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
         """The last changes of the rules, at most so many, the latest first, each with its version."""
         found = []
         for name in reversed(self.store.names(CHANGES)):
-            told = json.loads(self.store.read(f"{CHANGES}/{name}")) if name.endswith(".json") else {}
-            if told and (told["added"] or told["removed"]):
-                found.append((int(name.removesuffix(".json")), change_from_json(told)))
+            change = json.loads(self.store.read(f"{CHANGES}/{name}")) if name.endswith(".json") else {}
+            if change and (change["added"] or change["removed"]):
+                found.append((int(name.removesuffix(".json")), change_from_json(change)))
             if len(found) == most:
                 break
         return found
@@ -335,7 +335,7 @@ def _plain(options: DiscoverOptions) -> dict[str, Any]:
     return {**{name: getattr(options, name) for name in _KEPT_OPTIONS}, "error": str(options.error)}
 
 
-def _options_of(told: Mapping[str, Any]) -> DiscoverOptions:
-    given = {name: told[name] for name in _KEPT_OPTIONS}
+def _options_of(kept: Mapping[str, Any]) -> DiscoverOptions:
+    given = {name: kept[name] for name in _KEPT_OPTIONS}
     given |= {name: tuple(given[name]) for name in ("columns", "exclude")}
-    return DiscoverOptions(**given, error=Decimal(told["error"]))
+    return DiscoverOptions(**given, error=Decimal(kept["error"]))

@@ -30,16 +30,16 @@ from holdfast.engines.spark.fragments.fragment_rows import Packing, with_truths
 from holdfast.engines.spark.fragments.fragment_sources import group_sql
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes, changes_of
-from holdfast.engines.spark.states.refused_changes import refused_plainly
+from holdfast.engines.spark.states.refused_changes import translate_change_errors
 from holdfast.engines.spark.states.state_files import place_sql, splits_for
 from holdfast.engines.spark.states.state_table import NextVersion, StateTable
 from holdfast.engines.spark.states.task_messages import task_messages
 from holdfast.fragments.index_changes import IndexChangesTask
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.fragments.plan_file import Fixed, read_fixed
+from holdfast.fragments.rule_violations import PresentViolationsTask, RuleViolationsTask
 from holdfast.fragments.site_changes import NOWHERE, TWICE, SiteChangesTask
-from holdfast.fragments.site_tables import VIOLATIONS, Layout, layout_of, table_key
-from holdfast.fragments.violation_changes import PresentViolationsTask, RuleViolationsTask
+from holdfast.fragments.site_tables import VIOLATIONS, HeldAtoms, held_atoms_of, table_key
 from holdfast.states.batch_ids import hashed, named_id
 from holdfast.states.change_log import batch_log, moved_totals, unchanged
 from holdfast.states.compaction import Merge, places_for
@@ -74,13 +74,13 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
         return read_fixed(self.store)
 
     @cached_property
-    def layout(self) -> Layout:
-        return layout_of(self.fixed.plan)
+    def held_atoms(self) -> HeldAtoms:
+        return held_atoms_of(self.fixed.plan)
 
     @cached_property
     def packing(self) -> Packing:
         rules = self.fixed.plan.sites.rules
-        return Packing(self.schema, self.manifest.key, self.layout, rules.nulls, self.fixed.secret)
+        return Packing(self.schema, self.manifest.key, self.held_atoms, rules.nulls, self.fixed.secret)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,14 +120,14 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
     def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
         now, tables, plan = self.manifest, self.manifest.body.tables, self.fixed.plan
         splits = splits_for(self.spark, changes.table)
-        with refused_plainly(changes.table, self.schema):
+        with translate_change_errors(changes.table, self.schema):
             frame = self._packed_changes(changes)
             placed = frame.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
             task = SiteChangesTask(
                 store=self.store,
                 tables=tables,
                 plan=plan,
-                layout=self.layout,
+                held_atoms=self.held_atoms,
                 version=version,
                 key_parts=len(now.key),
                 whole=len(changes.known) == len(self.schema.fields),
@@ -143,10 +143,10 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
         """The changes as (k, h, ct, o0, o1, o2, grp, ids, bits)."""
         sites = self.fixed.plan.sites
         conditions = [group.where for group in sites.row_groups if group.where is not None]
-        scopes = [atom.where for atom in self.layout.atoms if atom.where is not None]
+        scopes = [atom.where for atom in self.held_atoms.atoms if atom.where is not None]
         wanted = list(dict.fromkeys([*conditions, *scopes]))
         frame, truths = with_truths(changes.frame, self.schema.names, wanted)
-        ids, bits = self.packing.packed_sql(range(len(self.layout.atoms)), truths)
+        ids, bits = self.packing.packed_sql(range(len(self.held_atoms.atoms)), truths)
         group = group_sql(sites, truths, NOWHERE, TWICE)
         kept = frame.selectExpr(
             f"{self.packing.key_sql()} AS k",

@@ -24,10 +24,10 @@ from holdfast.errors import HoldfastError, RunError, SitesError, SourceError, St
 from holdfast.fragments.first_rows import FirstSiteRowsTask
 from holdfast.fragments.index_changes import IndexChangesTask
 from holdfast.fragments.plan_file import NAME, Fixed, write_fixed
+from holdfast.fragments.rule_violations import RuleViolationsTask
 from holdfast.fragments.shipment_plan import ShipmentPlan, plan_shipments
-from holdfast.fragments.site_tables import VIOLATIONS, empty_tables, layout_of
+from holdfast.fragments.site_tables import VIOLATIONS, empty_tables, held_atoms_of
 from holdfast.fragments.sites import Sites
-from holdfast.fragments.violation_changes import RuleViolationsTask
 from holdfast.programs.bind import require_types
 from holdfast.states.change_log import discard, empty_log, moved_totals
 from holdfast.states.compaction import places_for
@@ -76,8 +76,8 @@ def init_fragments(
     store.make([*_FOLDERS, *body.tables])
     with store.only_writer():
         _require_free(store)
-        layout = layout_of(plan)
-        packing = Packing(sources.schema, sites.key, layout, sites.rules.nulls, fixed.secret)
+        held_atoms = held_atoms_of(plan)
+        packing = Packing(sources.schema, sites.key, held_atoms, sites.rules.nulls, fixed.secret)
         whole = Table(sources.tables[0].frame, sites.origin)
         names = tuple(rule.name for rule in sites.rules)
         try:
@@ -87,7 +87,7 @@ def init_fragments(
                 count = _count(sources)
                 places = places_for(count * max(1, len(sites.sites) // 2))
                 placed = rows.withColumn("work", F.expr(place_sql("h", places))).repartition(places, "work")
-                task = FirstSiteRowsTask(store, plan, layout, len(sites.key), record)
+                task = FirstSiteRowsTask(store, plan, held_atoms, len(sites.key), record)
                 index = IndexChangesTask(store, body.tables, plan, fixed.meetings, 0, first=True, record=record)
                 last = RuleViolationsTask(store, body.tables[VIOLATIONS], names, 0, UNLIMITED, logged=False)
                 busy = _pieces(spark, count * len(plan.parts))
@@ -133,10 +133,10 @@ def _site_rows(sources: Sources, packing: Packing) -> DataFrame:
         alike.setdefault(frozenset(site.columns or ()), []).append(number)
     frames = []
     for numbers in alike.values():
-        atoms = packing.layout.held[numbers[0]]
-        scopes = [packing.layout.atoms[a].where for a in atoms]
-        told = tellable(sources.sites, numbers[0], sources.schema)
-        wanted = list(dict.fromkeys([*told, *(scope for scope in scopes if scope is not None)]))
+        atoms = packing.held_atoms.held[numbers[0]]
+        scopes = [packing.held_atoms.atoms[a].where for a in atoms]
+        conditions = tellable(sources.sites, numbers[0], sources.schema)
+        wanted = list(dict.fromkeys([*conditions, *(scope for scope in scopes if scope is not None)]))
         rows = [sources.frame(number).withColumn("site", F.lit(number)) for number in numbers]
         frame, truths = with_truths(reduce(DataFrame.unionByName, rows), sources.schema.names, wanted)
         ids, bits = packing.packed_sql(atoms, truths)

@@ -13,7 +13,7 @@ from holdfast.engines.spark.checking.check import told_plainly
 from holdfast.engines.spark.checking.sql_engine import unfit_workers
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import MISFIT
-from holdfast.errors import ChangeError, OutputError, SessionError, SourceError
+from holdfast.errors import ChangeError, OutputError, SessionError, SourceError, UnfitValueError
 from holdfast.rules.plain_words import value_text
 from holdfast.states.messages import Message, Refusal, RefusedChange, of_type
 
@@ -69,19 +69,19 @@ def shown_key(key: Any) -> str:
 
 
 @contextmanager
-def refused_plainly(table: Table, schema: StructType) -> Iterator[None]:
+def translate_change_errors(table: Table, schema: StructType) -> Iterator[None]:
     """Turns what Spark throws while it applies the table's changes into an error in the user's terms."""
     try:
         with told_plainly(table, "applying"):
             yield
-    except SourceError as problem:
-        if "--types" not in (problem.hint or ""):
-            raise
+    except UnfitValueError as problem:
         # Files of changes are read with the state's types, which nobody can choose any more.
         raise ChangeError(
-            f"{problem.message.partition(', the type that')[0].rstrip('.')}. Nothing of it was applied.",
+            f"{problem.finding}. Nothing of it was applied.",
             hint="changes are read with the types of the table that the state was made of.",
         ) from problem
+    except SourceError:
+        raise
     except Exception as problem:
         text = str(problem.__cause__ or problem)
         misfit = re.search(rf"{MISFIT}:(.*?):(.*?):end", text, re.DOTALL)
@@ -91,10 +91,11 @@ def refused_plainly(table: Table, schema: StructType) -> Iterator[None]:
                 f"{table.name}: the value {misfit[2]} does not fit the column {misfit[1]!r}, which is {kind}. "
                 "Nothing of it was applied."
             ) from None
-        refused = re.search(r"OutputError: (cannot write to the state .*)", text)
-        if refused is not None:
+        # What a task raises comes as the text of its traceback, which names the type.
+        unwritten = re.search(rf"{re.escape(f'{OutputError.__module__}.{OutputError.__name__}')}: (.*)", text)
+        if unwritten is not None:
             hint = "make room there, or check who may write, then run this again."
-            raise OutputError(refused[1].strip(), hint=hint) from None
+            raise OutputError(unwritten[1].strip(), hint=hint) from None
         raise_unfit(problem)
         raise
 

@@ -20,7 +20,7 @@ from holdfast.engines.spark.checking.check import CheckResult, register_function
 from holdfast.engines.spark.checking.rows import keyed, select_rows, with_conditions, with_lookups
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes
-from holdfast.engines.spark.states.refused_changes import refused_plainly
+from holdfast.engines.spark.states.refused_changes import translate_change_errors
 from holdfast.engines.spark.states.state_files import first_tables, routed_rows, splits_for
 from holdfast.engines.spark.states.state_table import NextVersion
 from holdfast.engines.spark.states.task_messages import task_messages
@@ -94,7 +94,7 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
         if not plan.conditions:
             kept = [plan.schema.position(name) for name in plan.columns]
         splits = splits_for(self.spark, changes.table)
-        with refused_plainly(changes.table, self.schema):
+        with translate_change_errors(changes.table, self.schema):
             register_functions(self.spark, plan)
             net = self._net_rows(changes, version, kept, splits)
             routed = routed_rows(self._with_truths(net, kept), plan, self.groups, splits)
@@ -201,7 +201,7 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
             rows = keyed(select_rows(table.frame, plan, all_columns=False), plan)
             with told_plainly(table, "loading"):
                 tables = first_tables(self.store, rows, plan, groups, tables, missing, version, now.rows)
-        made = replace(
+        manifest = replace(
             now,
             version=version,
             body=WatchBody(by_name([now.body.row_table, *tables]), dump_rules(replace(rules, key=now.key))),
@@ -209,7 +209,7 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
             batches=(),
             log=(),
         )
-        commit(self.store, made)
+        commit(self.store, manifest)
         return [rule.name for rule in new], gone
 
 
