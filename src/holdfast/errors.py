@@ -63,6 +63,14 @@ class SourceError(HoldfastError, ValueError):
     """Data exists but cannot be read in its format."""
 
 
+class UnfitValueError(SourceError):
+    """A value is not of the type that its column is read with. `finding` says so, without where the type is from."""
+
+    def __init__(self, finding: str, source: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{finding}, {source}.", hint=hint)
+        self.finding = finding
+
+
 class OutputError(HoldfastError, OSError):
     """A result cannot be written to the given place."""
 

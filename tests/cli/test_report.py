@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 import holdfast as hf
 from holdfast.cli import app
-from holdfast.states import manifest
 
 EVIL = "<script>window.pwned = 1</script>"
 TABLE = "id,zip,city,\"a <b>\",n,m\n" + "".join(
@@ -116,18 +115,20 @@ def test_a_report_is_whole_on_every_engine(spark: SparkSession, tmp_path: Path) 
     assert all(a[0] > b[0] and a[1] < b[1] for a, b in rising.plot.lines)
 
 
-def test_a_timeline_outlives_its_versions(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_timeline_outlives_its_versions(spark: SparkSession, tmp_path: Path) -> None:
     from holdfast.api import WatchState
+    from holdfast.engines.spark.watching.watch import watched
+    from holdfast.states.limits import StateLimits
     from holdfast.states.store import open_store
     from holdfast.watching.history import history
 
-    monkeypatch.setattr(manifest, "KEPT_VERSIONS", 2)
     (tmp_path / "t.csv").write_text("id,a\n0,0\n")
     WatchState.create(tmp_path / "state", tmp_path / "t.csv", ["unique(a)"], key="id")
     totals = [0]
     for i in range(1, 5):
         (tmp_path / f"{i}.csv").write_text(f"id,a\n{i},{i % 2}\n")
-        totals.append(WatchState.open(tmp_path / "state").apply(tmp_path / f"{i}.csv").totals["unique-a"])
+        state = watched(spark, tmp_path / "state").with_limits(StateLimits(kept_versions=2))
+        totals.append(state.apply_file(str(tmp_path / f"{i}.csv"), limit=None).totals["unique-a"])
     assert len(list((tmp_path / "state" / "versions").iterdir())) < 5
     told = history(open_store(tmp_path / "state"))
     assert [point.totals["unique-a"] for point in told] == totals

@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 
 import holdfast as hf
 from holdfast.cli import app
-from holdfast.states.manifest import latest
+from holdfast.states.manifest import WatchBody
 from holdfast.states.store import open_store
+from holdfast.states.versions import latest
 
 TABLE = """\
 id,zip,city,salary,rate,email
@@ -81,7 +82,7 @@ def untouched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def assert_untouched(state: Path) -> None:
-    now = latest(open_store(state))
+    now = latest(open_store(state), WatchBody)
     assert (now.version, now.rows, now.totals) == (0, 4, BEFORE)
     assert [entry.name for entry in (state / "pending").iterdir()] == []
 

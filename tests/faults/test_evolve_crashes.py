@@ -22,7 +22,7 @@ from holdfast.engines.spark.evolving.evolve import evolved_table, init_evolve
 from holdfast.engines.spark.session import get_session
 from holdfast.engines.spark.sources.sources import read_table
 from holdfast.engines.spark.sources.table import Table
-from holdfast.states.manifest import has_state
+from holdfast.states.versions import has_state
 from holdfast.states.store import open_store
 place, data, files = sys.argv[1], sys.argv[2], sys.argv[3:]
 options = evolve_options(exclude=("id",), cross_columns="off")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -44,7 +45,7 @@ def test_a_batch_is_applied_once_whenever_it_is_cut_off(
         """The action, in which the process is killed when it calls the function with a version later than `after`."""
         whole = getattr(where, name)
 
-        def killed(store: Store, version: manifest.Manifest) -> None:
+        def killed(store: Store, version: manifest.Manifest[Any]) -> None:
             if version.version > after:
                 raise Killed
             whole(store, version)

@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 
 from holdfast.api import WatchState
 from holdfast.errors import OutputError, StateError
-from holdfast.states.manifest import latest
+from holdfast.states.manifest import WatchBody
 from holdfast.states.store import open_store
+from holdfast.states.versions import latest
 
 
 @pytest.fixture
@@ -34,11 +35,11 @@ def table(path: Path, keys: range) -> Path:
 def test_a_full_disk_leaves_the_last_version(small_disk: Path, tmp_path: Path, spark: SparkSession) -> None:
     state = small_disk / "state"
     WatchState.create(state, table(tmp_path / "t.csv", range(50)), ["g -> text"], key="id")
-    before = latest(open_store(state))
+    before = latest(open_store(state), WatchBody)
     with pytest.raises(OutputError, match="No space left on device") as told:
         WatchState.open(state).apply(table(tmp_path / "much.csv", range(100, 9000)), limit=10)
     assert "make room" in str(told.value)
-    assert latest(open_store(state)) == before
+    assert latest(open_store(state), WatchBody) == before
     assert WatchState.open(state).show().totals == before.totals
     done = WatchState.open(state).apply(table(tmp_path / "little.csv", range(100, 110)), limit=10)
     assert done.applied
@@ -48,12 +49,12 @@ def test_a_full_disk_leaves_the_last_version(small_disk: Path, tmp_path: Path, s
 def test_a_state_that_cannot_be_written_is_still_read(tmp_path: Path, spark: SparkSession) -> None:
     state = tmp_path / "state"
     WatchState.create(state, table(tmp_path / "t.csv", range(20)), ["g -> text"], key="id")
-    before = latest(open_store(state))
+    before = latest(open_store(state), WatchBody)
     (state / "pending").rename(tmp_path / "elsewhere")
     (state / "pending").write_text("in the way")
     with pytest.raises(OutputError, match="cannot write to the state"):
         WatchState.open(state).apply(table(tmp_path / "more.csv", range(30, 40)))
-    assert latest(open_store(state)) == before
+    assert latest(open_store(state), WatchBody) == before
     assert WatchState.open(state).show().totals == before.totals
 
 

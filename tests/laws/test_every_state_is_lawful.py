@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast.evolving.changed_evidence import KeptRows
-from holdfast.fragments.door import Shipped
 from holdfast.search.evidence import Evidence
 from holdfast.states import lawful
 from holdfast.states.lawful import Mergeable, Reversible
-from holdfast.states.violations_change import RuleChange, ViolationsChange
+from holdfast.states.messages import Shipped
+from holdfast.states.violations_change import RuleViolationsChange, ViolationsChange
 from laws.test_evidence_adds_up import counted, groups_of
 from laws.test_violations_change_adds_up import histories, said
 
@@ -49,8 +49,8 @@ COUNT = st.integers(0, 2**40)
 LAWS: Mapping[type[Mergeable], Law] = {
     Evidence: Law(groups_of(3), counted),
     KeptRows: Law(st.lists(kept_rows(), min_size=3, max_size=3), meaning_of_rows),
-    RuleChange: Law(
-        histories().map(lambda changes: [change.rules.get("r", RuleChange()) for change in changes[:3]]),
+    RuleViolationsChange: Law(
+        histories().map(lambda changes: [change.rules.get("r", RuleViolationsChange()) for change in changes[:3]]),
         lambda change: said(ViolationsChange({"r": change})),
     ),
     Shipped: Law(st.lists(st.builds(Shipped, COUNT, COUNT, COUNT), min_size=3, max_size=3), Shipped.to_dict),

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.states.violations_change import RuleChange, Violation, ViolationsChange
+from holdfast.states.violations_change import RuleViolationsChange, Violation, ViolationsChange
 
 RULES = ("r", "s")
 VIOLATIONS: list[Violation] = [(1, 2), (2, 1), (1, None), (("a", 1), ("b", 2))]
@@ -25,7 +25,7 @@ def histories(draw: st.DrawFn) -> list[ViolationsChange]:
         for rule in RULES:
             added, removed = sorted(now[rule] - before[rule], key=str), sorted(before[rule] - now[rule], key=str)
             if added or removed:
-                rules[rule] = RuleChange(added, removed, len(added), len(removed))
+                rules[rule] = RuleViolationsChange(added, removed, len(added), len(removed))
         changes.append(ViolationsChange(rules, {rule: len(now[rule]) for rule in RULES}))
     return changes
 
@@ -58,14 +58,14 @@ def test_the_sum_is_the_difference_of_the_ends(changes: Sequence[ViolationsChang
 
 
 def test_counts_of_lists_that_were_cut_are_sums() -> None:
-    cut = RuleChange([(1, 2)], [], 5, 0)
+    cut = RuleViolationsChange([(1, 2)], [], 5, 0)
     assert cut.cut
-    both = cut.plus(RuleChange([], [(1, 2)], 0, 1))
+    both = cut.plus(RuleViolationsChange([], [(1, 2)], 0, 1))
     assert (both.added_count, both.removed_count) == (5, 1)
 
 
 def test_lines_have_a_sign() -> None:
-    change = ViolationsChange({"r": RuleChange([(1, 2)], [(3, None)], 1, 1)}, {"r": 1})
+    change = ViolationsChange({"r": RuleViolationsChange([(1, 2)], [(3, None)], 1, 1)}, {"r": 1})
     assert change.to_arrow().to_pylist() == [
         {"rule": "r", "left": 1, "right": 2, "change": 1},
         {"rule": "r", "left": 3, "right": None, "change": -1},

@@ -22,6 +22,7 @@ from holdfast.rules.parse import parse_constraint
 from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import as_masks
+from holdfast.states.limits import StateLimits
 from oracle.test_check_matches_reference import frame_of, slowly
 from oracle.test_keeper_matches_reference import as_set, one_way
 from oracle.test_watch_matches_reference import Event, changes_frame, rows_after
@@ -70,7 +71,12 @@ def evolutions(draw: st.DrawFn) -> Evolution:
 
 
 def assert_evolved(
-    spark: SparkSession, one: Evolution, batches: Sequence[Sequence[Event]], strategy: EvolveStrategy
+    spark: SparkSession,
+    one: Evolution,
+    batches: Sequence[Sequence[Event]],
+    strategy: EvolveStrategy,
+    *,
+    rows_per_task: int = 20_000,
 ) -> None:
     given_options = {name: value for name, value in one.options.items() if name != "cross_columns"}
     cross = one.options["cross_columns"]
@@ -90,6 +96,7 @@ def assert_evolved(
     rows: list[Mapping[str, Any]] = list(one.table.rows)
     with tempfile.TemporaryDirectory() as folder:
         state = init_evolve(Table(frame_of(spark, one.table), "t"), ("id",), f"{folder}/state", options, strategy, {})
+        state = state.with_limits(StateLimits(rows_per_task=rows_per_task))
         before = now(rows)
         assert kept(state) == before
         for number, events in enumerate(batches):
@@ -123,11 +130,11 @@ def test_rules_one_batch_after_the_other(spark: SparkSession, one: Evolution) ->
 def test_rules_as_one_batch_over_several_partitions(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, one: Evolution
 ) -> None:
-    monkeypatch.setattr(evolve, "_ROWS_PER_TASK", 1)
     monkeypatch.setattr(evolve, "places_for", lambda rows: 4)
     spark.conf.set("spark.sql.shuffle.partitions", "4")
     try:
-        assert_evolved(spark, one, [[event for batch in one.batches for event in batch]], "evidence")
+        everything = [event for batch in one.batches for event in batch]
+        assert_evolved(spark, one, [everything], "evidence", rows_per_task=1)
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "1")
 

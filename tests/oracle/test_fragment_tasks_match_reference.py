@@ -6,7 +6,6 @@ Rows are split by columns with replicas, by rows, or both; rules are FDs and CFD
 from __future__ import annotations
 
 import hashlib
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,22 +20,33 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast import reference
-from holdfast.fragments.door import Shipped
-from holdfast.fragments.first_rows import FirstSiteRows
-from holdfast.fragments.index_changes import IndexChanges, Meetings
-from holdfast.fragments.parts import Part
+from holdfast.fragments.first_rows import FirstSiteRowsTask
+from holdfast.fragments.index_changes import IndexChangesTask, Meetings
+from holdfast.fragments.parts import RulePart
 from holdfast.fragments.plan_file import Fixed, read_fixed, write_fixed
+from holdfast.fragments.rule_violations import PresentViolationsTask, RuleViolationsTask
 from holdfast.fragments.shipment_plan import ShipmentPlan, plan_shipments
-from holdfast.fragments.site_changes import SiteChanges
-from holdfast.fragments.site_tables import empty_tables, layout_of, table_keys
+from holdfast.fragments.site_changes import SiteChangesTask
+from holdfast.fragments.site_tables import VIOLATIONS, empty_tables, held_atoms_of, table_key
 from holdfast.fragments.sites import Site, Sites
-from holdfast.fragments.violation_changes import PresentViolations, ViolationChanges
 from holdfast.rules.dependency import CFD, FD, Body, Pattern
 from holdfast.rules.predicate import Constant
 from holdfast.rules.rule import Rule, RuleSet, rule_set
 from holdfast.states.compaction import Merge, MergeTask
-from holdfast.states.manifest import PENDING, PairTable
-from holdfast.states.segment import Segment
+from holdfast.states.manifest import PENDING
+from holdfast.states.messages import (
+    MESSAGE,
+    LogFile,
+    Message,
+    RefusedChange,
+    RefusedFragment,
+    Shipped,
+    messages_in,
+    net_rows,
+    of_type,
+    segments_of,
+    total_shipped,
+)
 from holdfast.states.store import Store
 
 COLUMNS = ("a", "b", "c", "d", "g")
@@ -120,12 +130,12 @@ class Sites3:
         self.record = folder / "crossings"
         self.record.mkdir()
         plan = plan_shipments(case.sites, improving=0.05, searching=0.05)
-        self.store.make([PENDING, *(table.folder for table in empty_tables(case.sites))])
+        self.store.make([PENDING, *empty_tables(case.sites)])
         write_fixed(self.store, Fixed(plan, Meetings(_apart(plan)), b"secret"))
         fixed = read_fixed(self.store)
         # What is read back is what was planned.
         assert (fixed.plan.groups, fixed.plan.parts) == (plan.groups, plan.parts)
-        self.plan, self.meetings, self.layout = fixed.plan, fixed.meetings, layout_of(fixed.plan)
+        self.plan, self.meetings, self.held_atoms = fixed.plan, fixed.meetings, held_atoms_of(fixed.plan)
         self.tables, self.version, self.rows = empty_tables(case.sites), 0, 0
         self.names = tuple(rule.name for rule in case.sites.rules)
 
@@ -133,10 +143,10 @@ class Sites3:
         lines = []
         for row in rows:
             for site in self.plan.groups[self.case.group(row)].sites:
-                ids, bits = self._packed(row, self.layout.held[site])
+                ids, bits = self._packed(row, self.held_atoms.held[site])
                 lines.append({"site": site, "k": row["id"], "h": _hash(row["id"]), "ids": ids, "bits": bits})
         kinds = {"site": pa.int32(), "k": pa.int64(), "h": pa.int64(), "ids": pa.binary(), "bits": pa.binary()}
-        task = FirstSiteRows(self.store, self.tables, self.plan, self.layout, 1, str(self.record))
+        task = FirstSiteRowsTask(self.store, self.plan, self.held_atoms, 1, str(self.record))
         table = _table(lines, {**kinds, "wrong": pa.int32()})
         return self._steps(task, table, first=True)[1]
 
@@ -145,7 +155,7 @@ class Sites3:
         lines = []
         for place, (kind, row) in enumerate(events):
             whole = {**dict.fromkeys(COLUMNS), **row}
-            ids, bits = self._packed(whole, range(len(self.layout.atoms)))
+            ids, bits = self._packed(whole, range(len(self.held_atoms.atoms)))
             line = {"k": row["id"], "h": _hash(row["id"]), "ct": CHANGES[kind], "o0": "", "o1": 0, "o2": place}
             lines.append({**line, "grp": self.case.group(whole), "ids": ids, "bits": bits})
         kinds = {
@@ -156,42 +166,38 @@ class Sites3:
             "o1": pa.int64(),
             "o2": pa.int64(),
         }
-        task = SiteChanges(
-            self.store, self.tables, self.plan, self.layout, self.version, 1, True, record=str(self.record)
+        task = SiteChangesTask(
+            self.store, self.tables, self.plan, self.held_atoms, self.version, 1, True, record=str(self.record)
         )
         table = _table(lines, {**kinds, "grp": pa.int32(), "ids": pa.binary(), "bits": pa.binary()})
-        notes, shipped = self._steps(task, table, first=False)
-        logs = [pq.read_table(self.store.path(f"{PENDING}/{note['log']}")) for note in notes if "log" in note]
+        messages, shipped = self._steps(task, table, first=False)
+        logs = [pq.read_table(self.store.path(f"{PENDING}/{log.name}")) for log in of_type(messages, LogFile)]
         listed = [line for log in logs for line in log.to_pylist()]
         added, removed = ({(x["rule"], x["left"]) for x in listed if x["change"] == sign} for sign in (1, -1))
         assert len(listed) == len(added) + len(removed)
         return added, removed, shipped
 
-    def _steps(self, task: Any, table: pa.Table, *, first: bool) -> tuple[list[dict[str, Any]], Shipped]:
+    def _steps(self, task: Any, table: pa.Table, *, first: bool) -> tuple[list[Message], Shipped]:
         rows = self._run(task, table, "h")
-        index = IndexChanges(
+        index = IndexChangesTask(
             self.store, self.tables, self.plan, self.meetings, self.version, first=first, record=str(self.record)
         )
         found = self._run(index, rows, "h")
         if found.num_rows:
             pairs = zip(found.column("k").to_pylist(), found.column("rule").to_pylist(), strict=True)
             found = found.append_column("h", pa.array([_hash(pair) for pair in pairs], pa.int64()))
-        last = ViolationChanges(
-            self.store, self.tables[-1], len(self.case.sites.sites), self.names, self.version, 10**6, logged=not first
+        last = RuleViolationsTask(
+            self.store, self.tables[VIOLATIONS], self.names, self.version, 10**6, logged=not first
         )
-        told = self._run(last, found, "h")
-        notes = [json.loads(note) for note in told.column("note").to_pylist()] if told.num_rows else []
-        assert not [note for note in notes if "problem" in note], notes
-        self.rows += sum(note["rows"] for note in notes if "rows" in note and "rule" not in note)
-        new: dict[int, list[Segment]] = {}
-        for note in notes:
-            if "segment" in note:
-                new.setdefault(note["group"], []).append(Segment.from_json(note["segment"]))
-        self.tables = tuple(replace(t, segments=(*t.segments, *new.get(i, ()))) for i, t in enumerate(self.tables))
-        shipped = Shipped()
-        for note in notes:
-            shipped = shipped.plus(Shipped.of(note["shipped"])) if "shipped" in note else shipped
-        return notes, shipped
+        out = self._run(last, found, "h")
+        messages = messages_in([out]) if out.num_rows else []
+        assert not of_type(messages, RefusedChange) + of_type(messages, RefusedFragment), messages
+        self.rows += net_rows(messages)
+        self.tables = {
+            name: replace(table, segments=table.segments + segments_of(messages, name))
+            for name, table in self.tables.items()
+        }
+        return messages, total_shipped(messages)
 
     def _run(self, task: Any, table: pa.Table, by: str) -> pa.Table:
         """The task over pieces of the table, those with one hash together."""
@@ -200,12 +206,12 @@ class Sites3:
         places = pa.array(np.asarray(table.column(by).to_numpy() % self.pieces, np.int32))
         batches = table.append_column("work", places).to_batches(max_chunksize=3)
         out = list(task(iter(batches)))
-        return pa.Table.from_batches(out) if out else pa.table({"note": pa.array([], pa.string())})
+        return pa.Table.from_batches(out) if out else pa.table({MESSAGE: pa.array([], pa.string())})
 
     def _packed(self, row: Row, atoms: Sequence[int]) -> tuple[bytes, bytes]:
         ids, bits = b"", b""
         mode = self.case.sites.rules.nulls
-        for atom in (self.layout.atoms[i] for i in atoms):
+        for atom in (self.held_atoms.atoms[i] for i in atoms):
             if atom.is_column:
                 value = row[atom.columns[0]]
                 ids += hashlib.sha256(f"{atom.columns[0]}:{value}".encode()).digest()[:16]
@@ -216,31 +222,28 @@ class Sites3:
         return ids, bits
 
     def violations(self) -> set[tuple[str, int]]:
-        batches = PresentViolations(self.store, self.tables[-1], 2, self.names)(_numbers(2))
+        batches = PresentViolationsTask(self.store, self.tables[VIOLATIONS], 2, self.names)(_numbers(2))
         lines = [line for batch in batches for line in batch.to_pylist()]
         assert len({(x["rule"], x["key"]) for x in lines}) == len(lines)
         return {(x["rule"], x["key"]) for x in lines}
 
     def merge(self, *, everything: bool) -> None:
         """All files of each table become one, as a compaction would have it."""
-        made: list[PairTable] = []
-        for number, table in enumerate(self.tables):
+        for name, table in self.tables.items():
             if not table.segments:
-                made.append(table)
                 continue
-            key = table_keys(number, len(self.case.sites.sites))
-            task = MergeTask(self.store, (Merge(number, table.folder, table.segments, everything, key, key),), (1,))
+            key = (table_key(name),)
+            task = MergeTask(self.store, (Merge(name, table.segments, everything, key, key),), (1,))
             batch = pa.RecordBatch.from_pydict({"merge": pa.array([0], pa.int32()), "place": pa.array([0], pa.int32())})
-            notes = [json.loads(n) for out in task(iter([batch])) for n in out.column("note").to_pylist()]
-            made.append(replace(table, segments=tuple(Segment.from_json(note["segment"]) for note in notes)))
-        self.tables = tuple(made)
+            segments = segments_of(messages_in(task(iter([batch]))), name)
+            self.tables = {**self.tables, name: replace(table, segments=segments)}
 
 
 def _apart(plan: ShipmentPlan) -> frozenset[tuple[int, int, int]]:
     """Rows are split by `g`: where rows of a group agree on it, sites have nothing to tell each other."""
     count = len(plan.groups)
 
-    def local(part: Part) -> bool:
+    def local(part: RulePart) -> bool:
         return "g" in part.left_columns
 
     pairs = [(i, j) for i in range(count) for j in range(i, count)]

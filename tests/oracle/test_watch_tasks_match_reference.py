@@ -5,7 +5,6 @@ Forms are the columns themselves, and hashes are so small that different values 
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,14 +24,25 @@ from holdfast.monitor.monitor import Monitor
 from holdfast.programs.bind import Schema
 from holdfast.programs.plan import make_plan
 from holdfast.rules.rule import Nulls, RuleSet, rule_set
-from holdfast.states import segment as segments
 from holdfast.states.compaction import Merge, MergeTask
-from holdfast.states.manifest import PENDING, ROWS
-from holdfast.states.row_changes import CHANGE_TYPE, CHANGE_TYPES, RowChanges
+from holdfast.states.limits import StateLimits
+from holdfast.states.manifest import PENDING, ROWS, StoredTable
+from holdfast.states.messages import (
+    LogFile,
+    Message,
+    RefusedChange,
+    Unit,
+    ViolationCount,
+    messages_in,
+    net_rows,
+    of_type,
+    segments_of,
+)
+from holdfast.states.row_changes import CHANGE_TYPE, CHANGE_TYPES, RowChangesTask
 from holdfast.states.segment import Segment
 from holdfast.states.store import Store
 from holdfast.violations.part import BOTH, LEFT, RIGHT
-from holdfast.watching.pair_changes import GroupTable, PairChanges
+from holdfast.watching.pair_changes import PairChangesTask
 from holdfast.watching.pair_groups import PairGroups, pair_groups
 
 COLUMNS = ("a", "b", "c", "d")
@@ -78,18 +88,18 @@ class Watched:
         self.version += 1
         changed = [(-1, self.rows.pop(key)) for key in gone] + [(1, row) for row in entered]
         self.rows |= {row["id"]: row for row in entered}
-        notes = self._run(changed, counted=True)
+        messages = self._run(changed, counted=True)
         found: dict[str, tuple[set[Any], set[Any], list[int]]] = {r.name: (set(), set(), [0, 0]) for r in self.rules}
-        for note in notes:
-            if "pairs" in note:
-                counts = found[self.rules.rules[note["rule"]].name][2]
-                counts[:] = [a + b for a, b in zip(counts, note["pairs"], strict=True)]
-            if "log" in note:
-                for line in pq.read_table(self.store.path(f"{PENDING}/{note['log']}")).to_pylist():
-                    added, removed, _ = found[line["rule"]]
-                    side = added if line["change"] > 0 else removed
-                    assert (line["left"], line["right"]) not in side, "a pair is told once"
-                    side.add((line["left"], line["right"]))
+        for count in of_type(messages, ViolationCount):
+            assert count.unit is Unit.PAIRS
+            counts = found[count.rule][2]
+            counts[:] = [counts[0] + count.added, counts[1] + count.removed]
+        for log in of_type(messages, LogFile):
+            for line in pq.read_table(self.store.path(f"{PENDING}/{log.name}")).to_pylist():
+                added, removed, _ = found[line["rule"]]
+                side = added if line["change"] > 0 else removed
+                assert (line["left"], line["right"]) not in side, "a pair is told once"
+                side.add((line["left"], line["right"]))
         return found
 
     def merge(self, everything: bool) -> None:
@@ -97,20 +107,13 @@ class Watched:
             group = self.groups.groups[number]
             some = own if everything else tuple(s for s in own if not s.base)
             by = None if group.sorted_by is None else f"f{group.sorted_by}"
-            merge = Merge(
-                number, f"g{number}", some, everything, ("k",), ("k",), by, tuple(f"f{i}" for i in group.zoned)
-            )
+            merge = Merge(f"g{number}", some, everything, ("k",), ("k",), by, tuple(f"f{i}" for i in group.zoned))
             work = pa.RecordBatch.from_pydict({"merge": [0, 0], "place": [0, 1]})
-            told = [
-                json.loads(n)
-                for b in MergeTask(self.store, (merge,), (2,))(iter([work]))
-                for n in b["note"].to_pylist()
-            ]
-            new = tuple(Segment.from_json(note["segment"]) for note in told)
+            new = segments_of(messages_in(MergeTask(self.store, (merge,), (2,))(iter([work]))), merge.table)
             self.tables[number] = tuple(s for s in own if s not in some) + new
 
-    def _run(self, changed: Sequence[tuple[int, Row]], *, counted: bool) -> list[dict[str, Any]]:
-        notes: list[dict[str, Any]] = []
+    def _run(self, changed: Sequence[tuple[int, Row]], *, counted: bool) -> list[Message]:
+        messages: list[Message] = []
         for number in range(len(self.groups.groups)):
             lines = [line for sign, row in changed for line in self._entries(number, sign, row)]
             if not lines:
@@ -120,8 +123,8 @@ class Watched:
             batch = pa.RecordBatch.from_arrays(
                 [pa.array([line[n] for line in lines], kinds.get(n, pa.int64())) for n in names], names=names
             )
-            tables = {n: GroupTable(f"g{n}", self.tables.get(n, ())) for n in range(len(self.groups.groups))}
-            task = PairChanges(
+            tables = {n: StoredTable(f"g{n}", self.tables.get(n, ())) for n in range(len(self.groups.groups))}
+            task = PairChangesTask(
                 self.store,
                 self.version,
                 self.groups,
@@ -130,12 +133,10 @@ class Watched:
                 counted=counted,
                 **self.options,
             )
-            told = [json.loads(note) for out in task(iter([batch])) for note in out.column("note").to_pylist()]
-            for note in told:
-                if "segment" in note:
-                    self.tables[number] = (*self.tables.get(number, ()), Segment.from_json(note["segment"]))
-            notes += told
-        return notes
+            own = messages_in(task(iter([batch])))
+            self.tables[number] = self.tables.get(number, ()) + segments_of(own, f"g{number}")
+            messages += own
+        return messages
 
     def _entries(self, number: int, sign: int, row: Row) -> Iterator[dict[str, Any]]:
         forms = {i: row[form.column] for i, form in enumerate(self.groups.programs.forms)}
@@ -186,22 +187,15 @@ def histories(draw: st.DrawFn) -> tuple[RuleSet, list[Row], list[tuple[list[int]
 def watched(rules: RuleSet, hashes: int, folder: str, options: Mapping[str, int]) -> Watched:
     schema = Schema("random", {name: column_type("bigint") for name in ("id", *COLUMNS)})
     groups = pair_groups(make_plan(rules, schema, ("id",)).programs)
-    store = Store(folder)
+    # Blocks of two rows, so that small tables have many.
+    store = Store(folder, StateLimits(block_rows=2))
     store.make([PENDING, *(f"g{i}" for i in range(len(groups.groups)))])
     return Watched(store, rules, groups, hashes, options)
 
 
-@pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks of two rows, so that small tables have many."""
-    monkeypatch.setattr(segments, "BLOCK", 2)
-
-
-@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
 @given(history=histories(), counting=st.booleans(), rest_rows=st.sampled_from([2, 1000]), merging=st.booleans())
-def test_changes_of_pairs_match_reference(
-    small_blocks: None, history: Any, counting: bool, rest_rows: int, merging: bool
-) -> None:
+def test_changes_of_pairs_match_reference(history: Any, counting: bool, rest_rows: int, merging: bool) -> None:
     rules, first, batches, hashes = history
     with tempfile.TemporaryDirectory() as folder:
         state = watched(rules, hashes, folder, {"listable": 0 if counting else 10**9, "rest_rows": rest_rows})
@@ -268,13 +262,13 @@ def test_a_batch_has_the_net_effect_of_its_changes_in_order(batches: list[list[t
                     "c1": pa.array([events[i][2] for i in shuffled], pa.int64()),
                 }
             )
-            task = RowChanges(store, segments_now, version, (0,), ("id",), 2, (1,), (0, 1))
-            out = [line for told in task(iter([batch])) for line in told.to_pylist()]
-            notes = [json.loads(line["note"]) for line in out if line["sign"] == 0]
+            task = RowChangesTask(store, segments_now, version, (0,), ("id",), 2, (1,), (0, 1))
+            batches_out = list(task(iter([batch])))
+            out, messages = [line for some in batches_out for line in some.to_pylist()], messages_in(batches_out)
             after = in_order(rows, events)
             listed = [{"id": key, "v": value, CHANGE_TYPE: CHANGE_TYPES[kind]} for key, kind, value in events]
             if after is None:
-                assert [list(note) for note in notes] == [["problem"]]
+                assert [type(message) for message in messages] == [RefusedChange]
                 with pytest.raises(ChangeError):
                     monitor.apply(listed)
                 continue
@@ -286,6 +280,6 @@ def test_a_batch_has_the_net_effect_of_its_changes_in_order(batches: list[list[t
             assert {line["k"]: line["c1"] for line in out if line["sign"] > 0} == {
                 key: after[key] for key in {key for key, _, _ in events} & set(after)
             }
-            assert sum(note["rows"] for note in notes) == len(after) - len(rows)
-            segments_now += tuple(Segment.from_json(note["segment"]) for note in notes)
+            assert net_rows(messages) == len(after) - len(rows)
+            segments_now += segments_of(messages, ROWS)
             rows = after

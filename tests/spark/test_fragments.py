@@ -21,6 +21,7 @@ from holdfast.engines.spark.fragments.fragments_init import init_fragments
 from holdfast.errors import HoldfastError
 from holdfast.fragments.shipment_plan import plan_shipments
 from holdfast.fragments.sites import parse_sites
+from holdfast.states.limits import StateLimits
 from postgres_server import driver_jar, postgres_server
 
 PEOPLE = [
@@ -83,14 +84,14 @@ def made(spark: SparkSession, folder: Path, text: str) -> FragmentedTable:
 
 
 def test_no_value_of_the_table_crosses_between_sites_and_all_splits_tell_the_same(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("holdfast.states.compaction.MANY", 2)  # files are merged after every other batch
+    limits = StateLimits(files_of_one_size=2)  # files are merged after every other batch
     told = []
     for name, text in (("v", VERTICAL), ("h", HORIZONTAL), ("y", HYBRID)):
         folder = tmp_path / name
         folder.mkdir()
-        state = made(spark, folder, text)
+        state = made(spark, folder, text).with_limits(limits)
         totals = dict(state.manifest.totals)
         first = sum(pq.read_metadata(file).num_rows for file in (folder / "crossings").iterdir())
         outcome = state.newest().apply_file(str(folder / "changes.parquet"), limit=None)

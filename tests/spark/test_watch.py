@@ -17,7 +17,7 @@ from holdfast.api import WatchState
 from holdfast.engines.spark.java import find_java, newest_java, spark_java_home
 from holdfast.engines.spark.watching.watch import WatchedTable, watched
 from holdfast.errors import ChangeError
-from holdfast.states import compaction, manifest
+from holdfast.states.limits import StateLimits
 
 RULES = ["g -> a", "not(t.g = s.g and t.a > s.a and t.b < s.b)", "not(t.a > s.a and t.b < s.b)", "not(t.a > 8)"]
 CONNECT = """
@@ -76,11 +76,8 @@ def totals_now(state: WatchedTable) -> dict[str, int]:
     return {r["name"]: r["violating_rows"] if r["violating_pairs"] is None else r["violating_pairs"] for r in rules}
 
 
-def test_many_batches_leave_few_files_and_exact_totals(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compaction, "MANY", 3)
-    monkeypatch.setattr(compaction, "FEW_ROWS", 60)
+def test_many_batches_leave_few_files_and_exact_totals(spark: SparkSession, tmp_path: Path) -> None:
+    limits = StateLimits(files_of_one_size=3, rows_before_rewrite=60)
     state = tmp_path / "state"
     WatchState.create(state, table(tmp_path / "t.csv", range(80)), RULES, key="id")
     for number in range(7):
@@ -89,21 +86,20 @@ def test_many_batches_leave_few_files_and_exact_totals(
             range(20 * number, 20 * number + 30) if kind != "insert" else range(1000 + 20 * number, 1020 + 20 * number)
         )
         keys = range(min(keys.start, 50), min(keys.start, 50) + 30) if kind != "insert" else keys
-        done = WatchState.open(state).apply(table(tmp_path / f"c{number}.csv", keys, kind), limit=0)
+        changes = table(tmp_path / f"c{number}.csv", keys, kind)
+        done = watched(spark, state).with_limits(limits).apply_file(str(changes), limit=0)
         assert done.applied
     now = watched(spark, state)
     assert done.totals == now.manifest.totals == totals_now(now)
     assert now.manifest.version > 7, "files were merged in versions of their own"
     assert now.manifest.rows == 160 == now.frame.count()
-    for segments in (now.manifest.row_table, *(t.segments for t in now.manifest.pair_tables)):
-        assert len([s for s in segments if not s.base]) < 6
-    assert any(s.base and s.rows > 80 for s in now.manifest.row_table), "the table was written anew"
+    for own in now.manifest.body.tables.values():
+        assert len([s for s in own.segments if not s.base]) < 6
+    assert any(s.base and s.rows > 80 for s in now.manifest.body.row_table.segments), "the table was written anew"
 
 
-def test_a_batch_is_known_after_its_version_is_gone(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(manifest, "KEPT_VERSIONS", 2)
+def test_a_batch_is_known_after_its_version_is_gone(spark: SparkSession, tmp_path: Path) -> None:
+    limits = StateLimits(kept_versions=2)
     state = tmp_path / "state"
     WatchState.create(state, table(tmp_path / "t.csv", range(10)), RULES[:1], key="id")
     before = watched(spark, state)
@@ -111,13 +107,13 @@ def test_a_batch_is_known_after_its_version_is_gone(
     for number, changes in enumerate(
         [first, *(table(tmp_path / f"c{i}.csv", range(5), "update_postimage") for i in range(3))]
     ):
-        assert WatchState.open(state).apply(changes).applied
+        assert watched(spark, state).with_limits(limits).apply_file(str(changes), limit=None).applied
         if number == 0:
             assert before.frame.count() == 10, "who opened a version reads that version"
-    again = WatchState.open(state).apply(first)
+    again = watched(spark, state).with_limits(limits).apply_file(str(first), limit=None)
     assert not again.applied
     assert len(list((state / "versions").iterdir())) <= 3
-    needed = watched(spark, state).manifest.files
+    needed = watched(spark, state).manifest.body.files
     assert {f"rows/{p.name}" for p in (state / "rows").iterdir()} >= {f for f in needed if f.startswith("rows/")}
 
 

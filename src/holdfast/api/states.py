@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from holdfast.engines.spark.watching.watch import WatchedTable
     from holdfast.evolving.outcome import EvolveOutcome
     from holdfast.evolving.status import EvolveStatus
-    from holdfast.fragments.door import Shipped
     from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
     from holdfast.states.batch_outcome import BatchOutcome
+    from holdfast.states.messages import Shipped
     from holdfast.watching.status import WatchStatus
 
-_Table = TypeVar("_Table", bound="StateTable[Any]")
+_Table = TypeVar("_Table", bound="StateTable[Any, Any]")
 
 
 class _State(Generic[_Table]):

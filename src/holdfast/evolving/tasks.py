@@ -43,26 +43,37 @@ from holdfast.search.evidence import Evidence
 from holdfast.search.lines import Batches, arrived, lines_of, own_cores, parts_in
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import PredicateSpace
-from holdfast.states.batch_outcome import plain_json
+from holdfast.states.key_json import plain_json
 from holdfast.states.manifest import KEPT
+from holdfast.states.messages import (
+    MESSAGE,
+    Message,
+    RefusedChange,
+    RepairedRules,
+    SpaceNote,
+    message_batch,
+    message_from,
+    message_text,
+    messages_in,
+    of_type,
+)
 from holdfast.states.segment import Segment, as_typed, entries_between, key_of, present
 from holdfast.states.store import Store
 
-_NOTE, _ROWS = "note-", "rows-"
+_MESSAGES, _ROWS = "messages-", "rows-"
 
 
 @dataclass(frozen=True)
 class PackTask:
-    """A task: rows that go (`sign` -1) and come (1), and notes (0), as RowChanges tells them; out come lines."""
+    """A task: rows that go (`sign` -1) and come (1), and messages (0), as of RowChangesTask; out come lines."""
 
     def __call__(self, batches: Batches) -> Batches:
         table = arrived(batches)
         if table is None:
             return
         token = secrets.token_hex(8)
-        notes = [json.loads(note) for note in table.column("note").to_pylist() if note is not None]
-        yield from lines_of({f"{_NOTE}{token}": json.dumps(notes).encode()})
-        rows = table.filter(pa.array(table.column("sign").to_numpy() != 0)).drop_columns(["note", "k"])
+        yield from lines_of({f"{_MESSAGES}{token}": _packed(messages_in([table]))})
+        rows = table.filter(pa.array(table.column("sign").to_numpy() != 0)).drop_columns([MESSAGE, "k"])
         if rows.num_rows:
             yield from lines_of({f"{_ROWS}{token}": _to_ipc(rows)})
 
@@ -94,17 +105,17 @@ class KeptTable:
 
 @dataclass(frozen=True)
 class _Arrived:
-    """What PackTask told, all of it: notes, and rows that go and come, with those of the table that stay."""
+    """What came from all PackTasks: messages, and rows that go and come; no rows where a change is refused."""
 
-    notes: list[dict[str, Any]]
+    messages: list[Message]
     changed: pa.Table | None
 
     @classmethod
     def of(cls, parts: Mapping[str, bytes]) -> _Arrived:
-        notes = [note for name in sorted(parts) if name.startswith(_NOTE) for note in json.loads(parts[name])]
+        messages = [m for name in sorted(parts) if name.startswith(_MESSAGES) for m in _unpacked(parts[name])]
         changed = [_from_ipc(parts[name]) for name in sorted(parts) if name.startswith(_ROWS)]
-        fits = changed and not any("problem" in note for note in notes)
-        return cls(notes, pa.concat_tables(changed) if fits else None)
+        fits = changed and not of_type(messages, RefusedChange)
+        return cls(messages, pa.concat_tables(changed) if fits else None)
 
 
 @dataclass(frozen=True)
@@ -163,7 +174,7 @@ class ChangedEvidenceTask:
         mine = np.unique(table.column("share").to_numpy()).tolist()
         given = _Arrived.of(parts_in(table.filter(pa.array(table.column("share").to_numpy() == mine[0]))))
         if 0 in mine:
-            yield from lines_of({"notes": json.dumps(given.notes).encode()})
+            yield from lines_of({_MESSAGES: _packed(given.messages)})
         if given.changed is None:
             return
         kept = KeptRules.from_bytes(self.table.store.read(self.kept))
@@ -192,14 +203,12 @@ class RepairTask:
         if table is None:
             return
         parts = parts_in(table)
-        notes = json.loads(parts.get("notes", b"[]"))
-        told: dict[str, Any] = {"notes": notes}
+        yield message_batch(*_unpacked(parts.get(_MESSAGES, b"[]")))
         abouts = [json.loads(content) for name, content in sorted(parts.items()) if name.startswith("about-")]
         if abouts:
-            told |= self._repaired(parts, abouts)
-        yield pa.RecordBatch.from_pydict({"note": pa.array([json.dumps(told)])})
+            yield message_batch(self._repaired(parts, abouts))
 
-    def _repaired(self, parts: Mapping[str, bytes], abouts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def _repaired(self, parts: Mapping[str, bytes], abouts: Sequence[Mapping[str, Any]]) -> RepairedRules:
         before = KeptRules.from_bytes(self.store.read(self.kept))
         space = before.space
         change = EvidenceChange(_evidence_in(parts, "came", space), _evidence_in(parts, "went", space))
@@ -226,12 +235,11 @@ class SearchTask:
         if table is None:
             return
         given = _Arrived.of(parts_in(table))
-        told: dict[str, Any] = {"notes": given.notes}
+        yield message_batch(*given.messages)
         if given.changed is not None:
-            told |= self._searched(given.changed)
-        yield pa.RecordBatch.from_pydict({"note": pa.array([json.dumps(told)])})
+            yield message_batch(self._searched(given.changed))
 
-    def _searched(self, changed: pa.Table) -> dict[str, Any]:
+    def _searched(self, changed: pa.Table) -> RepairedRules:
         before = KeptRules.from_bytes(self.table.store.read(self.kept))
         rows = _Related.of(self.table, changed, range(self.table.places), self.types, self.options)
         go, come, stay = rows.coded
@@ -251,8 +259,8 @@ class SearchTask:
 
 @dataclass(frozen=True)
 class SpaceTask:
-    """A task: all rows of the table, as c0, c1, ... in the types' order; out come notes on what a discovery of them
-    would compare otherwise."""
+    """A task: all rows of the table, as c0, c1, ... in the types' order; out comes a SpaceNote for each thing that
+    a discovery of them would compare otherwise."""
 
     store: Store
     types: Mapping[str, ColumnType]
@@ -266,12 +274,12 @@ class SpaceTask:
         space = KeptRules.from_bytes(self.store.read(self.kept)).space
         codes = family_codes(table, together(self.types, self.options))
         notes = other_pairs(space, {name: codes[name] for name in self.types}, self.types, self.options)
-        yield pa.RecordBatch.from_pydict({"note": pa.array(list(notes), pa.string())})
+        yield message_batch(*map(SpaceNote, notes))
 
 
 def _written(
     store: Store, before: KeptRules, after: KeptRules, shown: Sequence[Mapping[str, Any]], strategy: str
-) -> dict[str, Any]:
+) -> RepairedRules:
     """The rules after a batch in a file of their own, and what changed, with the pairs that show it."""
     pairs = [
         ShownPair(
@@ -282,7 +290,7 @@ def _written(
         for one in shown
     ]
     changed = rules_change(before, after, pairs, strategy=strategy)
-    return {"kept": write_kept(store, after), "rows": after.rows, "change": change_to_json(changed)}
+    return RepairedRules(write_kept(store, after), after.rows, change_to_json(changed))
 
 
 def write_kept(store: Store, kept: KeptRules) -> str:
@@ -329,6 +337,14 @@ def _evidence_in(parts: Mapping[str, bytes], name: str, space: PredicateSpace) -
             counts = np.frombuffer(parts[part.removesuffix("words") + "counts"], np.int64)
             total = total.plus(Evidence(words, counts))
     return total
+
+
+def _packed(messages: Sequence[Message]) -> bytes:
+    return json.dumps([message_text(message) for message in messages]).encode()
+
+
+def _unpacked(content: bytes) -> list[Message]:
+    return [message_from(text) for text in json.loads(content)]
 
 
 def _to_ipc(table: pa.Table) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 
 from holdfast.presented import Presented
 from holdfast.rules.rule import Rule
-from holdfast.states.batch_outcome import plain_json
+from holdfast.states.key_json import plain_json
 from holdfast.violations.witness import Witness, WorstRow
 
 

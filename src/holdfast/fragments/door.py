@@ -5,38 +5,19 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from holdfast.fragments.ids import SIZE
-from holdfast.states.lawful import Mergeable
+from holdfast.states.messages import Shipped
 
 Kind = Literal["eqids", "tuples"]
 
 # What may cross: keys, ids, and small counts. No column of the table is among these.
 KEY, ID, SIDE, COUNT = "key", "id", "side", "n"
-
-
-@dataclass(frozen=True)
-class Shipped(Mergeable):
-    """What went through the door: ids of equivalence classes, keys and rows of constant rules and broadcasts, bytes."""
-
-    eqids: int = 0
-    tuples: int = 0
-    bytes: int = 0
-
-    def plus(self, other: Shipped) -> Shipped:
-        return Shipped(self.eqids + other.eqids, self.tuples + other.tuples, self.bytes + other.bytes)
-
-    def to_dict(self) -> dict[str, int]:
-        return {"eqids": self.eqids, "tuples": self.tuples, "bytes": self.bytes}
-
-    @classmethod
-    def of(cls, told: dict[str, Any]) -> Shipped:
-        return cls(**told)
 
 
 @dataclass

@@ -15,27 +15,29 @@ import pyarrow as pa
 from holdfast.encode.codes import shared_codes
 from holdfast.fragments.door import Door
 from holdfast.fragments.shipment_plan import ShipmentPlan
-from holdfast.fragments.site_changes import SiteRows, note_row, placed_rows, unpacked_rows
-from holdfast.fragments.site_tables import ROWS, Layout, table_number
-from holdfast.states.manifest import PairTable
-from holdfast.states.row_changes import is_null_key, told_key
+from holdfast.fragments.site_changes import SiteRows, message_row, placed_rows, unpacked_rows
+from holdfast.fragments.site_tables import ROWS, HeldAtoms, table_name
+from holdfast.states.key_json import plain_json
+from holdfast.states.messages import FragmentProblem, RefusedFragment, RowCount, WrittenSegment
+from holdfast.states.row_changes import is_null_key
 from holdfast.states.segment import nullable, write_segment
 from holdfast.states.store import Store
 from holdfast.tables.pieces import pieces_of
 
 
 @dataclass(frozen=True)
-class FirstSiteRows:
-    """A task: rows (site, k, h, ids, bits, wrong) of all sites; rows of parts and notes come out, as of SiteChanges.
+class FirstSiteRowsTask:
+    """A task: rows (site, k, h, ids, bits, wrong) of all sites; out come rows of parts and messages.
+
+    They are as those of SiteChangesTask.
 
     `wrong` is null, or the number of the group of sites whose condition a row does not keep to: its own, which it does
     not satisfy, or another's, which it does.
     """
 
     store: Store
-    tables: tuple[PairTable, ...]
     plan: ShipmentPlan
-    layout: Layout
+    held_atoms: HeldAtoms
     key_parts: int
     record: str | None = None
 
@@ -47,7 +49,7 @@ class FirstSiteRows:
         kind = piece.column("k").type
         problem = self._problem(piece)
         if problem is not None:
-            yield note_row(kind, problem=problem)
+            yield message_row(kind, problem)
             return
         site_of = piece.column("site").to_numpy()
         door, rows = Door(self.record), 0
@@ -58,42 +60,44 @@ class FirstSiteRows:
             if not size:
                 continue
             for site in group.sites:
-                table = table_number(site, ROWS)
-                entries = own[site].entries(0, gone=False)
-                segment = write_segment(self.store, self.tables[table].folder, entries, base=True)
-                yield note_row(kind, group=table, segment=segment.to_json())
-            yield from placed_rows(self.plan, self.layout, number, own, np.ones(size, np.int8), door)
-        yield note_row(kind, shipped=door.shipped.to_dict(), rows=rows)
+                table = table_name(site, ROWS)
+                segment = write_segment(self.store, table, own[site].entries(0, gone=False), base=True)
+                yield message_row(kind, WrittenSegment(table, segment))
+            yield from placed_rows(self.plan, self.held_atoms, number, own, np.ones(size, np.int8), door)
+        yield message_row(kind, door.shipped)
+        yield message_row(kind, RowCount(rows, 0))
 
     def _rows(self, piece: pa.Table, site: int, at: Any) -> SiteRows:
         """The site's rows in order of their keys, which is the same at all sites of a group."""
-        some = piece.take(pa.array(at))
-        order = np.argsort(shared_codes([some.column("k")])[0].codes, kind="stable")
-        some = some.take(pa.array(order))
-        return unpacked_rows(some, 2 * len(self.layout.columns(site)), len(self.layout.held[site]))
+        rows = piece.take(pa.array(at))
+        order = np.argsort(shared_codes([rows.column("k")])[0].codes, kind="stable")
+        rows = rows.take(pa.array(order))
+        return unpacked_rows(rows, 2 * len(self.held_atoms.columns(site)), len(self.held_atoms.held[site]))
 
-    def _problem(self, piece: pa.Table) -> dict[str, Any] | None:
+    def _problem(self, piece: pa.Table) -> RefusedFragment | None:
         """What is wrong with the sites' keys or rows, of the smallest key that something is wrong with."""
         keys, sites = piece.column("k"), piece.column("site").to_numpy().astype(np.int64)
 
-        def told(what: str, at: int, **more: int) -> dict[str, Any]:
-            return {"what": what, "key": told_key(keys[at].as_py()), "site": int(sites[at]), **more}
+        def refused(problem: FragmentProblem, at: int, **more: int) -> RefusedFragment:
+            return RefusedFragment(problem, plain_json(keys[at].as_py()), int(sites[at]), **more)
 
         nulls = np.flatnonzero(is_null_key(keys, self.key_parts))
         if len(nulls):
-            return told("null", int(nulls[0]))
+            return refused(FragmentProblem.NULL_KEY, int(nulls[0]))
         wrong = piece.column("wrong")
         bad = np.flatnonzero(np.asarray(wrong.is_valid()))
         if len(bad):
             group = wrong[int(bad[0])].as_py()
             own = int(sites[bad[0]]) in self.plan.groups[group].sites
-            return told("outside" if own else "overlap", int(bad[0]), group=group)
+            problem = FragmentProblem.OUTSIDE_OWN_CONDITION if own else FragmentProblem.INSIDE_OTHER_CONDITION
+            return refused(problem, int(bad[0]), group=group)
         codes = np.unique(shared_codes([keys])[0].codes, return_inverse=True)[1]
         counts = np.zeros((len(self.plan.sites.sites), codes.max() + 1), np.int64)
         np.add.at(counts, (sites, codes), 1)
         for site in range(len(counts)):
             if (counts[site] > 1).any():
-                return told("twice", int(np.flatnonzero((sites == site) & (counts[site] > 1)[codes])[0]))
+                repeated = np.flatnonzero((sites == site) & (counts[site] > 1)[codes])
+                return refused(FragmentProblem.REPEATED_KEY, int(repeated[0]))
         here = np.array([counts[list(group.sites)].any(axis=0) for group in self.plan.groups])
         both = np.flatnonzero(here.sum(axis=0) > 1)
         if len(both):
@@ -101,10 +105,11 @@ class FirstSiteRows:
             first = int(sites[at[0]])
             group = next(i for i, g in enumerate(self.plan.groups) if first in g.sites)
             other = next(int(s) for s in sites[at] if int(s) not in self.plan.groups[group].sites)
-            return told("shared", int(at[0]), other=other)
+            return refused(FragmentProblem.KEY_IN_SEVERAL_GROUPS, int(at[0]), other=other)
         for number, group_plan in enumerate(self.plan.groups):
             for site in group_plan.sites:
                 lacking = np.flatnonzero(here[number] & (counts[site] == 0))
                 if len(lacking):
-                    return told("lacking", int(np.flatnonzero(codes == lacking[0])[0]), other=site)
+                    at = np.flatnonzero(codes == lacking[0])
+                    return refused(FragmentProblem.KEY_MISSING_AT_SITE, int(at[0]), other=site)
         return None

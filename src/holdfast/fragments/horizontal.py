@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from holdfast.fragments.door import COUNT, ID, SIDE, Door
 from holdfast.fragments.ids import Ids, to_arrow
-from holdfast.fragments.site_index import Counts
+from holdfast.fragments.site_index import IndexCounts
 
 Bools = NDArray[np.bool_]
 
@@ -43,8 +43,8 @@ class Local:
 
     site: int
     places: NDArray[np.int64]
-    before: Counts
-    after: Counts
+    before: IndexCounts
+    after: IndexCounts
     touched: Bools
     read: Bools
 

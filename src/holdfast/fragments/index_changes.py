@@ -6,8 +6,7 @@ left it.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +19,10 @@ from holdfast.fragments.door import Door
 from holdfast.fragments.horizontal import Local, settle, settle_first
 from holdfast.fragments.ids import Ids, from_arrow, hashes_of
 from holdfast.fragments.shipment_plan import ShipmentPlan
-from holdfast.fragments.site_index import Counts, SiteIndex
-from holdfast.fragments.site_tables import COUNTS, MEMBERS, table_number
-from holdfast.states.manifest import PairTable
+from holdfast.fragments.site_index import IndexCounts, SiteIndex
+from holdfast.fragments.site_tables import COUNTS, MEMBERS, table_name
+from holdfast.states.manifest import StoredTable
+from holdfast.states.messages import MESSAGE, Message, WrittenSegment, message_text, messages_in
 from holdfast.states.segment import nullable
 from holdfast.states.store import Store
 from holdfast.tables.pieces import pieces_of
@@ -42,14 +42,14 @@ class Meetings:
 
 
 @dataclass(frozen=True)
-class IndexChanges:
-    """A task: rows of parts as placed_rows() gives them; (rule, n, k, note) of rows in violation of a part come out.
+class IndexChangesTask:
+    """A task: rows of parts as placed_rows() gives them; (rule, n, k, message) of rows in violation of a part come out.
 
     `n` is 1 for a row that came into violation and -1 for one that left it. With `first` the index is empty.
     """
 
     store: Store
-    tables: tuple[PairTable, ...]
+    tables: Mapping[str, StoredTable]
     plan: ShipmentPlan
     meetings: Meetings
     version: int
@@ -62,15 +62,14 @@ class IndexChanges:
 
     def _piece(self, piece: pa.Table) -> Iterator[pa.RecordBatch]:
         kind = piece.column("k").type
-        notes = piece.filter(piece.column("note").is_valid()).column("note")
-        for note in notes.to_pylist():
-            yield _note(kind, note)
-        rows = piece.filter(piece.column("note").is_null())
+        for message in messages_in([piece]):
+            yield _message(kind, message)
+        rows = piece.filter(piece.column(MESSAGE).is_null())
         alone = rows.column("grp").to_numpy() < 0
         if alone.any():
             single = rows.filter(pa.array(alone))
             rules = np.array([part.rule for part in self.plan.parts])[single.column("part").to_numpy()]
-            yield from _told(rules, single.column("sign").to_numpy(), single.column("k"))
+            yield from _violation_rows(rules, single.column("sign").to_numpy(), single.column("k"))
         rows = rows.filter(pa.array(~alone))
         if rows.num_rows:
             yield from self._indexed(rows)
@@ -80,13 +79,13 @@ class IndexChanges:
         places = np.array([[settling.site for settling in group.settlings] for group in self.plan.groups])
         # Rows of one group of sites have their part settled at one site of it, which stands for all of them here.
         work = _Work(self, rows, part, grp, places[grp, part])
-        yield from work.told()
+        yield from work.settled()
 
 
 class _Work:
     """The rows of one piece of work, the groups they are in, and what each group of sites makes of them."""
 
-    def __init__(self, task: IndexChanges, rows: pa.Table, part: Ints, grp: Ints, site: Ints) -> None:
+    def __init__(self, task: IndexChangesTask, rows: pa.Table, part: Ints, grp: Ints, site: Ints) -> None:
         self.task, self.rows, self.part, self.grp, self.site = task, rows, part, grp, site
         self.sign = rows.column("sign").to_numpy()
         self.keys = rows.column("k")
@@ -100,17 +99,22 @@ class _Work:
         self.local = [self._nothing(number) for number in range(len(task.plan.groups))]
         self.indexes: dict[int, SiteIndex] = {}
         self.counted: dict[int, list[pa.Table]] = {}
-        self.written: list[dict[str, Any]] = []
+        self.written: list[WrittenSegment] = []
 
     def _nothing(self, number: int) -> Local:
         size = len(self.ids)
         none = np.zeros(size, np.bool_)
         settlings = np.array([settling.site for settling in self.task.plan.groups[number].settlings])
         return Local(
-            number, settlings[self.part_of], Counts.nothing(size), Counts.nothing(size), none.copy(), none.copy()
+            number,
+            settlings[self.part_of],
+            IndexCounts.nothing(size),
+            IndexCounts.nothing(size),
+            none.copy(),
+            none.copy(),
         )
 
-    def told(self) -> Iterator[pa.RecordBatch]:
+    def settled(self) -> Iterator[pa.RecordBatch]:
         door = Door(self.task.record)
         moved = [self._take_in(number) for number in range(len(self.local))]
         if self.task.first:
@@ -122,11 +126,10 @@ class _Work:
             yield from self._violations(local, rows)
             self._count_groups(local)
         for site, entries in self.counted.items():
-            notes = self._index(site).enter_counts(pa.concat_tables(entries), base=self.task.first)
-            self.written += [{"group": table_number(site, COUNTS), **note} for note in notes]
-        for note in self.written:
-            yield _note(kind, json.dumps(note))
-        yield _note(kind, json.dumps({"shipped": door.shipped.to_dict()}))
+            self.written += self._index(site).enter_counts(pa.concat_tables(entries), base=self.task.first)
+        for written in self.written:
+            yield _message(kind, written)
+        yield _message(kind, door.shipped)
 
     def _reach(self, one: int, other: int) -> Bools:
         parts = self.task.plan.parts
@@ -135,7 +138,7 @@ class _Work:
 
     def _index(self, site: int) -> SiteIndex:
         if site not in self.indexes:
-            counts, members = (self.task.tables[table_number(site, kind)] for kind in (COUNTS, MEMBERS))
+            counts, members = (self.task.tables[table_name(site, kind)] for kind in (COUNTS, MEMBERS))
             self.indexes[site] = SiteIndex(self.task.store, counts, members, self.task.version)
         return self.indexes[site]
 
@@ -167,7 +170,7 @@ class _Work:
         index = self._index(site)
         _, first, side = np.unique(hashes_of(self.sides[rows]), return_index=True, return_inverse=True)
         ids, group = self.sides[rows][first], self.group[rows][first]
-        before = Counts.nothing(len(ids)) if self.task.first else index.look_up(ids)
+        before = IndexCounts.nothing(len(ids)) if self.task.first else index.look_up(ids)
         after = before.copy()
         np.add.at(after.n, side, self.sign[rows])
         assert (after.n >= 0).all(), "no side loses more rows than it has"
@@ -179,10 +182,9 @@ class _Work:
         really = self._really(side, rows)
         self.counted.setdefault(site, []).append(index.entries(ids, before, after))
         moved = rows[really]
-        notes = index.enter_rows(
+        self.written += index.enter_rows(
             self.sides[moved], self.keys.take(pa.array(moved)), self.sign[moved], base=self.task.first
         )
-        self.written += [{"group": table_number(site, MEMBERS), **note} for note in notes]
 
     def _really(self, side: Ints, rows: Ints) -> Bools:
         signs = self.sign[rows]
@@ -195,8 +197,8 @@ class _Work:
     def _violations(self, local: Local, rows: Ints) -> Iterator[pa.RecordBatch]:
         """The rows that came into violation at these sites, and those that left it."""
         was, now = local.before.violated[self.group[rows]], local.after.violated[self.group[rows]]
-        some = rows[np.where(self.sign[rows] < 0, was, now)]
-        yield from _told(self._rules(some), self.sign[some], self.keys.take(pa.array(some)))
+        moved = rows[np.where(self.sign[rows] < 0, was, now)]
+        yield from _violation_rows(self._rules(moved), self.sign[moved], self.keys.take(pa.array(moved)))
         came = local.after.violated & ~local.before.violated & (local.before.n == 1)
         left = local.before.violated & ~local.after.violated & (local.after.n == 1)
         for sign, which, source in ((1, came, local.before), (-1, left, local.after)):
@@ -216,7 +218,8 @@ class _Work:
         )
         stay = np.flatnonzero(~np.isin(both[: len(keys)], both[len(keys) :]))
         rules = np.array([self.task.plan.parts[p].rule for p in self.part_of[groups]], np.int64)
-        yield from _told(rules[which[stay]], np.full(len(stay), sign, np.int64), keys.take(pa.array(stay)))
+        signs = np.full(len(stay), sign, np.int64)
+        yield from _violation_rows(rules[which[stay]], signs, keys.take(pa.array(stay)))
 
     def _rules(self, rows: Ints) -> Ints:
         return np.array([part.rule for part in self.task.plan.parts], np.int64)[self.part[rows]]
@@ -227,21 +230,21 @@ class _Work:
             self.counted.setdefault(site, []).append(entries)
 
 
-def _told(rules: Sequence[int] | Ints, signs: Any, keys: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:
+def _violation_rows(rules: Sequence[int] | Ints, signs: Any, keys: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:
     size = len(keys)
     if not size:
         return
-    told = pa.table(
+    rows = pa.table(
         {
             "rule": pa.array(np.asarray(rules, np.int32)),
             "n": pa.array(np.asarray(signs, np.int32)),
             "k": keys,
-            "note": pa.nulls(size, pa.string()),
+            MESSAGE: pa.nulls(size, pa.string()),
         }
     )
-    yield from told.combine_chunks().to_batches(max_chunksize=100_000)
+    yield from rows.combine_chunks().to_batches(max_chunksize=100_000)
 
 
-def _note(kind: pa.DataType, note: str) -> pa.RecordBatch:
+def _message(kind: pa.DataType, message: Message) -> pa.RecordBatch:
     columns = {"rule": pa.array([-1], pa.int32()), "n": pa.array([0], pa.int32()), "k": pa.nulls(1, kind)}
-    return pa.RecordBatch.from_pydict({**columns, "note": pa.array([note])})
+    return pa.RecordBatch.from_pydict({**columns, MESSAGE: pa.array([message_text(message)])})

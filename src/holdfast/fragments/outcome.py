@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.fragments.door import Shipped
 from holdfast.fragments.sites import Sites
 from holdfast.presented import Presented
-from holdfast.states.batch_outcome import BatchOutcome, Violation, plain_json
+from holdfast.states.batch_outcome import BatchOutcome, RuleViolation
+from holdfast.states.key_json import plain_json
+from holdfast.states.messages import Shipped
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,11 @@ class FragmentsOutcome(Presented):
         return self.changes.applied
 
     @property
-    def added(self) -> tuple[Violation, ...]:
+    def added(self) -> tuple[RuleViolation, ...]:
         return self.changes.added
 
     @property
-    def removed(self) -> tuple[Violation, ...]:
+    def removed(self) -> tuple[RuleViolation, ...]:
         return self.changes.removed
 
     @property
@@ -37,10 +38,11 @@ class FragmentsOutcome(Presented):
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `holdfast fragments apply --format json` prints."""
-        told = self.changes.to_dict()
-        for name, listed in (("added", self.changes.added), ("removed", self.changes.removed)):
-            told[name] = [{"rule": one.rule, "key": plain_json(one.left)} for one in listed]
-        return {**told, "shipped": self.shipped.to_dict()}
+        listed = {
+            name: [{"rule": violation.rule, "key": plain_json(violation.left)} for violation in side]
+            for name, side in (("added", self.added), ("removed", self.removed))
+        }
+        return {**self.changes.to_dict(), **listed, "shipped": self.shipped.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class FragmentsStatus(Presented):
     def to_dict(self) -> dict[str, Any]:
         """The object that `holdfast fragments init` and `show` print as JSON."""
         key = self.sites.key
-        told: dict[str, Any] = {
+        content: dict[str, Any] = {
             "version": self.version,
             "rows": self.rows,
             "key": key[0] if len(key) == 1 else list(key),
@@ -73,4 +75,4 @@ class FragmentsStatus(Presented):
                 for site in self.sites.sites
             ],
         }
-        return told if self.shipped is None else {**told, "shipped": self.shipped.to_dict()}
+        return content if self.shipped is None else {**content, "shipped": self.shipped.to_dict()}

@@ -39,7 +39,7 @@ class Atom:
 
 
 @dataclass(frozen=True)
-class Part:
+class RulePart:
     """Rows that meet all conditions of `left` and agree on its columns agree on the column `right`.
 
     Without `right` no row meets all conditions: a constant rule.
@@ -65,13 +65,13 @@ class Part:
         return frozenset(name for atom in agreed for name in atom.columns)
 
 
-def parts_of(rules: RuleSet, columns: Iterable[str] = ()) -> tuple[Part, ...]:
+def parts_of(rules: RuleSet, columns: Iterable[str] = ()) -> tuple[RulePart, ...]:
     """The parts of all rules, each once. `columns` are the known columns, to read those of `where` conditions.
 
     SitesError for rules that are no dependency.
     """
     known = tuple(columns)
-    found: dict[Part, None] = {}
+    found: dict[RulePart, None] = {}
     for number, rule in enumerate(rules):
         scope = () if rule.where is None else (_scope(rule, known),)
         for denial in rule.body.denials:
@@ -98,7 +98,7 @@ def _scope(rule: Rule, known: Sequence[str]) -> Atom:
     return Atom(f"where {rule.where}", condition_columns(rule.where, known), where=rule.where)
 
 
-def _part(number: int, rule: Rule, denial: DenialConstraint, scope: tuple[Atom, ...]) -> Part:
+def _part(number: int, rule: Rule, denial: DenialConstraint, scope: tuple[Atom, ...]) -> RulePart:
     left: dict[Atom, None] = dict.fromkeys(scope)
     right: Atom | None = None
     of_one_row: dict[Predicate, None] = {}
@@ -121,7 +121,7 @@ def _part(number: int, rule: Rule, denial: DenialConstraint, scope: tuple[Atom, 
     lopsided = any(predicate.mirrored() not in of_one_row for predicate in of_one_row)
     if denial.two_rows and (right is None or lopsided):
         raise _refused(rule)
-    return Part(number, tuple(left), right)
+    return RulePart(number, tuple(left), right)
 
 
 def _condition(predicate: Predicate) -> Atom:

@@ -15,10 +15,10 @@ from holdfast.fragments.index_changes import Meetings
 from holdfast.fragments.parts import parts_of
 from holdfast.fragments.shipment_plan import GroupPlan, Made, Settling, Shipment, ShipmentPlan
 from holdfast.fragments.sites import parse_sites
+from holdfast.states.formats import FRAGMENTS_PLAN_FORMAT, require_format
 from holdfast.states.store import Store
 
 NAME = "fragments.json"
-FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def write_fixed(store: Store, fixed: Fixed) -> None:
     plan = fixed.plan
     sites = replace(plan.sites, sites=tuple(replace(site, data=None) for site in plan.sites.sites))
     content = {
-        "format": FORMAT,
+        "format": FRAGMENTS_PLAN_FORMAT,
         "sites": sites.to_yaml(),
         "secret": fixed.secret.hex(),
         "apart": sorted(fixed.meetings.apart),
@@ -50,8 +50,7 @@ def read_fixed(store: Store) -> Fixed:
     """What the state was made with; StateError where it is no state of fragments."""
     try:
         content = json.loads(store.read(NAME))
-        if content["format"] != FORMAT:
-            raise StateError(f"the state {store.root} is of format {content['format']}; this Holdfast reads {FORMAT}.")
+        require_format(content["format"], (FRAGMENTS_PLAN_FORMAT,), store.root)
         sites = parse_sites(content["sites"], origin="the state's sites")
         parts = parts_of(sites.rules, (*sites.key, *sites.columns))
         atoms = tuple(dict.fromkeys(atom for part in parts for atom in part.atoms))

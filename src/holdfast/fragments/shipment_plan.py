@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from holdfast.errors import SitesError
 from holdfast.fragments.knowledge import Mask, Need, Problem, Ship, ordered, settled
-from holdfast.fragments.parts import Atom, Part, parts_of
+from holdfast.fragments.parts import Atom, RulePart, parts_of
 from holdfast.fragments.plan_search import IMPROVING, SEARCHING, alone, chains, fewest
 from holdfast.fragments.sites import RowGroup, Sites
 
@@ -82,7 +82,7 @@ class ShipmentPlan:
     """The plans of all groups of sites."""
 
     sites: Sites
-    parts: tuple[Part, ...]
+    parts: tuple[RulePart, ...]
     groups: tuple[GroupPlan, ...]
 
     @property
@@ -147,7 +147,7 @@ def plan_shipments(
 
 
 def _planned(
-    sites: Sites, group: RowGroup, parts: Sequence[Part], disjoint: bool, within: tuple[float, float]
+    sites: Sites, group: RowGroup, parts: Sequence[RulePart], disjoint: bool, within: tuple[float, float]
 ) -> GroupPlan:
     atoms = tuple(dict.fromkeys(atom for part in parts for atom in part.atoms))
     bit = {atom: 1 << i for i, atom in enumerate(atoms)}
@@ -183,7 +183,7 @@ def _planned(
     )
 
 
-def _need(part: Part, bit: dict[Atom, Mask]) -> Need:
+def _need(part: RulePart, bit: dict[Atom, Mask]) -> Need:
     left = 0
     for atom in part.left:
         left |= bit[atom]
@@ -233,7 +233,7 @@ class _Making:
 
 
 def _with_rules(
-    shipments: Sequence[Shipment], settlings: Sequence[Settling], parts: Sequence[Part]
+    shipments: Sequence[Shipment], settlings: Sequence[Settling], parts: Sequence[RulePart]
 ) -> tuple[Shipment, ...]:
     """The shipments with the rules that they serve: those settled with their id, or with an id made of it."""
     serves: list[dict[int, None]] = [{} for _ in shipments]
@@ -267,7 +267,7 @@ def _gathered(problem: Problem, group: RowGroup, need: Need, wide: Mask) -> Sett
     return Settling(group.sites[home], Made(_bits(chosen.get(home, 0)), ()), None, keys)
 
 
-def _nowhere(sites: Sites, group: RowGroup, atom: Atom, parts: Sequence[Part]) -> SitesError:
+def _nowhere(sites: Sites, group: RowGroup, atom: Atom, parts: Sequence[RulePart]) -> SitesError:
     rule = sites.rules.rules[next(part.rule for part in parts if atom in part.atoms)]
     among = "" if group.where is None else f" among the rows where {group.where}"
     names = ", ".join(atom.columns)

@@ -6,10 +6,8 @@ along the plan of the row's sites, and out come rows of parts with their groups 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +17,11 @@ from holdfast.encode.codes import shared_codes
 from holdfast.fragments.door import Door
 from holdfast.fragments.ids import Ids, hashes_of, no_ids, packed, to_arrow, words
 from holdfast.fragments.shipment_plan import ShipmentPlan
-from holdfast.fragments.site_tables import ROWS, Layout, table_number
+from holdfast.fragments.site_tables import ROWS, HeldAtoms, table_name
 from holdfast.fragments.vertical import Known, Placed, carried_out
-from holdfast.states.manifest import PairTable
-from holdfast.states.row_changes import is_null_key, net_effect, told_key
+from holdfast.states.manifest import StoredTable
+from holdfast.states.messages import MESSAGE, Message, Refusal, RefusedChange, RowCount, WrittenSegment, message_text
+from holdfast.states.row_changes import Misfit, NetEffect, is_null_key, net_effect
 from holdfast.states.segment import as_typed, entries_with, nullable, present, write_segment
 from holdfast.states.store import Store
 from holdfast.tables.pieces import pieces_of
@@ -69,17 +68,18 @@ def _binary(lines: Bytes) -> pa.Array:
 
 
 @dataclass(frozen=True)
-class SiteChanges:
+class SiteChangesTask:
     """A task: changes with key `k`, its hash `h`, type `ct`, place `o0`, `o1`, `o2`, sites `grp`, packed `ids`, `bits`.
 
-    Out come rows of parts (`sign` -1 or 1) and notes (`sign` 0): files written, what was shipped, the first problem.
-    `whole` tells whether the changes have all columns of the table.
+    Out come rows of parts (`sign` -1 or 1) and messages (`sign` 0): files written, rows that came and went, what was
+    shipped, or why the batch is refused.
+    `whole` says whether the changes have all columns of the table.
     """
 
     store: Store
-    tables: tuple[PairTable, ...]
+    tables: Mapping[str, StoredTable]
     plan: ShipmentPlan
-    layout: Layout
+    held_atoms: HeldAtoms
     version: int
     key_parts: int
     whole: bool
@@ -92,7 +92,7 @@ class SiteChanges:
     def _changed(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
         keys = changes.column("k")
         if is_null_key(keys, self.key_parts).any():
-            yield note_row(keys.type, problem={"what": "null", "key": None})
+            yield message_row(keys.type, RefusedChange(Refusal.NULL_KEY, None))
             return
         now = [self._now(site, changes) for site in range(len(self.plan.sites.sites))]
         codes = [coded.codes for coded in shared_codes([keys, *(rows.keys for rows in now)])]
@@ -100,13 +100,12 @@ class SiteChanges:
         now_codes = np.concatenate([codes[1 + site] for site in firsts])
         groups = changes.column("grp").to_numpy()
         effect = net_effect(changes, codes[0], now_codes, whole=self.whole)
-        if not isinstance(effect[0], str):
-            effect = _stray(effect[1], groups) or effect
-        if isinstance(effect[0], str):
-            yield note_row(keys.type, problem={"what": effect[0], "key": told_key(keys[int(effect[1])].as_py())})
+        if isinstance(effect, NetEffect):
+            effect = _stray(effect.come, groups) or effect
+        if isinstance(effect, Misfit):
+            yield message_row(keys.type, RefusedChange.of(effect.reason, keys[effect.change].as_py()))
             return
-        go, come = effect
-        assert not isinstance(go, str), "a problem has been told above"
+        go, come = effect.go, effect.come
         starts = np.cumsum([0, *(len(codes[1 + site]) for site in firsts)])
         leaving = np.searchsorted(starts, go, "right") - 1
         door = Door(self.record)
@@ -116,7 +115,8 @@ class SiteChanges:
             old_rows = {site: now[site].take(_places(codes[1 + site], old_codes)) for site in self._sites(number)}
             new_rows = {site: self._projected(changes, site, new) for site in self._sites(number)}
             yield from self._moved(number, old_rows, new_rows, (old_codes, codes[0][new]), door)
-        yield note_row(keys.type, shipped=door.shipped.to_dict(), rows=len(come) - len(go))
+        yield message_row(keys.type, door.shipped)
+        yield message_row(keys.type, RowCount(len(come), len(go)))
 
     def _sites(self, group: int) -> tuple[int, ...]:
         return self.plan.groups[group].sites
@@ -124,7 +124,7 @@ class SiteChanges:
     def _moved(
         self, group: int, old: dict[int, SiteRows], new: dict[int, SiteRows], codes: tuple[Ints, Ints], door: Door
     ) -> Iterator[pa.RecordBatch]:
-        """Notes of what the sites of a group write for rows that go and come, and the rows of parts that these are.
+        """Messages of what the sites of a group write for rows that go and come, and the rows of parts that these are.
 
         `codes` tell which of them have one key: a row that is the same before and after does neither.
         """
@@ -136,34 +136,34 @@ class SiteChanges:
         for site in self._sites(group):
             goes, comes = old[site].take(kept[0]), new[site].take(kept[1])
             entries = [goes.entries(self.version, gone=True), comes.entries(self.version, gone=False)]
-            table = table_number(site, ROWS)
-            segment = write_segment(self.store, self.tables[table].folder, pa.concat_tables(entries))
-            yield note_row(goes.keys.type, group=table, segment=segment.to_json())
+            table = table_name(site, ROWS)
+            segment = write_segment(self.store, table, pa.concat_tables(entries))
+            yield message_row(goes.keys.type, WrittenSegment(table, segment))
             both[site] = _both(goes, comes)
         signs = np.repeat(np.array([-1, 1], np.int8), [len(kept[0]), len(kept[1])])
-        yield from placed_rows(self.plan, self.layout, group, both, signs, door)
+        yield from placed_rows(self.plan, self.held_atoms, group, both, signs, door)
 
     def _now(self, site: int, changes: pa.Table) -> SiteRows:
         """The rows that the site has now under the hashes of the changes' keys."""
-        segments = self.tables[table_number(site, ROWS)].segments
+        segments = self.tables[table_name(site, ROWS)].segments
         found = entries_with(self.store, segments, np.unique(changes.column("h").to_numpy()))
         kind = changes.column("k").type
         types = {"h": pa.int64(), "k": kind, "ids": pa.binary(), "bits": pa.binary(), **_MARKS}
         if found:
-            entries = pa.concat_tables([as_typed(some, types) for some in found])
+            entries = pa.concat_tables([as_typed(entries, types) for entries in found])
             entries = entries.filter(pa.array(present(entries, entries.column("k"))))
         else:
             entries = pa.schema(list(types.items())).empty_table()
-        return unpacked_rows(entries, 2 * len(self.layout.columns(site)), len(self.layout.held[site]))
+        return unpacked_rows(entries, 2 * len(self.held_atoms.columns(site)), len(self.held_atoms.held[site]))
 
     def _projected(self, changes: pa.Table, site: int, at: Ints) -> SiteRows:
         """What the changes at these places bring to the site: its own columns and conditions, and no others."""
         some = changes.select(["h", "k", "ids", "bits"]).take(pa.array(at))
-        every = self.layout.all_columns
-        whole = unpacked_rows(some, 2 * len(every), len(self.layout.atoms))
-        places = [every.index(atom) for atom in self.layout.columns(site)]
+        every = self.held_atoms.all_columns
+        whole = unpacked_rows(some, 2 * len(every), len(self.held_atoms.atoms))
+        places = [every.index(atom) for atom in self.held_atoms.columns(site)]
         pairs = whole.ids.reshape(len(at), len(every), 2)[:, places]
-        bits = whole.bits[:, list(self.layout.held[site])]
+        bits = whole.bits[:, list(self.held_atoms.held[site])]
         return SiteRows(whole.hashes, whole.keys, pairs.reshape(len(at), 2 * len(places)), bits)
 
 
@@ -174,10 +174,13 @@ def unpacked_rows(rows: pa.Table, wide: int, bits: int) -> SiteRows:
     return SiteRows(rows.column("h").to_numpy(), rows.column("k"), ids, packed(rows.column("bits"), bits))
 
 
-def _stray(come: Ints, groups: NDArray[np.int32]) -> tuple[str, int] | None:
-    """What is wrong with the first row that comes and belongs to no group of sites, or to several; None if none."""
-    found = come[groups[come] < 0]
-    return ("nowhere" if groups[found[0]] == NOWHERE else "several", int(found[0])) if len(found) else None
+def _stray(come: Ints, groups: NDArray[np.int32]) -> Misfit | None:
+    """Returns the first change whose row comes and belongs to no group of sites, or to several; None if none."""
+    stray = come[groups[come] < 0]
+    if not len(stray):
+        return None
+    nowhere = groups[stray[0]] == NOWHERE
+    return Misfit(Refusal.AT_NO_SITE if nowhere else Refusal.AT_SEVERAL_SITES, int(stray[0]))
 
 
 def _places(codes: Ints, wanted: Ints) -> Ints:
@@ -212,12 +215,17 @@ def _both(old: SiteRows, new: SiteRows) -> SiteRows:
 
 
 def placed_rows(
-    plan: ShipmentPlan, layout: Layout, group: int, rows: dict[int, SiteRows], signs: NDArray[np.int8], door: Door
+    plan: ShipmentPlan,
+    held_atoms: HeldAtoms,
+    group: int,
+    rows: dict[int, SiteRows],
+    signs: NDArray[np.int8],
+    door: Door,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of all parts that the group's sites settle, as (part, grp, sign, h, gid, sid, k, note)."""
+    """The rows of all parts that the group's sites settle, as (part, grp, sign, h, gid, sid, k, message)."""
     first = rows[plan.groups[group].sites[0]]
     keys = _one_array(first.keys)
-    known = {site: Known.unpacked(layout, site, own.ids, own.bits) for site, own in rows.items()}
+    known = {site: Known.unpacked(held_atoms, site, own.ids, own.bits) for site, own in rows.items()}
     for placed in carried_out(plan.groups[group], plan.parts, known, keys, signs, door):
         if len(placed.at):
             yield from _batches(placed, group, keys, first.hashes, signs)
@@ -229,7 +237,7 @@ def _batches(
     size = len(placed.at)
     alone = placed.groups is None or placed.sides is None
     ids = [no_ids(size) if some is None else some for some in (placed.groups, placed.sides)]
-    told = pa.table(
+    rows = pa.table(
         {
             "part": pa.array(np.full(size, placed.part, np.int32)),
             "grp": pa.array(np.full(size, -1 if alone else group, np.int32)),
@@ -238,14 +246,14 @@ def _batches(
             "gid": to_arrow(ids[0]),
             "sid": to_arrow(ids[1]),
             "k": keys.take(pa.array(placed.at)),
-            "note": pa.nulls(size, pa.string()),
+            MESSAGE: pa.nulls(size, pa.string()),
         }
     )
-    yield from told.to_batches(max_chunksize=100_000)
+    yield from rows.to_batches(max_chunksize=100_000)
 
 
-def note_row(key: pa.DataType, **note: Any) -> pa.RecordBatch:
-    """A note among the rows of parts."""
+def message_row(key: pa.DataType, message: Message) -> pa.RecordBatch:
+    """Returns the message among rows of parts."""
     return pa.RecordBatch.from_pydict(
         {
             "part": pa.array([-1], pa.int32()),
@@ -255,7 +263,7 @@ def note_row(key: pa.DataType, **note: Any) -> pa.RecordBatch:
             "gid": pa.array([b""]),
             "sid": pa.array([b""]),
             "k": pa.nulls(1, key),
-            "note": pa.array([json.dumps(note)]),
+            MESSAGE: pa.array([message_text(message)]),
         }
     )
 

@@ -17,7 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.fragments.ids import Ids, from_arrow, hashes_of, no_ids, to_arrow
-from holdfast.states.manifest import PairTable
+from holdfast.states.manifest import StoredTable
+from holdfast.states.messages import WrittenSegment
 from holdfast.states.segment import as_typed, entries_with, present, write_segment
 from holdfast.states.store import Store
 
@@ -37,7 +38,7 @@ _COUNTS = {
 
 
 @dataclass
-class Counts:
+class IndexCounts:
     """What the index says of some groups or sides, in their order: 0 of those it does not know.
 
     For a group `n` is the number of its sides and `other` the exclusive or of their ids; for a side, `n` its rows.
@@ -50,19 +51,19 @@ class Counts:
     peers: Ints
 
     @classmethod
-    def nothing(cls, size: int) -> Counts:
+    def nothing(cls, size: int) -> IndexCounts:
         return cls(np.zeros(size, np.int64), no_ids(size), np.zeros(size, np.bool_), np.zeros(size, np.int64))
 
-    def copy(self) -> Counts:
-        return Counts(self.n.copy(), self.other.copy(), self.violated.copy(), self.peers.copy())
+    def copy(self) -> IndexCounts:
+        return IndexCounts(self.n.copy(), self.other.copy(), self.violated.copy(), self.peers.copy())
 
-    def take(self, at: Any) -> Counts:
-        return Counts(self.n[at], self.other[at], self.violated[at], self.peers[at])
+    def take(self, at: Any) -> IndexCounts:
+        return IndexCounts(self.n[at], self.other[at], self.violated[at], self.peers[at])
 
-    def put(self, at: Any, some: Counts) -> None:
-        self.n[at], self.other[at], self.violated[at], self.peers[at] = some.n, some.other, some.violated, some.peers
+    def put(self, at: Any, new: IndexCounts) -> None:
+        self.n[at], self.other[at], self.violated[at], self.peers[at] = new.n, new.other, new.violated, new.peers
 
-    def differs(self, other: Counts) -> Bools:
+    def differs(self, other: IndexCounts) -> Bools:
         moved = (self.n != other.n) | (self.other != other.other).any(axis=1)
         return np.asarray(moved | (self.violated != other.violated) | (self.peers != other.peers), np.bool_)
 
@@ -72,13 +73,13 @@ class SiteIndex:
     """The files of a site's index at one version. Reads cost what is asked for; nothing is held in memory."""
 
     store: Store
-    counts: PairTable
-    members: PairTable
+    counts: StoredTable
+    members: StoredTable
     version: int
 
-    def look_up(self, ids: Ids) -> Counts:
+    def look_up(self, ids: Ids) -> IndexCounts:
         """What is known of the ids, which are different."""
-        found = Counts.nothing(len(ids))
+        found = IndexCounts.nothing(len(ids))
         hashes = hashes_of(ids)
         order = np.argsort(hashes, kind="stable")
         ordered = hashes[order]
@@ -89,9 +90,9 @@ class SiteIndex:
         entries = entries.filter(pa.array(present(entries, entries.column("id"))))
         own = from_arrow(entries.column("id"))
         at = order[np.searchsorted(ordered, hashes_of(own))]
-        mine = (ids[at] == own).all(axis=1)
-        at = at[mine]
-        entries = entries.filter(pa.array(mine))
+        same = (ids[at] == own).all(axis=1)
+        at = at[same]
+        entries = entries.filter(pa.array(same))
         found.n[at] = entries.column("n").to_numpy()
         found.other[at] = from_arrow(entries.column("other"))
         found.violated[at] = entries.column("violated").to_numpy().astype(np.bool_)
@@ -113,22 +114,23 @@ class SiteIndex:
         entries = entries.filter(pa.array(present(entries, entries.column("k"))))
         own = from_arrow(entries.column("side"))
         at = order[np.searchsorted(hashes[order], hashes_of(own))]
-        mine = (sides[at] == own).all(axis=1)
-        return np.asarray(at[mine], np.int64), entries.column("k").filter(pa.array(mine))
+        same = (sides[at] == own).all(axis=1)
+        return np.asarray(at[same], np.int64), entries.column("k").filter(pa.array(same))
 
-    def entries(self, ids: Ids, before: Counts, after: Counts) -> pa.Table:
+    def entries(self, ids: Ids, before: IndexCounts, after: IndexCounts) -> pa.Table:
         """What the counts' files have to say so that they are as after this version."""
         moved = before.differs(after)
         gone, there = moved & (before.n > 0), moved & (after.n > 0)
-        told = ((gone, before, 1), (there, after, 0))
-        return pa.concat_tables([self._entries(ids[some], counts.take(some), mark) for some, counts, mark in told])
+        marked = ((gone, before, 1), (there, after, 0))
+        return pa.concat_tables([self._entries(ids[at], counts.take(at), mark) for at, counts, mark in marked])
 
-    def enter_counts(self, entries: pa.Table, *, base: bool) -> Iterator[dict[str, Any]]:
-        """Notes of files with the entries."""
+    def enter_counts(self, entries: pa.Table, *, base: bool) -> Iterator[WrittenSegment]:
+        """The file with the entries, unless there are none."""
         if len(entries):
-            yield {"segment": write_segment(self.store, self.counts.folder, entries, base=base).to_json()}
+            segment = write_segment(self.store, self.counts.name, entries, base=base)
+            yield WrittenSegment(self.counts.name, segment)
 
-    def _entries(self, ids: Ids, counts: Counts, gone: int) -> pa.Table:
+    def _entries(self, ids: Ids, counts: IndexCounts, gone: int) -> pa.Table:
         size = len(ids)
         return pa.table(
             {
@@ -145,8 +147,8 @@ class SiteIndex:
 
     def enter_rows(
         self, sides: Ids, keys: pa.ChunkedArray, signs: NDArray[np.int32], *, base: bool
-    ) -> Iterator[dict[str, Any]]:
-        """Notes of files that say which rows go from their sides (sign -1) and come to them."""
+    ) -> Iterator[WrittenSegment]:
+        """The file that says which rows go from their sides (sign -1) and come to them, unless there are none."""
         if not len(sides):
             return
         entries = pa.table(
@@ -158,4 +160,5 @@ class SiteIndex:
                 "gone": pa.array((signs < 0).astype(np.uint8)),
             }
         )
-        yield {"segment": write_segment(self.store, self.members.folder, entries, base=base).to_json()}
+        segment = write_segment(self.store, self.members.name, entries, base=base)
+        yield WrittenSegment(self.members.name, segment)

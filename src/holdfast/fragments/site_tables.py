@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from holdfast.fragments.parts import Atom
 from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.fragments.sites import Sites
-from holdfast.states.manifest import PairTable
+from holdfast.states.manifest import StoredTable
 
-ROWS, COUNTS, MEMBERS = range(3)
-_KINDS = ("rows", "counts", "members")
+ROWS, COUNTS, MEMBERS = KINDS = ("rows", "counts", "members")
+VIOLATIONS = "violations"
 
 
 @dataclass(frozen=True)
-class Layout:
+class HeldAtoms:
     """What each site keeps of a row: the numbers of the atoms it holds, in order."""
 
     atoms: tuple[Atom, ...]
@@ -33,35 +33,30 @@ class Layout:
         return tuple(i for i, atom in enumerate(self.atoms) if atom.is_column)
 
 
-def layout_of(plan: ShipmentPlan) -> Layout:
-    """The layout for a plan; all groups of sites number atoms alike."""
+def held_atoms_of(plan: ShipmentPlan) -> HeldAtoms:
+    """Returns what each site of the plan keeps; all groups of sites number atoms alike."""
     sites, atoms = plan.sites, plan.groups[0].atoms
     own = [set(site.columns or ()) | set(sites.key) for site in sites.sites]
     held = tuple(
         tuple(i for i, atom in enumerate(atoms) if site.columns is None or set(atom.columns) <= own[number])
         for number, site in enumerate(sites.sites)
     )
-    return Layout(atoms, held)
+    return HeldAtoms(atoms, held)
 
 
-def table_number(site: int, kind: int) -> int:
-    return len(_KINDS) * site + kind
+def table_name(site: int, kind: str) -> str:
+    """Returns the name of a site's table of this kind: ROWS, COUNTS or MEMBERS."""
+    return f"site-{site}-{kind}"
 
 
-def violations_number(sites: int) -> int:
-    return len(_KINDS) * sites
+def empty_tables(sites: Sites) -> dict[str, StoredTable]:
+    """Returns the tables of a new state, by name, without files."""
+    of_sites = {
+        table_name(number, kind): f"{site.name}: {kind}" for number, site in enumerate(sites.sites) for kind in KINDS
+    }
+    return {name: StoredTable(name, about=about) for name, about in {**of_sites, VIOLATIONS: VIOLATIONS}.items()}
 
 
-def empty_tables(sites: Sites) -> tuple[PairTable, ...]:
-    """The tables of a new state, without files."""
-    made = [
-        PairTable(f"{site.name}: {kind}", f"site-{number}-{kind}")
-        for number, site in enumerate(sites.sites)
-        for kind in _KINDS
-    ]
-    return (*made, PairTable("violations", "violations"))
-
-
-def table_keys(table: int, sites: int) -> tuple[str, ...]:
-    """The column that tells apart the entries of the table with one hash."""
-    return ("id",) if table < violations_number(sites) and table % len(_KINDS) == COUNTS else ("k",)
+def table_key(table: str) -> str:
+    """Returns the column that tells apart the entries with one hash of the table of this name."""
+    return "id" if table.endswith(f"-{COUNTS}") else "k"

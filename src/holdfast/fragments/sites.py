@@ -145,7 +145,7 @@ def parse_sites(text: str, *, origin: str = "sites", folder: Path | None = None)
     try:
         content = _File.model_validate(plain)
     except ValidationError as problem:
-        raise _told(problem, root, origin) from None
+        raise _sites_error(problem, root, origin) from None
     sites = tuple(
         Site(
             name,
@@ -164,9 +164,9 @@ def parse_sites(text: str, *, origin: str = "sites", folder: Path | None = None)
             f"by {', '.join(rules.key)}."
         )
     nulls = content.nulls or rules.nulls
-    made = Sites(tuple(content.key), sites, replace(rules, key=tuple(content.key), nulls=nulls), origin)
-    _require_sense(made, root, origin)
-    return made
+    parsed = Sites(tuple(content.key), sites, replace(rules, key=tuple(content.key), nulls=nulls), origin)
+    _require_sense(parsed, root, origin)
+    return parsed
 
 
 _EXAMPLE = """a sites file looks like
@@ -242,7 +242,7 @@ def require_held(sites: Sites) -> None:
                     )
 
 
-def _told(problem: ValidationError, root: yaml.Node, origin: str) -> SitesError:
+def _sites_error(problem: ValidationError, root: yaml.Node, origin: str) -> SitesError:
     first = min(problem.errors(), key=lambda error: error["type"] != "extra_forbidden")
     location = tuple(first["loc"])
     where = f"{origin}, line {line_of(root, location)}"

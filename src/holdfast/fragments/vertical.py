@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from holdfast.fragments.door import COUNT, ID, KEY, Door, Kind
 from holdfast.fragments.ids import Ids, group_ids, mixed, no_ids, side_ids, to_arrow
-from holdfast.fragments.parts import Part
+from holdfast.fragments.parts import RulePart
 from holdfast.fragments.shipment_plan import GroupPlan, Made, Settling
-from holdfast.fragments.site_tables import Layout
+from holdfast.fragments.site_tables import HeldAtoms
 
 Bools = NDArray[np.bool_]
 _OVERLAPPING = 1 << 20
@@ -31,12 +31,12 @@ class Known:
     bits: Mapping[int, Bools]
 
     @classmethod
-    def unpacked(cls, layout: Layout, site: int, ids: Ids, bits: NDArray[np.uint8]) -> Known:
+    def unpacked(cls, held_atoms: HeldAtoms, site: int, ids: Ids, bits: NDArray[np.uint8]) -> Known:
         """From a site's own packed rows: two words per column it holds, a byte per atom."""
-        columns = layout.columns(site)
+        columns = held_atoms.columns(site)
         return cls(
             {atom: ids[:, 2 * i : 2 * i + 2] for i, atom in enumerate(columns)},
-            {atom: bits[:, i] != 0 for i, atom in enumerate(layout.held[site])},
+            {atom: bits[:, i] != 0 for i, atom in enumerate(held_atoms.held[site])},
         )
 
 
@@ -52,7 +52,7 @@ class Placed:
 
 def carried_out(
     plan: GroupPlan,
-    parts: Sequence[Part],
+    parts: Sequence[RulePart],
     known: Mapping[int, Known],
     keys: pa.Array,
     signs: NDArray[np.int8],

@@ -26,7 +26,7 @@ from holdfast.programs.program import RowProgram, is_symmetric
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import as_rule_set, named_key
 from holdfast.states.lazy_list import LazyList
-from holdfast.states.violations_change import RuleChange, Violation, ViolationsChange
+from holdfast.states.violations_change import RuleViolationsChange, Violation, ViolationsChange
 
 Keep = Literal["counts", "pairs"]
 DEFAULT_LIMIT = 1_000_000
@@ -183,7 +183,7 @@ class Monitor(KeyedRows, Presented):
             if not added and not removed:
                 continue
             listed = self._lazily(at, lone[1], new, limit), self._lazily(at, lone[0], lost, limit)
-            changes[name] = RuleChange(*listed, added, removed)
+            changes[name] = RuleViolationsChange(*listed, added, removed)
             of_one_row = isinstance(self._programs.programs[at], RowProgram)
             self._totals[name] += len(lone[1]) - len(lone[0]) if of_one_row else new.count - lost.count
         if kept:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import Any
 
@@ -27,8 +27,8 @@ from holdfast.report.words import applied_before, key_name, shipped_text, state_
 from holdfast.rules.plain_words import number, value_text
 from holdfast.rules.rule import Rule, RuleSet, rule_text
 from holdfast.search.outcome import DiscoverOutcome
-from holdfast.states.batch_outcome import BatchOutcome, Violation
-from holdfast.states.violations_change import ViolationsChange
+from holdfast.states.batch_outcome import BatchOutcome
+from holdfast.states.violations_change import Violation, ViolationsChange
 from holdfast.watching.status import WatchStatus
 
 # How many rules of a rule keeper, and of each change in a history, are shown.
@@ -86,7 +86,7 @@ def _(change: ViolationsChange) -> str:
 
 @notebook_html.register
 def _(outcome: BatchOutcome) -> str:
-    added, removed = _by_rule(outcome.added), _by_rule(outcome.removed)
+    added, removed = _listed(outcome.change.added), _listed(outcome.change.removed)
     return str(violations_html(_batch_head(outcome), outcome.totals, added, removed))
 
 
@@ -99,11 +99,8 @@ def _batch_head(outcome: BatchOutcome) -> Markup:
     return Markup("{} {} {}{}").format(strong(outcome.batch), size, counts, cut)
 
 
-def _by_rule(violations: Iterable[Violation]) -> Listed:
-    by_rule: dict[str, list[tuple[Any, Any]]] = {}
-    for violation in violations:
-        by_rule.setdefault(violation.rule, []).append((violation.left, violation.right))
-    return {rule: (listed, len(listed)) for rule, listed in by_rule.items()}
+def _listed(side: Mapping[str, Sequence[Violation]]) -> Listed:
+    return {rule: (listed, len(listed)) for rule, listed in side.items() if listed}
 
 
 @notebook_html.register

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from holdfast.report.words import applied_before, number, state_size, value_text, violations_text
-from holdfast.states.batch_outcome import BatchOutcome, Violation
+from holdfast.states.batch_outcome import BatchOutcome, RuleViolation
 from holdfast.watching.status import WatchStatus
 
 SHOWN = 5
@@ -28,11 +28,11 @@ def batch_text(outcome: BatchOutcome, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _cut(count: int, listed: Sequence[Violation]) -> str:
+def _cut(count: int, listed: Sequence[RuleViolation]) -> str:
     return f"; the limit cuts the list to {len(listed):,}" if len(listed) < count else ""
 
 
-def _first_few(sign: str, listed: Sequence[Violation]) -> Iterable[str]:
+def _first_few(sign: str, listed: Sequence[RuleViolation]) -> Iterable[str]:
     per_rule = Counter(violation.rule for violation in listed)
     shown: Counter[str] = Counter()
     for violation in listed:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
-from holdfast.fragments.door import Shipped
 from holdfast.fragments.outcome import FragmentsStatus
 from holdfast.rules.dependency import CFD
 from holdfast.rules.plain_words import number as number
 from holdfast.rules.plain_words import value_text as value_text
 from holdfast.rules.rule import rule_text as rule_text
+from holdfast.states.messages import Shipped
 from holdfast.watching.status import WatchStatus
 
 

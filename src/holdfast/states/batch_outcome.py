@@ -2,77 +2,67 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from holdfast.presented import Presented
+from holdfast.states.violations_change import Violation, ViolationsChange
 
 
 @dataclass(frozen=True)
-class Violation:
+class RuleViolation:
     """A violating pair by its keys, or a row that breaks a rule alone: then `right` is None."""
 
     rule: str
     left: Any
     right: Any = None
 
-    def to_dict(self) -> dict[str, Any]:
-        told = {"rule": self.rule, "left": plain_json(self.left)}
-        return told if self.right is None else {**told, "right": plain_json(self.right)}
-
 
 @dataclass(frozen=True)
 class BatchOutcome(Presented):
-    """What was added and removed, listed up to a limit per rule and counted exactly, and the totals after it.
+    """The change of violations that a batch brought: listed up to a limit per rule, counted exactly, and the totals.
 
-    `applied` is False where the batch had been taken in before: then nothing was added or removed.
+    `applied` is False where the batch had been applied before: then nothing was added or removed.
     """
 
     batch: str
     applied: bool
     version: int
     rows: int
-    added: tuple[Violation, ...]
-    removed: tuple[Violation, ...]
-    added_count: int
-    removed_count: int
-    totals: Mapping[str, int]
+    change: ViolationsChange
     seconds: float = 0.0
+
+    @property
+    def added(self) -> tuple[RuleViolation, ...]:
+        """The violations that came, as far as they are listed, in order of rules and keys."""
+        return _in_one_list(self.change.added)
+
+    @property
+    def removed(self) -> tuple[RuleViolation, ...]:
+        return _in_one_list(self.change.removed)
+
+    @property
+    def added_count(self) -> int:
+        return self.change.added_count
+
+    @property
+    def removed_count(self) -> int:
+        return self.change.removed_count
+
+    @property
+    def totals(self) -> Mapping[str, int]:
+        return self.change.totals
 
     @property
     def cut(self) -> bool:
         """Whether more was added or removed than is listed."""
-        return len(self.added) < self.added_count or len(self.removed) < self.removed_count
+        return self.change.cut
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `holdfast watch apply --format json` prints."""
-        return {
-            "batch": self.batch,
-            "applied": self.applied,
-            "added": [violation.to_dict() for violation in self.added],
-            "removed": [violation.to_dict() for violation in self.removed],
-            "added_count": self.added_count,
-            "removed_count": self.removed_count,
-            "totals": dict(self.totals),
-        }
+        return {"batch": self.batch, "applied": self.applied, **self.change.to_dict()}
 
 
-def plain_json(value: Any) -> Any:
-    """A key as JSON has it: numbers and text as they are, a key of several columns as a list, others as text."""
-    if isinstance(value, Mapping):
-        return [plain_json(part) for part in value.values()]
-    if isinstance(value, tuple | list):
-        return [plain_json(part) for part in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, Decimal):
-        return f"{value:f}"
-    if isinstance(value, dt.date | dt.time):
-        return value.isoformat()
-    if isinstance(value, bytes | bytearray):
-        return "0x" + bytes(value).hex()
-    return value
+def _in_one_list(side: Mapping[str, Sequence[Violation]]) -> tuple[RuleViolation, ...]:
+    return tuple(RuleViolation(rule, *keys) for rule, listed in side.items() for keys in listed)

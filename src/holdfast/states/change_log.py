@@ -1,4 +1,4 @@
-"""What a batch changed, as tasks tell it: counts that add up, and files of the log."""
+"""What a batch changed, as tasks report it: counts that add up, and files of the log."""
 
 from __future__ import annotations
 
@@ -12,103 +12,99 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from holdfast.states.batch_outcome import BatchOutcome, Violation
+from holdfast.states.batch_outcome import BatchOutcome
 from holdfast.states.manifest import PENDING, Manifest
-from holdfast.states.segment import Segment
-from holdfast.states.store import Store, told_as_output
+from holdfast.states.messages import LogFile, Message, Unit, ViolationCount, WrittenSegment, of_type
+from holdfast.states.store import Store, translate_os_errors
+from holdfast.states.violations_change import RuleViolationsChange, Violation, ViolationsChange
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Violations that came and went, and by how much the totals move."""
-
-    added: int
-    removed: int
-    totals: Mapping[str, int]
-
-    @classmethod
-    def of(cls, notes: Iterable[Mapping[str, Any]], names: Sequence[str], over_pairs: Sequence[bool]) -> Counts:
-        """The sum of what the notes tell. The total of a rule over pairs counts its pairs, not rows alone."""
-        added = removed = 0
-        totals = dict.fromkeys(names, 0)
-        for note in notes:
-            if "rule" not in note:
-                continue
-            come, go = note["pairs"] if "pairs" in note else note["rows"]
-            added, removed = added + come, removed + go
-            if "pairs" in note or not over_pairs[note["rule"]]:
-                totals[names[note["rule"]]] += come - go
-        return cls(added, removed, totals)
+def moved_totals(messages: Iterable[Message], units: Mapping[str, Unit]) -> dict[str, int]:
+    """Returns, by rule name, by how much its total moves. `units` says what the total of each rule counts."""
+    totals = dict.fromkeys(units, 0)
+    for count in of_type(messages, ViolationCount):
+        if count.unit is Unit.PAIRS or units[count.rule] is Unit.ROWS:
+            totals[count.rule] += count.added - count.removed
+    return totals
 
 
-def discard(store: Store, notes: Iterable[Mapping[str, Any]]) -> None:
+def discard(store: Store, messages: Sequence[Message]) -> None:
     """What the tasks have written for a batch that is refused is gone."""
-    for note in notes:
-        if "segment" in note:
-            store.remove(Segment.from_json(note["segment"]).files)
-        if "log" in note:
-            store.remove([f"{PENDING}/{note['log']}"])
+    for written in of_type(messages, WrittenSegment):
+        store.remove(written.segment.files)
+    store.remove(f"{PENDING}/{log.name}" for log in of_type(messages, LogFile))
 
 
 @dataclass(frozen=True)
-class CutLog:
-    """The files of a version's log, and what they list, in order of rules and keys."""
+class BatchLog:
+    """The files of a version's log, and what came and went of each rule that they list."""
 
     files: tuple[str, ...]
-    added: tuple[Violation, ...]
-    removed: tuple[Violation, ...]
+    rules: Mapping[str, RuleViolationsChange]
 
-    def outcome(self, batch: str, made: Manifest, counts: Counts, *, seconds: float) -> BatchOutcome:
-        """What the batch came to that made this version."""
-        return BatchOutcome(
-            batch=batch,
-            applied=True,
-            version=made.version,
-            rows=made.rows,
-            added=self.added,
-            removed=self.removed,
-            added_count=counts.added,
-            removed_count=counts.removed,
-            totals=made.totals,
-            seconds=seconds,
-        )
+    def outcome(self, batch: str, version: Manifest[Any], *, seconds: float) -> BatchOutcome:
+        """Returns what the batch of this version came to."""
+        change = ViolationsChange(self.rules, version.totals)
+        return BatchOutcome(batch, True, version.version, version.rows, change, seconds)
 
 
-def unchanged(batch: str, now: Manifest) -> BatchOutcome:
-    """What a batch comes to that had been taken in before."""
-    return BatchOutcome(batch, False, now.version, now.rows, (), (), 0, 0, now.totals)
+def unchanged(batch: str, now: Manifest[Any]) -> BatchOutcome:
+    """Returns the outcome of a batch that had been applied before."""
+    return BatchOutcome(batch, False, now.version, now.rows, ViolationsChange(totals=now.totals))
 
 
-def cut_log(
-    store: Store, notes: Iterable[Mapping[str, Any]], names: Sequence[str], version: int, limit: int | None
-) -> CutLog:
-    """The log that tasks have written, each up to the limit, cut to it: so many of a rule that came, and that went."""
-    files = [note["log"] for note in notes if "log" in note]
+def batch_log(
+    store: Store, messages: Sequence[Message], names: Sequence[str], version: int, limit: int | None
+) -> BatchLog:
+    """Returns the log that tasks have written, each up to the limit, cut to it: per rule, in either direction.
+
+    `names` are those of all rules, in order; violations of a rule are in order of their keys.
+    """
+    files, table = _cut(store, [log.name for log in of_type(messages, LogFile)], names, version, limit)
+    listed = {change: _by_rule(table, change) for change in (1, -1)}
+    counts: dict[str, list[int]] = {name: [0, 0] for name in names}
+    for count in of_type(messages, ViolationCount):
+        counts[count.rule][0] += count.added
+        counts[count.rule][1] += count.removed
+    rules = {
+        name: RuleViolationsChange(listed[1].get(name, ()), listed[-1].get(name, ()), added, removed)
+        for name, (added, removed) in counts.items()
+        if added or removed
+    }
+    return BatchLog(files, rules)
+
+
+def _cut(
+    store: Store, files: Sequence[str], names: Sequence[str], version: int, limit: int | None
+) -> tuple[tuple[str, ...], pa.Table | None]:
+    """The files and what they list; one new file where they list more of a rule than the limit."""
     if not files:
-        return CutLog((), (), ())
+        return (), None
     table = pa.concat_tables([pq.read_table(store.path(f"{PENDING}/{name}")) for name in files])
+    if limit is None:
+        return tuple(files), table
     rules = np.searchsorted(np.sort(names), table.column("rule").to_numpy(zero_copy_only=False).astype(str))
     change = table.column("change").to_numpy().astype(np.int64)
-    if limit is not None:
-        order = np.lexsort((change, rules))
-        fresh = np.ones(len(order), np.bool_)
-        fresh[1:] = (rules[order][1:] != rules[order][:-1]) | (change[order][1:] != change[order][:-1])
-        starts = np.flatnonzero(fresh)
-        place = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
-        kept = order[place < limit]
-        if len(kept) < table.num_rows:
-            table = table.take(pa.array(np.sort(kept)))
-            files = [f"{version:012}-{secrets.token_hex(12)}.parquet"]
-            with told_as_output(store.root):
-                pq.write_table(table, store.path(f"{PENDING}/{files[0]}"))
-    return CutLog(tuple(files), _violations(table, 1, names), _violations(table, -1, names))
+    order = np.lexsort((change, rules))
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = (rules[order][1:] != rules[order][:-1]) | (change[order][1:] != change[order][:-1])
+    starts = np.flatnonzero(fresh)
+    place = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    kept = order[place < limit]
+    if len(kept) == table.num_rows:
+        return tuple(files), table
+    table = table.take(pa.array(np.sort(kept)))
+    name = f"{version:012}-{secrets.token_hex(12)}.parquet"
+    with translate_os_errors(store.root):
+        pq.write_table(table, store.path(f"{PENDING}/{name}"))
+    return (name,), table
 
 
 def write_log(store: Store, version: int, changes: pa.Table) -> str:
     """The name of a file of (rule, left, right, change), each with the version; it is on the disk when this returns."""
     table = changes.add_column(0, "version", pa.array(np.full(changes.num_rows, version, np.int64)))
     name = f"{version:012}-{secrets.token_hex(12)}.parquet"
-    with told_as_output(store.root), open(store.path(f"{PENDING}/{name}"), "xb") as file:
+    with translate_os_errors(store.root), open(store.path(f"{PENDING}/{name}"), "xb") as file:
         pq.write_table(table, file)
         file.flush()
         os.fsync(file.fileno())
@@ -119,17 +115,23 @@ def empty_log(store: Store, key: pa.DataType) -> str:
     """The name of a file of no changes, so that the log has its columns from the start."""
     columns = {"version": pa.int64(), "rule": pa.string(), "left": key, "right": key, "change": pa.int8()}
     name = f"{0:012}-{secrets.token_hex(12)}.parquet"
-    with told_as_output(store.root):
+    with translate_os_errors(store.root):
         pq.write_table(pa.schema(list(columns.items())).empty_table(), store.path(f"{PENDING}/{name}"))
     return name
 
 
-def _violations(table: pa.Table, change: int, names: Sequence[str]) -> tuple[Violation, ...]:
-    mine = table.filter(pa.array(table.column("change").to_numpy() == change))
-    place = {name: i for i, name in enumerate(names)}
-    columns = (mine.column(name).to_pylist() for name in ("rule", "left", "right"))
-    found = [Violation(rule, _key(left), _key(right)) for rule, left, right in zip(*columns, strict=True)]
-    return tuple(sorted(found, key=lambda v: (place[v.rule], _sortable(v.left), _sortable(v.right))))
+def _by_rule(table: pa.Table | None, change: int) -> dict[str, list[Violation]]:
+    """By rule, the violations that the log lists with this change, in order of their keys."""
+    by_rule: dict[str, list[Violation]] = {}
+    if table is None:
+        return by_rule
+    listed = table.filter(pa.array(table.column("change").to_numpy() == change))
+    columns = (listed.column(name).to_pylist() for name in ("rule", "left", "right"))
+    for rule, left, right in zip(*columns, strict=True):
+        by_rule.setdefault(rule, []).append((_key(left), _key(right)))
+    for violations in by_rule.values():
+        violations.sort(key=lambda pair: (_sortable(pair[0]), _sortable(pair[1])))
+    return by_rule
 
 
 def _key(value: Any) -> Any:

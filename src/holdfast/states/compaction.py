@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from holdfast.states.limits import StateLimits
+from holdfast.states.messages import WrittenSegment, message_batch
 from holdfast.states.segment import Segment, entries_between, key_of, merged, write_segment
 from holdfast.states.store import Store
 
-# So many files of one size become one.
-MANY = 8
-# A table is written anew when what came since is more than half of it, and more than this.
-FEW_ROWS = 200_000
 # Rows of a file of a table that is written as a whole.
 SEGMENT_ROWS = 500_000
 
 
 @dataclass(frozen=True)
 class Merge:
-    """Segments of one table that become one, or with `everything` few new ones that tell of nothing gone.
+    """Segments of the table of this name that become one, or with `everything` few new ones that tell of nothing gone.
 
     `key` are the columns of the table that tell its rows apart, under `key_names`.
     """
 
-    table: int
-    folder: str
+    table: str
     segments: tuple[Segment, ...]
     everything: bool
     key: tuple[str, ...]
@@ -37,22 +33,22 @@ class Merge:
     zoned: tuple[str, ...] = ()
 
 
-def due(segments: Sequence[Segment]) -> tuple[tuple[Segment, ...], bool]:
+def due(segments: Sequence[Segment], limits: StateLimits) -> tuple[tuple[Segment, ...], bool]:
     """The segments that should be merged now, none where it is not worth it; and whether that is all of them."""
     base, later = ([s for s in segments if s.base is kind] for kind in (True, False))
     grown = sum(s.rows for s in later)
-    if grown > FEW_ROWS and 2 * grown > sum(s.rows for s in base):
+    if grown > limits.rows_before_rewrite and 2 * grown > sum(s.rows for s in base):
         return tuple(segments), True
     by_size: dict[int, list[Segment]] = {}
     for segment in later:
         by_size.setdefault(max(segment.rows // 1000, 1).bit_length() // 2, []).append(segment)
-    crowded = [some for _, some in sorted(by_size.items()) if len(some) >= MANY]
+    crowded = [alike for _, alike in sorted(by_size.items()) if len(alike) >= limits.files_of_one_size]
     return (tuple(crowded[0]), False) if crowded else ((), False)
 
 
 @dataclass(frozen=True)
 class MergeTask:
-    """A task: numbers of ranges of hashes, `place`, of merges, `merge`; what is written comes out as notes.
+    """A task: numbers of ranges of hashes, `place`, of merges, `merge`; what is written comes out as messages.
 
     The hashes are cut into `places` ranges of one width. A row that several ranges could have is in one.
     """
@@ -65,8 +61,7 @@ class MergeTask:
         for batch in batches:
             for merge, place in zip(batch.column("merge").to_pylist(), batch.column("place").to_pylist(), strict=True):
                 for segment in self._merged(self.merges[merge], place, self.places[merge]):
-                    note = {"merge": merge, "segment": segment.to_json()}
-                    yield pa.RecordBatch.from_pydict({"note": pa.array([json.dumps(note)])})
+                    yield message_batch(WrittenSegment(self.merges[merge].table, segment))
 
     def _merged(self, merge: Merge, place: int, places: int) -> Iterator[Segment]:
         entries = entries_between(self.store, merge.segments, place, places)
@@ -81,7 +76,7 @@ class MergeTask:
         for start in range(0, kept.num_rows, size):
             yield write_segment(
                 self.store,
-                merge.folder,
+                merge.table,
                 kept.slice(start, size),
                 sorted_by=merge.sorted_by,
                 zoned=merge.zoned,

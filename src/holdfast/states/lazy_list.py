@@ -1,4 +1,4 @@
-"""Lists that are made when somebody looks."""
+"""Lists that are computed when they are first read."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ Item = TypeVar("Item")
 
 
 class LazyList(Sequence[Item], Generic[Item]):
-    """A list of known length that is made when it is first looked at."""
+    """A list of known length that is computed when it is first read."""
 
     def __init__(self, size: int, make: Callable[[], list[Item]]) -> None:
         self._size, self._make = size, make
 
     @cached_property
-    def _made(self) -> list[Item]:
-        made = self._make()
-        assert len(made) == self._size, "the list is as long as it said"
-        return made
+    def _items(self) -> list[Item]:
+        items = self._make()
+        assert len(items) == self._size, "the list is as long as it said"
+        return items
 
     def __len__(self) -> int:
         return self._size
 
     def __getitem__(self, at: Any) -> Any:
-        return self._made[at]
+        return self._items[at]
 
     def __iter__(self) -> Iterator[Item]:
-        return iter(self._made)
+        return iter(self._items)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and self._made == list(other)
+        return isinstance(other, Sequence) and self._items == list(other)
 
     def __repr__(self) -> str:
-        return repr(self._made)
+        return repr(self._items)

@@ -6,7 +6,6 @@ that have these keys now, takes the changes of a key one after the other, and ke
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from holdfast.encode.codes import shared_codes
 from holdfast.states.manifest import ROWS
+from holdfast.states.messages import MESSAGE, Message, Refusal, RefusedChange, RowCount, WrittenSegment, message_text
 from holdfast.states.segment import Segment, as_typed, entries_with, key_of, nullable, present, write_segment
 from holdfast.states.store import Store
 from holdfast.tables.pieces import pieces_of
@@ -27,15 +27,15 @@ CHANGE_TYPE = "_change_type"
 CHANGE_TYPES = ("insert", "delete", "update_preimage", "update_postimage")
 
 Ints = NDArray[np.int64]
-Problem = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class RowChanges:
+class RowChangesTask:
     """A task: changes with key `k`, its hash `h`, their type `ct`, their place `o0`, `o1`, `o2`, and columns `c0`, ...
 
-    Out come the rows that go (`sign` -1) and come (1), by the columns in `kept`, and notes (`sign` 0): the file that
-    was written, or the first problem. `known` are the columns that the changes have; only deletes do without others.
+    Out come the rows that go (`sign` -1) and come (1), by the columns in `kept`, and messages (`sign` 0): the file that
+    was written and how many rows came and went, or why the batch is refused. `known` are the columns that the changes
+    have; only deletes do without others.
     """
 
     store: Store
@@ -55,24 +55,22 @@ class RowChanges:
         keys = changes.column("k")
         missing = np.flatnonzero(is_null_key(keys, len(self.key)))
         if len(missing):
-            yield self._note(changes, problem={"what": "null", "key": None})
+            yield self._message(changes, RefusedChange(Refusal.NULL_KEY, None))
             return
         now = self._now(changes)
         key_codes, now_codes = (coded.codes for coded in shared_codes([keys, self._key(now)]))
         effect = net_effect(changes, key_codes, now_codes, whole=len(self.known) == self.width)
-        if isinstance(effect[0], str):
-            what, at = effect
-            yield self._note(changes, problem={"what": what, "key": told_key(keys[int(at)].as_py())})
+        if isinstance(effect, Misfit):
+            yield self._message(changes, RefusedChange.of(effect.reason, keys[effect.change].as_py()))
             return
-        go, come = effect
-        assert not isinstance(go, str), "a problem has been told above"
-        old, new = now.take(pa.array(go)), changes.take(pa.array(come))
-        if len(go) or len(come):
+        old, new = now.take(pa.array(effect.go)), changes.take(pa.array(effect.come))
+        if old.num_rows or new.num_rows:
             columns = [f"c{i}" for i in range(self.width)]
             gone = _entries(old.select(["h", *columns]), self.version, gone=True)
             entered = _entries(new.select(["h", *columns]), self.version, gone=False)
             segment = write_segment(self.store, ROWS, pa.concat_tables([gone, entered]))
-            yield self._note(changes, segment=segment.to_json(), rows=len(come) - len(go), changed=len(come) + len(go))
+            yield self._message(changes, WrittenSegment(ROWS, segment))
+            yield self._message(changes, RowCount(new.num_rows, old.num_rows))
         for sign, rows, key in ((-1, old, self._key(old)), (1, new, new.column("k"))):
             if rows.num_rows:
                 yield from self._batches(changes, rows, key, sign)
@@ -84,7 +82,7 @@ class RowChanges:
         found = entries_with(self.store, self.segments, np.unique(changes.column("h").to_numpy()))
         if not found:
             return changes.select(columns).slice(0, 0)
-        entries = pa.concat_tables([as_typed(some, {**types, **_MARKS}) for some in found])
+        entries = pa.concat_tables([as_typed(entries, {**types, **_MARKS}) for entries in found])
         return entries.filter(pa.array(present(entries, self._key(entries)))).select(columns)
 
     def _key(self, rows: pa.Table) -> pa.ChunkedArray:
@@ -93,20 +91,20 @@ class RowChanges:
     def _batches(self, changes: pa.Table, rows: pa.Table, key: pa.ChunkedArray, sign: int) -> Iterator[pa.RecordBatch]:
         size = rows.num_rows
         kind = changes.column("k").type
-        told = pa.table(
+        signed = pa.table(
             {
                 "sign": pa.array(np.full(size, sign, np.int32)),
-                "note": pa.nulls(size, pa.string()),
+                MESSAGE: pa.nulls(size, pa.string()),
                 "k": key if key.type == kind else key.cast(kind),
                 **{f"c{i}": rows.column(f"c{i}") for i in self.kept},
             }
         )
-        yield from told.combine_chunks().to_batches(max_chunksize=100_000)
+        yield from signed.combine_chunks().to_batches(max_chunksize=100_000)
 
-    def _note(self, changes: pa.Table, **note: Any) -> pa.RecordBatch:
+    def _message(self, changes: pa.Table, message: Message) -> pa.RecordBatch:
         columns: dict[str, Any] = {
             "sign": pa.array([0], pa.int32()),
-            "note": pa.array([json.dumps(note)]),
+            MESSAGE: pa.array([message_text(message)]),
             "k": pa.nulls(1, changes.column("k").type),
         }
         columns |= {f"c{i}": pa.nulls(1, changes.column(f"c{i}").type) for i in self.kept}
@@ -131,19 +129,33 @@ def is_null_key(keys: pa.ChunkedArray, parts: int) -> NDArray[np.bool_]:
     return np.asarray(np.logical_or.reduce([np.asarray(whole.field(i).is_null()) for i in range(parts)]), np.bool_)
 
 
-def net_effect(
-    changes: pa.Table, key_codes: Ints, now_codes: Ints, *, whole: bool
-) -> tuple[Ints, Ints] | tuple[str, int]:
-    """(rows of now that go, changes whose row comes), or (what is wrong, with which change): the first in the batch."""
+@dataclass(frozen=True)
+class NetEffect:
+    """The positions of the rows that go, among those that are there, and of the changes whose row comes."""
+
+    go: Ints
+    come: Ints
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """The position of the first change of a batch that does not fit, and why."""
+
+    reason: Refusal
+    change: int
+
+
+def net_effect(changes: pa.Table, key_codes: Ints, now_codes: Ints, *, whole: bool) -> NetEffect | Misfit:
+    """What the changes come to, taken in order. `whole` says whether they have all columns of the table."""
     place = [changes.column(name) for name in ("o2", "o1")]
     order = np.lexsort((*(p.to_numpy() for p in place), shared_codes([changes.column("o0")])[0].codes))
     kinds = np.asarray(pc.fill_null(changes.column("ct"), INSERT).to_numpy(), np.int64)[order]
     codes = key_codes[order]
     unknown = np.flatnonzero(kinds >= len(CHANGE_TYPES))
     if len(unknown):
-        return "type", int(order[unknown[0]])
+        return Misfit(Refusal.UNKNOWN_TYPE, int(order[unknown[0]]))
     if not whole and (short := np.flatnonzero((kinds == INSERT) | (kinds == AFTER))).size:
-        return "columns", int(order[short[0]])
+        return Misfit(Refusal.MISSING_COLUMNS, int(order[short[0]]))
     ids, keys = np.unique(codes, return_inverse=True)
     sorted_now = np.argsort(now_codes, kind="stable")
     at = np.searchsorted(now_codes[sorted_now], ids)
@@ -164,20 +176,19 @@ def net_effect(
     bad |= _one_after_the_other(np.flatnonzero(often), keys, kinds, order, there, comes)
     if bad:
         first = min(bad)
-        return bad[first], int(order[first])
-    touched = was[was >= 0]
-    return touched, comes[comes >= 0]
+        return Misfit(bad[first], int(order[first]))
+    return NetEffect(was[was >= 0], comes[comes >= 0])
 
 
 def _one_after_the_other(
-    some: Ints, keys: Ints, kinds: Ints, order: Ints, there: NDArray[np.bool_], comes: Ints
-) -> dict[int, str]:
+    repeated: Ints, keys: Ints, kinds: Ints, order: Ints, there: NDArray[np.bool_], comes: Ints
+) -> dict[int, Refusal]:
     """What is wrong with keys that occur several times, by place; `comes` gets what is left of each in the end."""
-    bad: dict[int, str] = {}
+    bad: dict[int, Refusal] = {}
     is_there: dict[int, bool] = {}
     waiting: dict[int, int] = {}  # images before an update, less those after one, which may also come alone
     last: dict[int, int] = {}
-    for i in some:
+    for i in repeated:
         key, kind = int(keys[i]), int(kinds[i])
         here = is_there.setdefault(key, bool(there[key]))
         waiting[key] = waiting.get(key, 0) + (kind == BEFORE) - (kind == AFTER)
@@ -188,17 +199,13 @@ def _one_after_the_other(
         elif kind == DELETE:
             comes[key], is_there[key] = -1, False
         last[key] = int(i)
-    return bad | {last[key]: "alone" for key, n in waiting.items() if n > 0 and last[key] not in bad}
+    alone = {last[key] for key, n in waiting.items() if n > 0}
+    return dict.fromkeys(alone, Refusal.PREIMAGE_ALONE) | bad
 
 
-def _wrong(kind: int, here: bool) -> str:
-    return "alone" if kind == BEFORE and here else ("exists", "delete", "update", "update")[kind]
-
-
-def told_key(key: Any) -> Any:
-    """The key as a note can carry it."""
-    return [told_key(part) for part in key.values()] if isinstance(key, dict) else key if _plain(key) else str(key)
-
-
-def _plain(key: Any) -> bool:
-    return isinstance(key, int | str | float | bool) or key is None
+def _wrong(kind: int, here: bool) -> Refusal:
+    if kind == BEFORE and here:
+        return Refusal.PREIMAGE_ALONE
+    if kind == INSERT:
+        return Refusal.EXISTS
+    return Refusal.NOT_THERE_TO_DELETE if kind == DELETE else Refusal.NOT_THERE_TO_UPDATE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,14 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.states.manifest import ROWS
+from holdfast.states.messages import WrittenSegment, message_batch
 from holdfast.states.segment import Segment, entries_between, key_of, nullable, present, write_segment
 from holdfast.states.store import Store
 from holdfast.tables.pieces import pieces_of
 
 
 @dataclass(frozen=True)
-class FirstRows:
-    """A task: all rows of some ranges of hashes, which it writes as one file each; their names come out as notes."""
+class FirstRowsTask:
+    """A task: all rows of some ranges of hashes, which it writes as one file each; out come messages of them."""
 
     store: Store
 
@@ -28,11 +28,11 @@ class FirstRows:
             entries = entries.append_column("v", pa.array(np.zeros(size, np.int32)))
             entries = entries.append_column("gone", pa.array(np.zeros(size, np.uint8)))
             segment = write_segment(self.store, ROWS, entries, base=True)
-            yield pa.RecordBatch.from_pydict({"note": pa.array([json.dumps({"segment": segment.to_json()})])})
+            yield message_batch(WrittenSegment(ROWS, segment))
 
 
 @dataclass(frozen=True)
-class PresentRows:
+class PresentRowsTask:
     """A task: numbers of ranges of hashes, `id`; out come the rows of the state that have those."""
 
     store: Store

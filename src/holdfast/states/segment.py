@@ -22,13 +22,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.encode.codes import dense_ids, shared_codes
-from holdfast.states.store import Store, told_as_output
+from holdfast.states.store import Store, translate_os_errors
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-# Rows of a block: few enough to be read for one row, enough for their bounds to be short beside them.
-BLOCK, LONGEST_BLOCK = 32, 1024
+LONGEST_BLOCK = 1024
 ENDING, ZONES_ENDING = ".arrow", ".zones"
 
 
@@ -75,9 +74,10 @@ def write_segment(
     keys = [hashes] if sorted_by is None else [shared_codes([entries.column(sorted_by)])[0].codes, hashes]
     ordered = entries.take(pa.array(np.lexsort(keys))).combine_chunks()
     name = f"{folder}/{secrets.token_hex(12)}{ENDING}"
-    zones = _zones(ordered, zoned) if zoned and len(hashes) > BLOCK else None
+    block_rows = store.limits.block_rows
+    zones = _zones(ordered, zoned, block_rows) if zoned and len(hashes) > block_rows else None
     with_zones = zones is not None and zones.num_rows > 0
-    with told_as_output(store.root):
+    with translate_os_errors(store.root):
         _write(store.path(name), ordered)
         if with_zones:
             _write(store.path(name + ZONES_ENDING), zones)
@@ -92,12 +92,12 @@ def _write(path: Path, table: pa.Table) -> None:
         os.fsync(file.fileno())
 
 
-def _zones(ordered: pa.Table, columns: Sequence[str]) -> pa.Table:
+def _zones(ordered: pa.Table, columns: Sequence[str], block_rows: int) -> pa.Table:
     """The blocks of long runs of one hash: where each starts and ends, the bounds of its columns, whether it has nulls.
 
     Bounds are values of the columns; a block of nulls has none.
     """
-    starts, ends = _blocks(ordered.column("h").to_numpy())
+    starts, ends = _blocks(ordered.column("h").to_numpy(), block_rows)
     found: dict[str, Any] = {"start": pa.array(starts), "end": pa.array(ends)}
     at, block = spread(starts, ends), np.repeat(np.arange(len(starts)), ends - starts)
     for name in columns:
@@ -120,15 +120,15 @@ def _zones(ordered: pa.Table, columns: Sequence[str]) -> pa.Table:
     return pa.table(found)
 
 
-def _blocks(hashes: Ints) -> tuple[Ints, Ints]:
+def _blocks(hashes: Ints, block_rows: int) -> tuple[Ints, Ints]:
     """Where the blocks of runs of one hash start and end, in order; runs of one block or less have none.
 
     Longer runs have longer blocks, so that a run has some dozens of them.
     """
     cuts = np.flatnonzero(np.r_[True, hashes[1:] != hashes[:-1], True])
     first, size = cuts[:-1], np.diff(cuts)
-    first, size = first[size > BLOCK], size[size > BLOCK]
-    width = np.clip(size // 64, BLOCK, LONGEST_BLOCK)
+    first, size = first[size > block_rows], size[size > block_rows]
+    width = np.clip(size // 64, block_rows, LONGEST_BLOCK)
     count = -(-size // width)
     within = spread(np.zeros_like(count), count)
     starts = np.repeat(first, count) + within * np.repeat(width, count)

@@ -9,11 +9,12 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from holdfast.errors import BusyStateError, OutputError, StateError
+from holdfast.states.limits import StateLimits
 
 LOCK = "writer.lock"
 
@@ -23,6 +24,7 @@ class Store:
     """A folder that all of Spark's machines see under one path. Names are relative to it."""
 
     root: str
+    limits: StateLimits = field(default_factory=StateLimits)
 
     def path(self, name: str) -> Path:
         return Path(self.root, name)
@@ -42,7 +44,7 @@ class Store:
 
     def make(self, folders: Iterable[str]) -> None:
         """The folders are there, and so is the store itself."""
-        with told_as_output(self.root):
+        with translate_os_errors(self.root):
             for folder in folders:
                 self.path(folder).mkdir(parents=True, exist_ok=True)
 
@@ -53,7 +55,7 @@ class Store:
         """
         target = self.path(name)
         waiting = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
-        with told_as_output(self.root):
+        with translate_os_errors(self.root):
             try:
                 with open(waiting, "xb") as file:
                     file.write(content)
@@ -70,7 +72,7 @@ class Store:
 
     def move(self, name: str, target: str) -> None:
         """The file is at `target`, whether this call moved it or an earlier one."""
-        with told_as_output(self.root):
+        with translate_os_errors(self.root):
             try:
                 os.replace(self.path(name), self.path(target))
             except (FileNotFoundError, NotADirectoryError):
@@ -78,7 +80,7 @@ class Store:
                     raise
 
     def remove(self, names: Iterable[str]) -> None:
-        with told_as_output(self.root):
+        with translate_os_errors(self.root):
             for name in names:
                 self.path(name).unlink(missing_ok=True)
 
@@ -88,7 +90,7 @@ class Store:
 
         The system lets go of the lock when its process ends, however it ends.
         """
-        with told_as_output(self.root):
+        with translate_os_errors(self.root):
             file = os.open(self.path(LOCK), os.O_RDWR | os.O_CREAT, 0o644)
         try:
             try:
@@ -128,7 +130,7 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def told_as_output(root: str) -> Iterator[None]:
+def translate_os_errors(root: str) -> Iterator[None]:
     """Turns what the file system refuses into an error that names the state and the reason."""
     try:
         yield

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from holdfast.presented import Presented
-from holdfast.states.batch_outcome import plain_json
+from holdfast.states.key_json import plain_json
 from holdfast.states.lawful import Mergeable
 
 Violation: TypeAlias = tuple[Any, Any]
@@ -17,7 +17,7 @@ Violation: TypeAlias = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
-class RuleChange(Mergeable):
+class RuleViolationsChange(Mergeable):
     """Violations of one rule that came and went. Counts are exact; the lists may be cut, and then have fewer."""
 
     added: Sequence[Violation] = ()
@@ -29,13 +29,13 @@ class RuleChange(Mergeable):
     def cut(self) -> bool:
         return len(self.added) < self.added_count or len(self.removed) < self.removed_count
 
-    def plus(self, later: RuleChange) -> RuleChange:
+    def plus(self, later: RuleViolationsChange) -> RuleViolationsChange:
         """Both, one after the other: what came and went again is in neither list.
 
         Where a list was cut, that cannot be seen: counts are then sums.
         """
         if self.cut or later.cut:
-            return RuleChange(
+            return RuleViolationsChange(
                 (*self.added, *later.added),
                 (*self.removed, *later.removed),
                 self.added_count + later.added_count,
@@ -44,7 +44,7 @@ class RuleChange(Mergeable):
         back, gone = set(self.removed) & set(later.added), set(self.added) & set(later.removed)
         added = [v for v in self.added if v not in gone] + [v for v in later.added if v not in back]
         removed = [v for v in self.removed if v not in back] + [v for v in later.removed if v not in gone]
-        return RuleChange(added, removed, len(added), len(removed))
+        return RuleViolationsChange(added, removed, len(added), len(removed))
 
     def __bool__(self) -> bool:
         return bool(self.added_count or self.removed_count)
@@ -57,7 +57,7 @@ class ViolationsChange(Presented, Mergeable):
     A total counts the pairs of a rule that speaks of two rows, and the rows of one that speaks of one.
     """
 
-    rules: Mapping[str, RuleChange] = field(default_factory=dict)
+    rules: Mapping[str, RuleViolationsChange] = field(default_factory=dict)
     totals: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -77,13 +77,18 @@ class ViolationsChange(Presented, Mergeable):
     def removed(self) -> dict[str, Sequence[Violation]]:
         return {name: rule.removed for name, rule in self.rules.items() if rule.removed_count}
 
+    @property
+    def cut(self) -> bool:
+        """Whether more came or went than is listed."""
+        return any(rule.cut for rule in self.rules.values())
+
     def __bool__(self) -> bool:
         return any(map(bool, self.rules.values()))
 
     def plus(self, later: ViolationsChange) -> ViolationsChange:
         """This change and then the other, as one; associative, and nothing changes by adding nothing."""
         names = dict.fromkeys([*self.rules, *later.rules])
-        nothing = RuleChange()
+        nothing = RuleViolationsChange()
         summed = {name: self.rules.get(name, nothing).plus(later.rules.get(name, nothing)) for name in names}
         return ViolationsChange(
             {name: change for name, change in summed.items() if change}, {**self.totals, **later.totals}
@@ -92,8 +97,8 @@ class ViolationsChange(Presented, Mergeable):
     def to_dict(self) -> dict[str, Any]:
         """Lists of violations, counts and totals, as `holdfast watch apply --format json` prints them."""
         return {
-            "added": list(_told(self.added)),
-            "removed": list(_told(self.removed)),
+            "added": list(_to_dicts(self.added)),
+            "removed": list(_to_dicts(self.removed)),
             "added_count": self.added_count,
             "removed_count": self.removed_count,
             "totals": dict(self.totals),
@@ -118,7 +123,7 @@ class ViolationsChange(Presented, Mergeable):
         )
 
 
-def _told(side: Mapping[str, Sequence[Violation]]) -> Iterator[dict[str, Any]]:
+def _to_dicts(side: Mapping[str, Sequence[Violation]]) -> Iterator[dict[str, Any]]:
     for name, listed in side.items():
         for left, right in listed:
             line = {"rule": name, "left": plain_json(left)}

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from holdfast.states.manifest import HISTORY, VERSIONS, read_version
+from holdfast.states.manifest import HISTORY, VERSIONS
 from holdfast.states.store import Store
+from holdfast.states.versions import read_version
 
 # So many versions are told at most, the newest.
 TOLD = 500

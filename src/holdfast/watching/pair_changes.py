@@ -2,12 +2,11 @@
 
 A task gets the changed rows of some hashes of a group, as they were and as they are, and looks up the rows they can
 meet. It writes the changed rows into the group's table, and those pairs it lists into a file of the log; what it
-returns are notes: counts, and the files that were written.
+returns are messages: counts, and the files that were written.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,9 +18,10 @@ from numpy.typing import NDArray
 
 from holdfast.encode.codes import dense_ids, shared_codes
 from holdfast.states.change_log import write_log
+from holdfast.states.manifest import StoredTable
+from holdfast.states.messages import MESSAGE, LogFile, Message, Unit, ViolationCount, WrittenSegment, message_batch
 from holdfast.states.segment import (
     OpenSegment,
-    Segment,
     as_typed,
     meeting_hashes,
     nullable,
@@ -42,14 +42,6 @@ Bools = NDArray[np.bool_]
 
 # Rows that changes are held against at once: what a task has in memory beside them.
 REST_ROWS = 500_000
-
-
-@dataclass(frozen=True)
-class GroupTable:
-    """Where the rows of a group lie."""
-
-    folder: str
-    segments: tuple[Segment, ...]
 
 
 @dataclass
@@ -80,7 +72,7 @@ class _Log:
 
 
 @dataclass(frozen=True)
-class PairChanges:
+class PairChangesTask:
     """A task: changed rows with the group `g`, the hash `h` and the `role` they have there, and their `sign`.
 
     Their key is `k`, what rules compare are `f0`, ..., `b0`, .... Without `rules` nothing is counted: the rows are the
@@ -90,7 +82,7 @@ class PairChanges:
     store: Store
     version: int
     groups: PairGroups
-    tables: Mapping[int, GroupTable]
+    tables: Mapping[int, StoredTable]
     names: tuple[str, ...]
     limit: int = UNLIMITED
     counted: bool = True
@@ -102,35 +94,35 @@ class PairChanges:
         for piece in map(nullable, pieces_of(batches)):
             number = piece.column("g")[0].as_py()
             if number == NOTES:
-                yield pa.RecordBatch.from_pydict({"note": piece.column("note").combine_chunks()})
+                yield pa.RecordBatch.from_pydict({MESSAGE: piece.column(MESSAGE).combine_chunks()})
             elif number == ALONE:
-                yield from map(_note, self._alone(piece, log))
+                yield from map(message_batch, self._alone(piece, log))
             elif self.counted:
-                yield from map(_note, self._pairs(number, piece, log))
+                yield from map(message_batch, self._pairs(number, piece, log))
             else:
-                yield _note(self._entered(number, piece.append_column("gone", _zeros(piece)), base=True))
+                yield message_batch(self._entered(number, piece.append_column("gone", _zeros(piece)), base=True))
         if log.rules:
-            yield _note({"log": self._logged(log)})
+            yield message_batch(LogFile(self._logged(log)))
 
     # Rows that break a rule by themselves ---------------------------------------------------------------------
 
-    def _alone(self, rows: pa.Table, log: _Log) -> Iterator[dict[str, Any]]:
+    def _alone(self, rows: pa.Table, log: _Log) -> Iterator[Message]:
         sign = rows.column("sign").to_numpy()
         keys = rows.column("k")
         codes = shared_codes([keys])[0].codes
         for rule, flag in self.groups.alone.items():
             broken = rows.column(f"b{flag}").to_numpy().astype(np.bool_)
-            before, after = (np.flatnonzero(broken & (sign == one)) for one in (-1, 1))
+            before, after = (np.flatnonzero(broken & (sign == side)) for side in (-1, 1))
             go = before[~np.isin(codes[before], codes[after])]
             come = after[~np.isin(codes[after], codes[before])]
             if len(go) or len(come):
-                yield {"rule": rule, "rows": [len(come), len(go)]}
-            for change, some in ((1, come), (-1, go)):
-                log.add(rule, change, _at(keys, some), pa.nulls(len(some), keys.type))
+                yield ViolationCount(self.names[rule], Unit.ROWS, len(come), len(go))
+            for change, at in ((1, come), (-1, go)):
+                log.add(rule, change, _at(keys, at), pa.nulls(len(at), keys.type))
 
     # Pairs ----------------------------------------------------------------------------------------------------
 
-    def _pairs(self, number: int, piece: pa.Table, log: _Log) -> Iterator[dict[str, Any]]:
+    def _pairs(self, number: int, piece: pa.Table, log: _Log) -> Iterator[Message]:
         group = self.groups.groups[number]
         changed = _really_changed(piece, group)
         if changed.num_rows == 0:
@@ -148,7 +140,7 @@ class PairChanges:
                     log.add(rule, change, _at(keys, left), _at(keys, right))
         for rule, (added, removed) in counts.items():
             if added or removed:
-                yield {"rule": rule, "pairs": [added, removed]}
+                yield ViolationCount(self.names[rule], Unit.PAIRS, added, removed)
 
     def _beside(
         self, number: int, group: PairGroup, changed: pa.Table
@@ -217,20 +209,20 @@ class PairChanges:
 
     # Files ----------------------------------------------------------------------------------------------------
 
-    def _entered(self, number: int, rows: pa.Table, *, base: bool) -> dict[str, Any]:
+    def _entered(self, number: int, rows: pa.Table, *, base: bool) -> WrittenSegment:
         """The rows as a new file of the group's table."""
         group, table = self.groups.groups[number], self.tables[number]
         columns = ["h", "k", "role", "gone", *group.columns]
         entries = rows.select(columns).append_column("v", pa.array(np.full(rows.num_rows, self.version, np.int32)))
         segment = write_segment(
             self.store,
-            table.folder,
+            table.name,
             entries,
             sorted_by=None if group.sorted_by is None else f"f{group.sorted_by}",
             zoned=[f"f{i}" for i in group.zoned],
             base=base,
         )
-        return {"group": number, "segment": segment.to_json()}
+        return WrittenSegment(table.name, segment)
 
     def _logged(self, log: _Log) -> str:
         """The name of a file with (version, rule, left, right, change)."""
@@ -270,7 +262,3 @@ def _at(keys: pa.ChunkedArray, rows: Ints) -> pa.Array:
 
 def _zeros(piece: pa.Table) -> pa.Array:
     return pa.array(np.zeros(piece.num_rows, np.uint8))
-
-
-def _note(note: dict[str, Any]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"note": pa.array([json.dumps(note)])})

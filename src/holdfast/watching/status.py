@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.presented import Presented
-from holdfast.states.batch_outcome import plain_json
+from holdfast.states.key_json import plain_json
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from holdfast.fragments.door import Door, Shipped
+from holdfast.fragments.door import Door
+from holdfast.states.messages import Shipped
 
 
 def test_what_crosses_is_counted_by_kind() -> None:

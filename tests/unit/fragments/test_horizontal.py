@@ -10,7 +10,7 @@ import pytest
 from holdfast.fragments.door import Door
 from holdfast.fragments.horizontal import Local, settle, settle_first
 from holdfast.fragments.ids import mixed
-from holdfast.fragments.site_index import Counts
+from holdfast.fragments.site_index import IndexCounts
 
 SITES, GROUPS, SIDES = 4, 5, 3
 IDS = mixed(np.arange(2 * GROUPS, dtype=np.uint64).reshape(GROUPS, 2), 1)
@@ -19,7 +19,7 @@ SIDE_IDS = mixed(np.arange(2 * SIDES, dtype=np.uint64).reshape(SIDES, 2), 2)
 Held = list[list[set[int]]]  # by site and group, the sides it has rows of
 
 
-def counted(held: Held, site: int, counts: Counts) -> Counts:
+def counted(held: Held, site: int, counts: IndexCounts) -> IndexCounts:
     made = counts.copy()
     for group, sides in enumerate(held[site]):
         made.n[group] = len(sides)
@@ -42,7 +42,7 @@ def changed(chance: random.Random, held: Held) -> Held:
     return made
 
 
-def assert_known(held: Held, known: list[Counts]) -> None:
+def assert_known(held: Held, known: list[IndexCounts]) -> None:
     for group in range(GROUPS):
         violated = len(set().union(*(own[group] for own in held))) > 1
         holders = [site for site in range(SITES) if held[site][group]]
@@ -56,7 +56,7 @@ def test_flags_are_right_after_every_batch(seed: int) -> None:
     chance = random.Random(seed)
     held: Held = [[set() for _ in range(GROUPS)] for _ in range(SITES)]
     held = changed(chance, held)
-    known = [Counts.nothing(GROUPS) for _ in range(SITES)]
+    known = [IndexCounts.nothing(GROUPS) for _ in range(SITES)]
     places = [np.full(GROUPS, site, np.int64) for site in range(SITES)]
     touched = [np.array([bool(sides) for sides in held[site]]) for site in range(SITES)]
     first = [
@@ -71,7 +71,7 @@ def test_flags_are_right_after_every_batch(seed: int) -> None:
         local = []
         for site in range(SITES):
             moved = np.array([held[site][g] != new[site][g] for g in range(GROUPS)])
-            nothing = Counts.nothing(GROUPS)
+            nothing = IndexCounts.nothing(GROUPS)
             before, after = nothing.copy(), nothing.copy()
             whole = counted(new, site, known[site])
             before.put(moved, known[site].take(moved))
@@ -96,7 +96,7 @@ def test_nothing_is_told_that_a_site_can_settle() -> None:
     held[0][0], held[1][0], held[2][1] = {0}, {1}, {0}
     local = []
     for site in range(SITES):
-        before = counted(held, site, Counts.nothing(GROUPS))
+        before = counted(held, site, IndexCounts.nothing(GROUPS))
         before.violated[0] = before.n[0] > 0
         before.peers[0] = 0b11 & ~(1 << site)
         after = before.copy()

@@ -16,7 +16,6 @@ from holdfast.evolving.outcome import EvolveOutcome
 from holdfast.evolving.rules_change import AddedRule, BreakingPair, RemovedRule, RulesChange
 from holdfast.evolving.status import EvolveStatus
 from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggestion
-from holdfast.fragments.door import Shipped
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.fragments.sites import parse_sites
 from holdfast.report.discovery_html import discovery_html
@@ -26,8 +25,9 @@ from holdfast.rules.rule import Rule, RuleSet, allowance, parse_rule
 from holdfast.rules.rule_file import parse_rules
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
-from holdfast.states.batch_outcome import BatchOutcome, Violation
-from holdfast.states.violations_change import RuleChange, ViolationsChange
+from holdfast.states.batch_outcome import BatchOutcome
+from holdfast.states.messages import Shipped
+from holdfast.states.violations_change import RuleViolationsChange, ViolationsChange
 from holdfast.violations.witness import Witness, WorstRow
 from holdfast.watching.status import WatchStatus
 
@@ -103,13 +103,14 @@ def discover(name: str, many: int) -> str:
 
 def violations(name: str, many: int) -> str:
     pairs = [(name, i) for i in range(many)]
-    change = RuleChange(pairs, [(name, None)] * many, many, many)
+    change = RuleViolationsChange(pairs, [(name, None)] * many, many, many)
     return ViolationsChange({name: change}, {name: many})._repr_html_()
 
 
 def batch(name: str, many: int, *, applied: bool = True) -> BatchOutcome:
-    some = tuple(Violation(name, name, i) for i in range(many))
-    return BatchOutcome(name, applied, 3, 9, some, some, many + 1, many, {name: many}, 1.0)
+    listed = [(name, i) for i in range(many)]
+    change = ViolationsChange({name: RuleViolationsChange(listed, listed, many + 1, many)}, {name: many})
+    return BatchOutcome(name, applied, 3, 9, change, 1.0)
 
 
 def rules_change(name: str, many: int) -> RulesChange:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from holdfast.report.watch_text import batch_text, status_text
-from holdfast.states.batch_outcome import BatchOutcome, Violation
+from holdfast.states.batch_outcome import BatchOutcome
+from holdfast.states.violations_change import RuleViolationsChange, ViolationsChange
 from holdfast.watching.status import WatchStatus
 
 TOTALS = {"zip-city": 1200, "email": 0}
 
 
 def test_a_batch_tells_what_came_and_went() -> None:
-    added = tuple(Violation("zip-city", key, key + 1) for key in range(7))
-    outcome = BatchOutcome("x", True, 3, 1000, added, (Violation("email", "a"),), 9, 1, TOTALS, 0.84)
+    rules = {
+        "zip-city": RuleViolationsChange([(key, key + 1) for key in range(7)], (), 9, 0),
+        "email": RuleViolationsChange((), [("a", None)], 0, 1),
+    }
+    outcome = BatchOutcome("x", True, 3, 1000, ViolationsChange(rules, TOTALS), 0.84)
     assert batch_text(outcome, "monday.csv").splitlines() == [
         "monday.csv  version 3, 1,000 rows, 0.8 s",
         "",
@@ -32,7 +36,7 @@ def test_a_batch_tells_what_came_and_went() -> None:
 
 
 def test_a_batch_that_came_before_says_so() -> None:
-    outcome = BatchOutcome("x", False, 3, 1000, (), (), 0, 0, TOTALS)
+    outcome = BatchOutcome("x", False, 3, 1000, ViolationsChange(totals=TOTALS))
     assert batch_text(outcome, "monday.csv") == "monday.csv  has been applied before: version 3 stays as it is\n"
 
 

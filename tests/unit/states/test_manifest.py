@@ -8,20 +8,28 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import BusyStateError, StateError
-from holdfast.states.manifest import FOLDERS, Manifest, PairTable, commit, has_state, latest, taken_in, tidy
+from holdfast.states.formats import manifest_to_json
+from holdfast.states.manifest import FOLDERS, Manifest, StoredTable, WatchBody, by_name
 from holdfast.states.segment import Segment
 from holdfast.states.store import Store, open_store
+from holdfast.states.versions import commit, has_state, latest, tidy, was_applied
 
 FIRST = Manifest(
     version=0,
-    rules="rules: [unique(a)]",
     key=("id",),
     schema={"type": "struct", "fields": []},
     reading={},
     rows=3,
     totals={"unique-a": 1},
-    row_table=(Segment("rows/a.arrow", 3, -5, 9, True),),
-    pair_tables=(PairTable("about", "pairs-0-0", (Segment("pairs-0-0/b.arrow", 3, 0, 0),)),),
+    body=WatchBody(
+        by_name(
+            [
+                StoredTable("rows", (Segment("rows/a.arrow", 3, -5, 9, True),)),
+                StoredTable("pairs-0-0", (Segment("pairs-0-0/b.arrow", 3, 0, 0),), "about"),
+            ]
+        ),
+        rules="rules: [unique(a)]",
+    ),
     batches=("content-1",),
     streams={"s": 4},
 )
@@ -37,17 +45,17 @@ def store(tmp_path: Path) -> Store:
 def test_a_version_reads_back_as_it_was(store: Store) -> None:
     assert not has_state(store)
     with pytest.raises(StateError, match="there is no state"):
-        latest(store)
+        latest(store, WatchBody)
     commit(store, FIRST)
     assert has_state(store)
-    assert latest(store) == FIRST
+    assert latest(store, WatchBody) == FIRST
 
 
 def test_a_version_has_one_maker(store: Store) -> None:
     commit(store, FIRST)
     with pytest.raises(BusyStateError, match="another process has written version 0"):
         commit(store, replace(FIRST, rows=4))
-    assert latest(store).rows == 3
+    assert latest(store, WatchBody).rows == 3
 
 
 def test_what_no_version_needs_is_tidied_away(store: Store) -> None:
@@ -62,7 +70,7 @@ def test_what_no_version_needs_is_tidied_away(store: Store) -> None:
 
 def test_a_log_that_a_crash_left_behind_is_published(store: Store) -> None:
     store.path("pending/x.parquet").write_bytes(b"log")
-    assert store.create("versions/000000000000.json", replace(FIRST, log=("x.parquet",)).to_json())
+    assert store.create("versions/000000000000.json", manifest_to_json(replace(FIRST, log=("x.parquet",))))
     tidy(store)
     assert store.names("changes") == ["x.parquet"]
     tidy(store)
@@ -74,12 +82,12 @@ def test_ids_outlive_their_versions(store: Store) -> None:
         commit(store, replace(FIRST, version=version, batches=(f"content-{version}",)))
     tidy(store)
     assert len(store.names("versions")) == 20
-    now = latest(store)
-    assert all(taken_in(store, now, f"content-{version}") for version in range(25))
-    assert not taken_in(store, now, "content-25")
+    now = latest(store, WatchBody)
+    assert all(was_applied(store, now, f"content-{version}") for version in range(25))
+    assert not was_applied(store, now, "content-25")
 
 
 def test_a_state_of_another_format_is_refused(store: Store) -> None:
-    store.create("versions/000000000000.json", FIRST.to_json().replace(b'"format": 1', b'"format": 9'))
+    store.create("versions/000000000000.json", manifest_to_json(FIRST).replace(b'"format": 2', b'"format": 9'))
     with pytest.raises(StateError, match="is of format 9"):
-        latest(store)
+        latest(store, WatchBody)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
@@ -34,9 +34,10 @@ from holdfast.engines.spark.discovery.discover import (
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import FEED_COLUMNS, Changes
 from holdfast.engines.spark.states.follow_frames import follow_frame, state_of
-from holdfast.engines.spark.states.refused_changes import raise_unfit, refused_plainly
-from holdfast.engines.spark.states.state_files import first_rows, segments_of, splits_for
-from holdfast.engines.spark.states.state_table import TakenIn
+from holdfast.engines.spark.states.refused_changes import raise_unfit, translate_change_errors
+from holdfast.engines.spark.states.state_files import first_rows, splits_for
+from holdfast.engines.spark.states.state_table import NextVersion
+from holdfast.engines.spark.states.task_messages import task_messages
 from holdfast.engines.spark.states.whole_table import WholeTable
 from holdfast.engines.spark.watching.watch_init import kept_reading, require_free, require_table
 from holdfast.errors import OptionError, RunError, StateError
@@ -56,20 +57,18 @@ from holdfast.evolving.tasks import (
     write_kept,
 )
 from holdfast.rules.rule import RuleSet
-from holdfast.rules.rule_file import dump_rules
 from holdfast.search.coded_rows import predicate_space
 from holdfast.search.lines import own_cores
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import DiscoverOutcome
 from holdfast.search.rank import ranked
 from holdfast.states.compaction import places_for
-from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, Manifest, commit, has_state
-from holdfast.states.segment import Segment
+from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, EvolveBody, Manifest, StoredTable, by_name
+from holdfast.states.messages import Message, RepairedRules, RowCount, SpaceNote, of_type
 from holdfast.states.store import open_store
+from holdfast.states.versions import commit, has_state, latest
 from holdfast.watching.watch_plan import watch_plan
 
-# A task relates changes to so many rows at least: fewer are not worth another.
-_ROWS_PER_TASK = 20_000
 _SHOWN_CHANGES = 10
 _BY_INDEXES = (
     "rules are kept by indexes, not by counted evidence of all pairs: rows that come are looked up, and when rows go "
@@ -78,19 +77,25 @@ _BY_INDEXES = (
 
 
 @dataclass(frozen=True)
-class EvolvedTable(WholeTable[EvolveOutcome]):
+class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
     """A state on disk, opened: a table, and the rules it holds. `WatchedTable` keeps violations in the same way.
 
     `strategy` overrides the one that the state was made with.
     """
 
-    job: ClassVar[str] = "evolve"
-
     strategy: EvolveStrategy | None = None
+
+    @cached_property
+    def manifest(self) -> Manifest[EvolveBody]:
+        return latest(self.store, EvolveBody)
+
+    @property
+    def rules(self) -> RuleSet:
+        return RuleSet((), key=self.manifest.key)
 
     def by(self, strategy: EvolveStrategy) -> EvolvedTable:
         """The same state, its rules kept by this strategy for now. StateError where it has not what that needs."""
-        exact = self.manifest.options["exact"]
+        exact = self.manifest.body.options["exact"]
         if strategy == ("index" if exact else "evidence"):
             has = "counted evidence of all pairs, and no indexes" if exact else "no counted evidence"
             raise StateError(
@@ -101,90 +106,90 @@ class EvolvedTable(WholeTable[EvolveOutcome]):
 
     @cached_property
     def options(self) -> DiscoverOptions:
-        return _options_of(self.manifest.options)
+        return _options_of(self.manifest.body.options)
 
     @cached_property
     def compared(self) -> Mapping[str, ColumnType]:
         """The columns that are compared, with their types."""
-        return {name: self.plan.schema.types[name] for name in self.manifest.options["compared"]}
+        return {name: self.plan.schema.types[name] for name in self.manifest.body.options["compared"]}
 
     @cached_property
     def kept(self) -> KeptRules:
-        return KeptRules.from_bytes(self.store.read(self.manifest.kept))
+        return KeptRules.from_bytes(self.store.read(self.manifest.body.kept))
 
     # Batches --------------------------------------------------------------------------------------------------
 
-    def _nothing(self, batch: str) -> EvolveOutcome:
+    def _unchanged(self, batch: str) -> EvolveOutcome:
         now = self.manifest
         return EvolveOutcome(batch, False, now.version, now.rows, RulesChange((), (), now.totals["rules"]))
 
-    def _taken_in(self, batch: str, told: Mapping[str, Any], version: int, limit: int | None) -> TakenIn[EvolveOutcome]:
-        now, notes = self.manifest, told.get("notes", [])
-        row_table = now.row_table + tuple(segments_of(notes, None))
-        change = RulesChange((), (), now.totals["rules"])
-        listed, unseen = told.get("change", {}), now.options["unseen"]
-        if listed:
-            unseen += sum(note.get("changed", 0) for note in notes)
-            seen = is_due(unseen, told["rows"], self.options)
-            if seen:
-                listed = {**listed, "notes": listed["notes"] + self._space_notes(row_table, told["rows"])}
-            unseen = 0 if seen else unseen
+    def _next_version(
+        self, batch: str, messages: Sequence[Message], version: int, limit: int | None
+    ) -> NextVersion[EvolveOutcome]:
+        now, body = self.manifest, self.manifest.body.with_written(messages)
+        change, listed, unseen = RulesChange((), (), now.totals["rules"]), {}, body.options["unseen"]
+        # Without rows that change there is nothing to repair.
+        repaired = next(iter(of_type(messages, RepairedRules)), RepairedRules(body.kept, now.rows))
+        if repaired.change:
+            unseen += sum(count.added + count.removed for count in of_type(messages, RowCount))
+            listed = dict(repaired.change)
+            if is_due(unseen, repaired.rows, self.options):
+                listed["notes"] = [*listed["notes"], *self._space_notes(body.row_table, repaired.rows)]
+                unseen = 0
             change = change_from_json(listed)
         log = f"{version:012}.json"
         self.store.create(f"{PENDING}/{log}", json.dumps(listed, ensure_ascii=False).encode())
-        made = replace(
+        manifest = replace(
             now,
-            rows=told.get("rows", now.rows),
-            row_table=row_table,
+            rows=repaired.rows,
             totals={"rules": change.total},
-            kept=told.get("kept", now.kept),
-            options={**now.options, "unseen": unseen},
+            body=replace(body, kept=repaired.kept, options={**body.options, "unseen": unseen}),
             log=(log,),
         )
-        return TakenIn(made, lambda made, seconds: EvolveOutcome(batch, True, version, made.rows, change, seconds))
+        return NextVersion(
+            manifest, lambda committed, seconds: EvolveOutcome(batch, True, version, committed.rows, change, seconds)
+        )
 
-    def _finished(self, made: Manifest, taken: TakenIn[EvolveOutcome], started: float) -> EvolveOutcome:
-        self._compact(made)  # here the merging of files is timed too
-        return taken.outcome(made, time.monotonic() - started)
+    def _finished(
+        self, manifest: Manifest[EvolveBody], following: NextVersion[EvolveOutcome], started: float
+    ) -> EvolveOutcome:
+        self._compact(manifest)  # here the merging of files is timed too
+        return following.outcome(manifest, time.monotonic() - started)
 
-    def _space_notes(self, segments: tuple[Segment, ...], rows: int) -> list[str]:
-        """What a discovery of the rows in these files would compare otherwise."""
-        compared = Table(self.rows_of(segments, rows), self.manifest.table)
-        task = SpaceTask(self.store, self.compared, self.options, self.manifest.kept)
+    def _space_notes(self, table: StoredTable, rows: int) -> list[str]:
+        """What a discovery of the rows of the table would compare otherwise."""
+        compared = Table(self.rows_of(table, rows), self.manifest.table)
+        task = SpaceTask(self.store, self.compared, self.options, self.manifest.body.kept)
         with told_plainly(compared, "looking at the columns of"):
-            told = compared_rows(compared, self.compared).coalesce(1).mapInArrow(task, "note string").collect()
-        return [row["note"] for row in told]
+            messages = task_messages(compared_rows(compared, self.compared).coalesce(1), task)
+        return [note.text for note in of_type(messages, SpaceNote)]
 
-    def _told(self, changes: Changes, version: int, limit: int | None) -> Mapping[str, Any]:
+    def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
         plan, now, spark = self.plan, self.manifest, self.spark
         position = plan.schema.position
         places = places_for(now.rows)
-        shares = max(
-            1, min(places, now.rows // _ROWS_PER_TASK, int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
-        )
+        slots = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        shares = max(1, min(places, now.rows // self.store.limits.rows_per_task, slots))
         table = KeptTable(
             store=self.store,
-            segments=now.row_table,
+            segments=now.body.row_table.segments,
             places=places,
-            key=tuple(f"c{position(name)}" for name in plan.key),
+            key=self._key_columns,
             key_names=plan.key,
             compared={name: f"c{position(name)}" for name in self.compared},
         )
-        with refused_plainly(changes.table, self.schema):
+        with translate_change_errors(changes.table, self.schema):
             everything = range(len(self.schema.fields))
             net = self._net_rows(changes, version, everything, splits_for(spark, changes.table))
             packed = net.mapInArrow(PackTask(), LINES)
-            strategy = self.strategy or now.options["strategy"]
-            if strategy == "rediscover" or not now.options["exact"]:
-                search_task = SearchTask(table, self.compared, self.options, now.kept, strategy)
-                found = packed.repartition(1).mapInArrow(OnCard(search_task), "note string").collect()
-                return dict(json.loads(found[0]["note"])) if found else {}
+            strategy = self.strategy or now.body.options["strategy"]
+            if strategy == "rediscover" or not now.body.options["exact"]:
+                search_task = SearchTask(table, self.compared, self.options, now.body.kept, strategy)
+                return task_messages(packed.repartition(1), OnCard(search_task))
             given = packed.crossJoin(spark.range(0, shares, 1, 1).withColumnRenamed("id", "share"))
-            task = ChangedEvidenceTask(table, self.compared, self.options, now.kept, shares)
+            task = ChangedEvidenceTask(table, self.compared, self.options, now.body.kept, shares)
             lines = given.repartitionByRange(shares, "share").mapInArrow(OnCard(task), LINES)
-            repair = RepairTask(self.store, self.options, now.kept)
-            found = lines.repartition(1).mapInArrow(repair, "note string").collect()
-        return dict(json.loads(found[0]["note"])) if found else {}
+            return task_messages(lines.repartition(1), RepairTask(self.store, self.options, now.body.kept))
 
     # Reading --------------------------------------------------------------------------------------------------
 
@@ -212,9 +217,9 @@ class EvolvedTable(WholeTable[EvolveOutcome]):
         """The last changes of the rules, at most so many, the latest first, each with its version."""
         found = []
         for name in reversed(self.store.names(CHANGES)):
-            told = json.loads(self.store.read(f"{CHANGES}/{name}")) if name.endswith(".json") else {}
-            if told and (told["added"] or told["removed"]):
-                found.append((int(name.removesuffix(".json")), change_from_json(told)))
+            change = json.loads(self.store.read(f"{CHANGES}/{name}")) if name.endswith(".json") else {}
+            if change and (change["added"] or change["removed"]):
+                found.append((int(name.removesuffix(".json")), change_from_json(change)))
             if len(found) == most:
                 break
         return found
@@ -261,28 +266,22 @@ def init_evolve(
                 raise
         kept = KeptRules.of(found) if found is not None else _nothing(types, options)
         kept = replace(kept, exact=kept.exact and exact)
-        made = Manifest(
+        manifest = Manifest(
             version=0,
-            rules=dump_rules(RuleSet((), key=tuple(key))),
             key=tuple(key),
             schema=table.frame.schema.jsonValue(),
             reading=kept_reading(reading),
             rows=rows,
             totals={"rules": len(kept.masks)},
-            row_table=tuple(row_table),
             streams={} if table.origin is None else dict(table.origin.feed),
             table=table.name,
-            job="evolve",
-            kept=write_kept(store, kept),
-            options={
-                **_plain(options),
-                "compared": list(types),
-                "strategy": strategy,
-                "exact": kept.exact,
-                "unseen": 0,
-            },
+            body=EvolveBody(
+                by_name([row_table]),
+                write_kept(store, kept),
+                {**_plain(options), "compared": list(types), "strategy": strategy, "exact": kept.exact, "unseen": 0},
+            ),
         )
-        commit(store, made)
+        commit(store, manifest)
     return EvolvedTable(spark, store)
 
 
@@ -336,7 +335,7 @@ def _plain(options: DiscoverOptions) -> dict[str, Any]:
     return {**{name: getattr(options, name) for name in _KEPT_OPTIONS}, "error": str(options.error)}
 
 
-def _options_of(told: Mapping[str, Any]) -> DiscoverOptions:
-    given = {name: told[name] for name in _KEPT_OPTIONS}
+def _options_of(kept: Mapping[str, Any]) -> DiscoverOptions:
+    given = {name: kept[name] for name in _KEPT_OPTIONS}
     given |= {name: tuple(given[name]) for name in ("columns", "exclude")}
-    return DiscoverOptions(**given, error=Decimal(told["error"]))
+    return DiscoverOptions(**given, error=Decimal(kept["error"]))

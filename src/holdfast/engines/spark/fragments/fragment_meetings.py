@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 from holdfast.encode.column_type import column_type
 from holdfast.engines.spark.fragments.fragment_rows import with_truths
 from holdfast.fragments.index_changes import Meetings
-from holdfast.fragments.parts import Part, condition_columns
+from holdfast.fragments.parts import RulePart, condition_columns
 from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.programs.sql_expression import bind_constant
 from holdfast.rules.predicate import Column, Comparison, Constant
@@ -37,7 +37,7 @@ def meetings_of(spark: SparkSession, plan: ShipmentPlan, schema: StructType) -> 
 
 
 def _contradicted(
-    spark: SparkSession, parts: Sequence[Part], conditions: Sequence[str], schema: StructType
+    spark: SparkSession, parts: Sequence[RulePart], conditions: Sequence[str], schema: StructType
 ) -> set[tuple[int, int]]:
     """(part, group of sites) where a piece of the condition is not true of the part's constants."""
     constants = {i: _constants(part) for i, part in enumerate(parts) if part.right is not None}
@@ -71,7 +71,7 @@ def _contradicted(
     }
 
 
-def _constants(part: Part) -> dict[str, Constant]:
+def _constants(part: RulePart) -> dict[str, Constant]:
     return {
         atom.predicate.left.name: atom.predicate.right
         for atom in part.left

@@ -18,7 +18,7 @@ from holdfast.encode.column_type import ColumnType, column_type
 from holdfast.engines.spark.checking.rows import with_condition
 from holdfast.errors import TypeMismatchError
 from holdfast.fragments.parts import Atom
-from holdfast.fragments.site_tables import Layout
+from holdfast.fragments.site_tables import HeldAtoms
 from holdfast.programs.bind import Schema
 from holdfast.programs.form import Form
 from holdfast.programs.sql_expression import Encoder, text_literal
@@ -32,7 +32,7 @@ class Packing:
 
     schema: StructType
     key: tuple[str, ...]
-    layout: Layout
+    held_atoms: HeldAtoms
     nulls: Nulls
     secret: bytes
 
@@ -59,7 +59,7 @@ class Packing:
         """(ids, bits) of these atoms; `truths` names the columns that tell of `where` conditions."""
         encoder = Encoder(self.types, self.nulls, lambda column: f"c{self.position(column.name)}")
         ids, bits = [], []
-        for atom in (self.layout.atoms[i] for i in atoms):
+        for atom in (self.held_atoms.atoms[i] for i in atoms):
             if atom.is_column:
                 name = atom.columns[0]
                 value = encoder.form(Form(name))

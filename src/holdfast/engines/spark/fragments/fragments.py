@@ -9,11 +9,10 @@ version that names them makes them count, all at once.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -31,35 +30,39 @@ from holdfast.engines.spark.fragments.fragment_rows import Packing, with_truths
 from holdfast.engines.spark.fragments.fragment_sources import group_sql
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes, changes_of
-from holdfast.engines.spark.states.merge_files import merge_files
-from holdfast.engines.spark.states.refused_changes import refused_plainly
-from holdfast.engines.spark.states.state_files import place_sql, splits_for, with_files
-from holdfast.engines.spark.states.state_table import StateTable, TakenIn
-from holdfast.fragments.door import Shipped
-from holdfast.fragments.index_changes import IndexChanges
+from holdfast.engines.spark.states.refused_changes import translate_change_errors
+from holdfast.engines.spark.states.state_files import place_sql, splits_for
+from holdfast.engines.spark.states.state_table import NextVersion, StateTable
+from holdfast.engines.spark.states.task_messages import task_messages
+from holdfast.fragments.index_changes import IndexChangesTask
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.fragments.plan_file import Fixed, read_fixed
-from holdfast.fragments.site_changes import NOWHERE, TWICE, SiteChanges
-from holdfast.fragments.site_tables import Layout, layout_of, table_keys, violations_number
-from holdfast.fragments.violation_changes import PresentViolations, ViolationChanges
+from holdfast.fragments.rule_violations import PresentViolationsTask, RuleViolationsTask
+from holdfast.fragments.site_changes import NOWHERE, TWICE, SiteChangesTask
+from holdfast.fragments.site_tables import VIOLATIONS, HeldAtoms, held_atoms_of, table_key
 from holdfast.states.batch_ids import hashed, named_id
-from holdfast.states.change_log import Counts, cut_log, unchanged
-from holdfast.states.compaction import Merge, due, places_for
-from holdfast.states.manifest import Manifest, with_totals
+from holdfast.states.change_log import batch_log, moved_totals, unchanged
+from holdfast.states.compaction import Merge, places_for
+from holdfast.states.manifest import FragmentsBody, Manifest
+from holdfast.states.messages import MESSAGE, Message, Shipped, Unit, net_rows, total_shipped
+from holdfast.states.segment import Segment
 from holdfast.states.store import open_store
+from holdfast.states.versions import latest
 from holdfast.violations.evaluate import UNLIMITED
 
 
 @dataclass(frozen=True)
-class FragmentedTable(StateTable[FragmentsOutcome]):
+class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
     """A state of fragments, opened. Every method reads the version that is the newest when it is called.
 
     With `record`, a folder, everything that crosses between sites is also written there.
     """
 
-    job: ClassVar[str] = "fragments"
-
     record: str | None = None
+
+    @cached_property
+    def manifest(self) -> Manifest[FragmentsBody]:
+        return latest(self.store, FragmentsBody)
 
     def opened(self) -> Self:
         found = super().opened()
@@ -71,13 +74,13 @@ class FragmentedTable(StateTable[FragmentsOutcome]):
         return read_fixed(self.store)
 
     @cached_property
-    def layout(self) -> Layout:
-        return layout_of(self.fixed.plan)
+    def held_atoms(self) -> HeldAtoms:
+        return held_atoms_of(self.fixed.plan)
 
     @cached_property
     def packing(self) -> Packing:
         rules = self.fixed.plan.sites.rules
-        return Packing(self.schema, self.manifest.key, self.layout, rules.nulls, self.fixed.secret)
+        return Packing(self.schema, self.manifest.key, self.held_atoms, rules.nulls, self.fixed.secret)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,57 +97,56 @@ class FragmentedTable(StateTable[FragmentsOutcome]):
     def _file_ids(self, data: str, content: str) -> tuple[str, ...]:
         return (f"content-{hashed(content)}",)
 
-    def _nothing(self, batch: str) -> FragmentsOutcome:
+    def _unchanged(self, batch: str) -> FragmentsOutcome:
         return FragmentsOutcome(unchanged(batch, self.manifest), Shipped())
 
-    def _taken_in(
-        self, batch: str, told: Mapping[str, Any], version: int, limit: int | None
-    ) -> TakenIn[FragmentsOutcome]:
-        now, notes = self.manifest, told["notes"]
-        log = cut_log(self.store, notes, self.names, version, limit)
-        counts = Counts.of(notes, self.names, [False] * len(self.names))
-        made = replace(
-            with_totals(now, counts.totals),
-            rows=now.rows + sum(note["rows"] for note in notes if "rows" in note and "rule" not in note),
-            pair_tables=with_files(now.pair_tables, notes),
+    def _next_version(
+        self, batch: str, messages: Sequence[Message], version: int, limit: int | None
+    ) -> NextVersion[FragmentsOutcome]:
+        now = self.manifest
+        log = batch_log(self.store, messages, self.names, version, limit)
+        manifest = replace(
+            now.plus_totals(moved_totals(messages, dict.fromkeys(self.names, Unit.ROWS))),
+            rows=now.rows + net_rows(messages),
+            body=now.body.with_written(messages),
             log=log.files,
         )
 
-        def outcome(made: Manifest, seconds: float) -> FragmentsOutcome:
-            return FragmentsOutcome(log.outcome(batch, made, counts, seconds=seconds), shipped_of(notes))
+        def outcome(version: Manifest[FragmentsBody], seconds: float) -> FragmentsOutcome:
+            return FragmentsOutcome(log.outcome(batch, version, seconds=seconds), total_shipped(messages))
 
-        return TakenIn(made, outcome)
+        return NextVersion(manifest, outcome)
 
-    def _told(self, changes: Changes, version: int, limit: int | None) -> Mapping[str, Any]:
-        now, plan = self.manifest, self.fixed.plan
+    def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
+        now, tables, plan = self.manifest, self.manifest.body.tables, self.fixed.plan
         splits = splits_for(self.spark, changes.table)
-        with refused_plainly(changes.table, self.schema):
+        with translate_change_errors(changes.table, self.schema):
             frame = self._packed_changes(changes)
             placed = frame.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
-            task = SiteChanges(
+            task = SiteChangesTask(
                 store=self.store,
-                tables=now.pair_tables,
+                tables=tables,
                 plan=plan,
-                layout=self.layout,
+                held_atoms=self.held_atoms,
                 version=version,
                 key_parts=len(now.key),
                 whole=len(changes.known) == len(self.schema.fields),
                 record=self.record,
             )
             rows = placed.mapInArrow(task, placed_schema(frame.schema["k"].dataType))
-            index = IndexChanges(self.store, now.pair_tables, plan, self.fixed.meetings, version, record=self.record)
+            index = IndexChangesTask(self.store, tables, plan, self.fixed.meetings, version, record=self.record)
             most = UNLIMITED if limit is None else limit
-            last = ViolationChanges(self.store, now.pair_tables[-1], len(plan.sites.sites), self.names, version, most)
-            return {"notes": run_steps(rows, index, last, splits)}
+            last = RuleViolationsTask(self.store, tables[VIOLATIONS], self.names, version, most)
+            return run_steps(rows, index, last, splits)
 
     def _packed_changes(self, changes: Changes) -> DataFrame:
         """The changes as (k, h, ct, o0, o1, o2, grp, ids, bits)."""
         sites = self.fixed.plan.sites
         conditions = [group.where for group in sites.row_groups if group.where is not None]
-        scopes = [atom.where for atom in self.layout.atoms if atom.where is not None]
+        scopes = [atom.where for atom in self.held_atoms.atoms if atom.where is not None]
         wanted = list(dict.fromkeys([*conditions, *scopes]))
         frame, truths = with_truths(changes.frame, self.schema.names, wanted)
-        ids, bits = self.packing.packed_sql(range(len(self.layout.atoms)), truths)
+        ids, bits = self.packing.packed_sql(range(len(self.held_atoms.atoms)), truths)
         group = group_sql(sites, truths, NOWHERE, TWICE)
         kept = frame.selectExpr(
             f"{self.packing.key_sql()} AS k",
@@ -158,28 +160,22 @@ class FragmentedTable(StateTable[FragmentsOutcome]):
         )
         return kept.withColumn("h", F.expr("xxhash64(k)"))
 
-    def _compact(self, made: Manifest) -> None:
-        sites = len(self.fixed.plan.sites.sites)
-        merges = []
-        for number, table in enumerate(made.pair_tables):
-            segments, everything = due(table.segments)
-            if segments:
-                key = table_keys(number, sites)
-                merges.append(Merge(number, table.folder, segments, everything, key, key))
-        merge_files(self.spark, self.store, made, merges)
+    def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
+        key = (table_key(table),)
+        return Merge(table, segments, everything, key, key)
 
     # Reading --------------------------------------------------------------------------------------------------
 
     @property
     def violations(self) -> DataFrame:
         """(rule, key) of all rows that are in violation now."""
-        table = self.manifest.pair_tables[violations_number(len(self.fixed.plan.sites.sites))]
+        table = self.manifest.body.tables[VIOLATIONS]
         places = places_for(sum(segment.rows for segment in table.segments))
         fields = {field.name: field.dataType for field in self.schema.fields}
         own = [StructField(name, fields[name]) for name in self.manifest.key]
         key = own[0].dataType if len(own) == 1 else StructType(own)
         kind = StructType([StructField("rule", StringType()), StructField("key", key)])
-        task = PresentViolations(self.store, table, places, self.names)
+        task = PresentViolationsTask(self.store, table, places, self.names)
         return self.spark.range(0, places, 1, places).mapInArrow(task, kind)
 
     def status(self, *, seconds: float = 0.0, shipped: Shipped | None = None) -> FragmentsStatus:
@@ -206,31 +202,23 @@ def placed_schema(key: DataType) -> StructType:
             StructField("gid", BinaryType()),
             StructField("sid", BinaryType()),
             StructField("k", key),
-            StructField("note", StringType()),
+            StructField(MESSAGE, StringType()),
         ]
     )
 
 
-def run_steps(rows: DataFrame, index: IndexChanges, last: ViolationChanges, splits: int) -> list[dict[str, Any]]:
-    """The notes of a job whose first step gives the rows: the second and the third step, and all that was told."""
+def run_steps(rows: DataFrame, index: IndexChangesTask, last: RuleViolationsTask, splits: int) -> list[Message]:
+    """Returns the messages of all three steps of a job whose first step gives the rows. Runs it."""
     key = rows.schema["k"].dataType
     between = StructType(
         [
             StructField("rule", IntegerType()),
             StructField("n", IntegerType()),
             StructField("k", key),
-            StructField("note", StringType()),
+            StructField(MESSAGE, StringType()),
         ]
     )
     grouped = rows.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
     found = grouped.mapInArrow(index, between).withColumn("h", F.expr("xxhash64(k, rule)"))
     by_key = found.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
-    return [json.loads(row["note"]) for row in by_key.mapInArrow(last, "note string").collect()]
-
-
-def shipped_of(notes: Sequence[Mapping[str, Any]]) -> Shipped:
-    total = Shipped()
-    for note in notes:
-        if "shipped" in note:
-            total = total.plus(Shipped.of(note["shipped"]))
-    return total
+    return task_messages(by_key, last)

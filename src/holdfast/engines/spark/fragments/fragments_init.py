@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import reduce
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -17,28 +15,35 @@ from holdfast.engines.spark.checking.check import told_plainly
 from holdfast.engines.spark.fragments.fragment_meetings import meetings_of
 from holdfast.engines.spark.fragments.fragment_rows import Packing, schema_as_seen, with_truths
 from holdfast.engines.spark.fragments.fragment_sources import Sources, open_sources, tellable, wrong_sql
-from holdfast.engines.spark.fragments.fragments import FragmentedTable, placed_schema, run_steps, shipped_of
+from holdfast.engines.spark.fragments.fragments import FragmentedTable, placed_schema, run_steps
 from holdfast.engines.spark.sources.sources import explain_failure
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.refused_changes import raise_unfit
-from holdfast.engines.spark.states.state_files import place_sql, segments_of
+from holdfast.engines.spark.states.refused_changes import raise_unfit, shown_key
+from holdfast.engines.spark.states.state_files import place_sql
 from holdfast.errors import HoldfastError, RunError, SitesError, SourceError, StateError
-from holdfast.fragments.door import Shipped
-from holdfast.fragments.first_rows import FirstSiteRows
-from holdfast.fragments.index_changes import IndexChanges
+from holdfast.fragments.first_rows import FirstSiteRowsTask
+from holdfast.fragments.index_changes import IndexChangesTask
 from holdfast.fragments.plan_file import NAME, Fixed, write_fixed
+from holdfast.fragments.rule_violations import RuleViolationsTask
 from holdfast.fragments.shipment_plan import ShipmentPlan, plan_shipments
-from holdfast.fragments.site_tables import empty_tables, layout_of
+from holdfast.fragments.site_tables import VIOLATIONS, empty_tables, held_atoms_of
 from holdfast.fragments.sites import Sites
-from holdfast.fragments.violation_changes import ViolationChanges
 from holdfast.programs.bind import require_types
-from holdfast.rules.plain_words import value_text
-from holdfast.rules.rule_file import dump_rules
-from holdfast.states.change_log import Counts, discard, empty_log
+from holdfast.states.change_log import discard, empty_log, moved_totals
 from holdfast.states.compaction import places_for
-from holdfast.states.manifest import BATCHES, CHANGES, PENDING, VERSIONS, Manifest, commit, has_state
+from holdfast.states.manifest import BATCHES, CHANGES, PENDING, VERSIONS, FragmentsBody, Manifest
+from holdfast.states.messages import (
+    FragmentProblem,
+    RefusedFragment,
+    Shipped,
+    Unit,
+    net_rows,
+    of_type,
+    total_shipped,
+)
 from holdfast.states.row_changes import CHANGE_TYPE
 from holdfast.states.store import LOCK, Store, open_store
+from holdfast.states.versions import commit, has_state
 from holdfast.violations.evaluate import UNLIMITED
 
 _FOLDERS = (VERSIONS, BATCHES, PENDING, CHANGES)
@@ -67,51 +72,48 @@ def init_fragments(
     _require_sense(sources)
     plan = plan_shipments(sites, sources.schema.names)
     fixed = Fixed(plan, meetings_of(spark, plan, sources.schema), secrets.token_bytes(16))
-    made = empty_tables(sites)
-    store.make([*_FOLDERS, *(table.folder for table in made)])
+    body = FragmentsBody(empty_tables(sites))
+    store.make([*_FOLDERS, *body.tables])
     with store.only_writer():
         _require_free(store)
-        layout = layout_of(plan)
-        packing = Packing(sources.schema, sites.key, layout, sites.rules.nulls, fixed.secret)
+        held_atoms = held_atoms_of(plan)
+        packing = Packing(sources.schema, sites.key, held_atoms, sites.rules.nulls, fixed.secret)
         whole = Table(sources.tables[0].frame, sites.origin)
         names = tuple(rule.name for rule in sites.rules)
         try:
-            with told_plainly(whole, "loading the sites of"), _told_by_site(sources):
+            with told_plainly(whole, "loading the sites of"), _site_named(sources):
                 rows = _site_rows(sources, packing)
                 key = rows.schema["k"].dataType
                 count = _count(sources)
                 places = places_for(count * max(1, len(sites.sites) // 2))
                 placed = rows.withColumn("work", F.expr(place_sql("h", places))).repartition(places, "work")
-                task = FirstSiteRows(store, made, plan, layout, len(sites.key), record)
-                index = IndexChanges(store, made, plan, fixed.meetings, 0, first=True, record=record)
-                last = ViolationChanges(store, made[-1], len(sites.sites), names, 0, UNLIMITED, logged=False)
+                task = FirstSiteRowsTask(store, plan, held_atoms, len(sites.key), record)
+                index = IndexChangesTask(store, body.tables, plan, fixed.meetings, 0, first=True, record=record)
+                last = RuleViolationsTask(store, body.tables[VIOLATIONS], names, 0, UNLIMITED, logged=False)
                 busy = _pieces(spark, count * len(plan.parts))
-                notes = run_steps(placed.mapInArrow(task, placed_schema(key)), index, last, busy)
+                messages = run_steps(placed.mapInArrow(task, placed_schema(key)), index, last, busy)
                 log = empty_log(store, rows.select("k").limit(0).toArrow().schema.field("k").type)
         except RunError as problem:
             raise_unfit(problem)
             raise
-        problems = [note["problem"] for note in notes if "problem" in note]
-        if problems:
-            discard(store, notes)
-            raise _told(min(problems, key=lambda p: (p["what"], str(p["key"]))), plan)
-        counts = Counts.of(notes, names, [False] * len(names))
+        refused = of_type(messages, RefusedFragment)
+        if refused:
+            discard(store, messages)
+            raise _refused(min(refused, key=lambda one: (one.problem, str(one.key))), plan)
         write_fixed(store, fixed)
         manifest = Manifest(
             version=0,
-            rules=dump_rules(replace(sites.rules, key=sites.key)),
             key=sites.key,
             schema=sources.schema.jsonValue(),
             reading={},
-            rows=sum(note["rows"] for note in notes if "rows" in note and "rule" not in note),
-            totals=counts.totals,
-            pair_tables=tuple(replace(t, segments=tuple(segments_of(notes, n))) for n, t in enumerate(made)),
+            rows=net_rows(messages),
+            totals=moved_totals(messages, dict.fromkeys(names, Unit.ROWS)),
+            body=body.with_written(messages),
             log=(log,),
             table=sites.origin,
-            job="fragments",
         )
         commit(store, manifest)
-    return FragmentedTable(spark, store, record), shipped_of(notes)
+    return FragmentedTable(spark, store, record), total_shipped(messages)
 
 
 def _pieces(spark: SparkSession, rows: int) -> int:
@@ -131,10 +133,10 @@ def _site_rows(sources: Sources, packing: Packing) -> DataFrame:
         alike.setdefault(frozenset(site.columns or ()), []).append(number)
     frames = []
     for numbers in alike.values():
-        atoms = packing.layout.held[numbers[0]]
-        scopes = [packing.layout.atoms[a].where for a in atoms]
-        told = tellable(sources.sites, numbers[0], sources.schema)
-        wanted = list(dict.fromkeys([*told, *(scope for scope in scopes if scope is not None)]))
+        atoms = packing.held_atoms.held[numbers[0]]
+        scopes = [packing.held_atoms.atoms[a].where for a in atoms]
+        conditions = tellable(sources.sites, numbers[0], sources.schema)
+        wanted = list(dict.fromkeys([*conditions, *(scope for scope in scopes if scope is not None)]))
         rows = [sources.frame(number).withColumn("site", F.lit(number)) for number in numbers]
         frame, truths = with_truths(reduce(DataFrame.unionByName, rows), sources.schema.names, wanted)
         ids, bits = packing.packed_sql(atoms, truths)
@@ -167,7 +169,7 @@ def _require_sense(sources: Sources) -> None:
 
 
 @contextmanager
-def _told_by_site(sources: Sources) -> Iterator[None]:
+def _site_named(sources: Sources) -> Iterator[None]:
     """Names the site whose data could not be read, where Spark failed for one table's fault."""
     try:
         yield
@@ -181,26 +183,23 @@ def _told_by_site(sources: Sources) -> Iterator[None]:
         raise
 
 
-def _told(problem: Mapping[str, Any], plan: ShipmentPlan) -> SitesError:
+def _refused(refused: RefusedFragment, plan: ShipmentPlan) -> SitesError:
     """What is wrong with the fragments, in the user's terms."""
-    sites = plan.sites
-    shown = repr(problem["key"]) if isinstance(problem["key"], str) else value_text(problem["key"])
-    site = sites.sites[problem["site"]].name
-    if problem["what"] == "null":
+    sites, problem, shown = plan.sites, refused.problem, shown_key(refused.key)
+    site, other = sites.sites[refused.site].name, sites.sites[refused.other].name
+    if problem is FragmentProblem.NULL_KEY:
         return SitesError(f"site {site!r} has a row without a key: {', '.join(sites.key)} is null there.")
-    if problem["what"] == "twice":
+    if problem is FragmentProblem.REPEATED_KEY:
         return SitesError(f"the key {shown} stands twice at site {site!r}.", hint="a key names one row.")
-    if problem["what"] == "shared":
-        other = sites.sites[problem["other"]].name
+    if problem is FragmentProblem.KEY_IN_SEVERAL_GROUPS:
         return SitesError(f"the key {shown} stands at {site!r} and at {other!r}, which hold different rows.")
-    if problem["what"] == "lacking":
-        other = sites.sites[problem["other"]].name
+    if problem is FragmentProblem.KEY_MISSING_AT_SITE:
         return SitesError(
             f"site {site!r} has the key {shown}, but {other!r} has not.",
             hint="sites that hold columns of the same rows have the same keys.",
         )
-    where = sites.row_groups[problem["group"]].where
-    if problem["what"] == "outside":
+    where = sites.row_groups[refused.group].where
+    if problem is FragmentProblem.OUTSIDE_OWN_CONDITION:
         return SitesError(
             f"the row with the key {shown} at site {site!r} does not satisfy the site's condition {where}.",
             hint="conditions on rows must cover all rows; move the row, or change `where`.",

@@ -136,9 +136,9 @@ def typed_column(column: str, name: str, own: DataType, wanted: DataType, table:
         )
     cast = f"try_cast({column} AS {target})"
     said = name.replace("\\", "").replace("'", "")
-    told = f"raise_error(concat('{MISFIT}:{said}:', CAST({column} AS STRING), ':end'))"
+    misfit = f"raise_error(concat('{MISFIT}:{said}:', CAST({column} AS STRING), ':end'))"
     return F.expr(
-        f"CASE WHEN {column} IS NULL OR try_cast({cast} AS {source}) <=> {column} THEN {cast} ELSE {told} END"
+        f"CASE WHEN {column} IS NULL OR try_cast({cast} AS {source}) <=> {column} THEN {cast} ELSE {misfit} END"
     )
 
 

@@ -25,12 +25,12 @@ from holdfast.engines.spark.watching.watch_init import init_watch
 from holdfast.errors import HoldfastError, OptionError, RunError, SourceNotFoundError
 from holdfast.rules.rule import RuleSet
 from holdfast.states.batch_outcome import BatchOutcome
-from holdfast.states.manifest import has_state
 from holdfast.states.store import Store, open_store
+from holdfast.states.versions import has_state
 
 # What a batch came to, and its name.
 OnBatch = Callable[[Outcome, str], None]
-Opened = Callable[[SparkSession, str], WholeTable[Outcome]]
+Opened = Callable[[SparkSession, str], WholeTable[Outcome, Any]]
 _ENDINGS = ("csv", "tsv", "parquet", "pq", "json", "jsonl", "ndjson", "orc", "gz", "bz2")
 _STREAM = "stream"
 _LOOK_EVERY = 0.2
@@ -159,7 +159,7 @@ def state_of(checkpoint: str) -> str:
 
 def follow_frame(
     frame: DataFrame,
-    state: WholeTable[Outcome],
+    state: WholeTable[Outcome, Any],
     *,
     batch: int | None,
     limit: int | None,

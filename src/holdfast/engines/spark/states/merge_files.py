@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from pyspark.sql import SparkSession
 
-from holdfast.programs.plan import Plan
-from holdfast.states.compaction import Merge, MergeTask, due, places_for
-from holdfast.states.manifest import ROWS, Manifest, commit
-from holdfast.states.segment import Segment
+from holdfast.engines.spark.states.task_messages import task_messages
+from holdfast.states.compaction import Merge, MergeTask, places_for
+from holdfast.states.manifest import Manifest
+from holdfast.states.messages import segments_of
 from holdfast.states.store import Store
-from holdfast.watching.pair_groups import PairGroups
-
-_OF_ROWS = -1
+from holdfast.states.versions import commit
 
 
-def compact(spark: SparkSession, store: Store, now: Manifest, plan: Plan, groups: PairGroups) -> None:
-    """What is due to be merged is; nothing is told differently after this, and nothing is lost if it fails."""
-    merge_files(spark, store, now, _merges(now, plan, groups))
-
-
-def merge_files(spark: SparkSession, store: Store, now: Manifest, merges: Sequence[Merge]) -> None:
+def merge_files(spark: SparkSession, store: Store, now: Manifest[Any], merges: Sequence[Merge]) -> None:
     """A new version in which the files of each merge are one, or few; a warning where that fails."""
     if not merges:
         return
@@ -36,40 +29,10 @@ def merge_files(spark: SparkSession, store: Store, now: Manifest, merges: Sequen
         warnings.warn(f"the files of the state {store.root} were not merged: {reason}", stacklevel=2)
 
 
-def _merge_files(spark: SparkSession, store: Store, now: Manifest, merges: Sequence[Merge]) -> None:
+def _merge_files(spark: SparkSession, store: Store, now: Manifest[Any], merges: Sequence[Merge]) -> None:
     places = tuple(places_for(sum(s.rows for s in m.segments)) if m.everything else 1 for m in merges)
     work = [(i, place) for i, count in enumerate(places) for place in range(count)]
     frame = spark.createDataFrame(work, "merge int, place int").repartition(min(len(work), 64))
-    notes = [
-        json.loads(row["note"])
-        for row in frame.mapInArrow(MergeTask(store, tuple(merges), places), "note string").collect()
-    ]
-    row_table, tables = now.row_table, list(now.pair_tables)
-    for i, merge in enumerate(merges):
-        new = tuple(Segment.from_json(note["segment"]) for note in notes if note["merge"] == i)
-        if merge.table == _OF_ROWS:
-            row_table = _replaced(row_table, merge, new)
-        else:
-            table = tables[merge.table]
-            tables[merge.table] = replace(table, segments=_replaced(table.segments, merge, new))
-    made = replace(now, version=now.version + 1, row_table=row_table, pair_tables=tuple(tables), batches=(), log=())
-    commit(store, made)
-
-
-def _replaced(segments: tuple[Segment, ...], merge: Merge, new: tuple[Segment, ...]) -> tuple[Segment, ...]:
-    return tuple(s for s in segments if s not in merge.segments) + new
-
-
-def _merges(now: Manifest, plan: Plan, groups: PairGroups) -> list[Merge]:
-    found = []
-    segments, everything = due(now.row_table)
-    if segments:
-        key = tuple(f"c{plan.schema.position(name)}" for name in now.key)
-        found.append(Merge(_OF_ROWS, ROWS, segments, everything, key, now.key))
-    for i, (table, group) in enumerate(zip(now.pair_tables, groups.groups, strict=True)):
-        segments, everything = due(table.segments)
-        if segments:
-            by = None if group.sorted_by is None else f"f{group.sorted_by}"
-            zoned = tuple(f"f{form}" for form in group.zoned)
-            found.append(Merge(i, table.folder, segments, everything, ("k",), ("k",), by, zoned))
-    return found
+    messages = task_messages(frame, MergeTask(store, tuple(merges), places))
+    tables = [now.body.tables[m.table].replacing(m.segments, segments_of(messages, m.table)) for m in merges]
+    commit(store, replace(now, version=now.version + 1, body=now.body.with_tables(tables), batches=(), log=()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,66 +13,75 @@ from holdfast.engines.spark.checking.check import told_plainly
 from holdfast.engines.spark.checking.sql_engine import unfit_workers
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import MISFIT
-from holdfast.errors import ChangeError, OutputError, SessionError, SourceError
+from holdfast.errors import ChangeError, OutputError, SessionError, SourceError, UnfitValueError
 from holdfast.rules.plain_words import value_text
+from holdfast.states.messages import Message, Refusal, RefusedChange, of_type
 
-_PROBLEMS = {
-    "null": ("a row without a key", "the key {names} names rows, so that it may not be null."),
-    "exists": ("the key {key} is inserted, but is there already", "an insert brings a new key; send an update."),
-    "delete": ("the key {key} is deleted, but is not there", "only rows that are there can be deleted."),
-    "update": ("the key {key} is updated, but is not there", "send an insert for a new row."),
-    "alone": (
+_REASONS = {
+    Refusal.NULL_KEY: ("a row without a key", "the key {names} names rows, so that it may not be null."),
+    Refusal.EXISTS: ("the key {key} is inserted, but is there already", "an insert brings a new key; send an update."),
+    Refusal.NOT_THERE_TO_DELETE: (
+        "the key {key} is deleted, but is not there",
+        "only rows that are there can be deleted.",
+    ),
+    Refusal.NOT_THERE_TO_UPDATE: ("the key {key} is updated, but is not there", "send an insert for a new row."),
+    Refusal.PREIMAGE_ALONE: (
         "the key {key} has an update_preimage without its update_postimage",
         "send both, or the postimage alone; to change a key itself, send a delete and an insert.",
     ),
-    "type": (
+    Refusal.UNKNOWN_TYPE: (
         "the change of the key {key} has an unknown _change_type",
         "it is one of insert, delete, update_preimage and update_postimage.",
     ),
-    "nowhere": (
+    Refusal.AT_NO_SITE: (
         "the row with the key {key} belongs to no site: it satisfies the condition of none",
         "send rows that satisfy the `where` of a site.",
     ),
-    "several": (
+    Refusal.AT_SEVERAL_SITES: (
         "the row with the key {key} belongs to several sites: it satisfies the conditions of more than one",
         "conditions on rows must not overlap; make a new state with others.",
     ),
-    "columns": (
+    Refusal.MISSING_COLUMNS: (
         "the key {key} is inserted or updated, but the changes lack columns of the table",
         "only a file of nothing but deletes may leave out columns other than the key.",
     ),
 }
 
 
-def require_fitting(notes: Sequence[Mapping[str, Any]], table: Table, key: Sequence[str]) -> None:
-    """ChangeError where the tasks have found a change that does not fit the rows that are there."""
-    problems = [note["problem"] for note in notes if "problem" in note]
-    if not problems:
+def require_fitting(messages: Sequence[Message], table: Table, key: Sequence[str]) -> None:
+    """Raises ChangeError where a task has refused a change."""
+    refused = of_type(messages, RefusedChange)
+    if not refused:
         return
-    # Which of several tasks tells first is chance; which problem is told should not be.
-    first = min(problems, key=lambda problem: (problem["what"], str(problem["key"])))
-    what, hint = _PROBLEMS[first["what"]]
-    shown = repr(first["key"]) if isinstance(first["key"], str) else value_text(first["key"])
+    # Which of several tasks reports first is chance; which change is named should not be.
+    first = min(refused, key=lambda change: (change.reason, str(change.key)))
+    what, hint = _REASONS[first.reason]
+    shown = shown_key(first.key)
     raise ChangeError(
         f"{table.name}: {what.format(key=shown)}. Nothing of it was applied.",
         hint=hint.format(key=shown, names=", ".join(key)),
     )
 
 
+def shown_key(key: Any) -> str:
+    """Returns a key of a message as an error shows it."""
+    return repr(key) if isinstance(key, str) else value_text(key)
+
+
 @contextmanager
-def refused_plainly(table: Table, schema: StructType) -> Iterator[None]:
+def translate_change_errors(table: Table, schema: StructType) -> Iterator[None]:
     """Turns what Spark throws while it applies the table's changes into an error in the user's terms."""
     try:
         with told_plainly(table, "applying"):
             yield
-    except SourceError as problem:
-        if "--types" not in (problem.hint or ""):
-            raise
+    except UnfitValueError as problem:
         # Files of changes are read with the state's types, which nobody can choose any more.
         raise ChangeError(
-            f"{problem.message.partition(', the type that')[0].rstrip('.')}. Nothing of it was applied.",
+            f"{problem.finding}. Nothing of it was applied.",
             hint="changes are read with the types of the table that the state was made of.",
         ) from problem
+    except SourceError:
+        raise
     except Exception as problem:
         text = str(problem.__cause__ or problem)
         misfit = re.search(rf"{MISFIT}:(.*?):(.*?):end", text, re.DOTALL)
@@ -82,10 +91,11 @@ def refused_plainly(table: Table, schema: StructType) -> Iterator[None]:
                 f"{table.name}: the value {misfit[2]} does not fit the column {misfit[1]!r}, which is {kind}. "
                 "Nothing of it was applied."
             ) from None
-        refused = re.search(r"OutputError: (cannot write to the state .*)", text)
-        if refused is not None:
+        # What a task raises comes as the text of its traceback, which names the type.
+        unwritten = re.search(rf"{re.escape(f'{OutputError.__module__}.{OutputError.__name__}')}: (.*)", text)
+        if unwritten is not None:
             hint = "make room there, or check who may write, then run this again."
-            raise OutputError(refused[1].strip(), hint=hint) from None
+            raise OutputError(unwritten[1].strip(), hint=hint) from None
         raise_unfit(problem)
         raise
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.spark.states.task_messages import task_messages
 from holdfast.programs.plan import Plan
 from holdfast.states.compaction import places_for
-from holdfast.states.manifest import PairTable
-from holdfast.states.row_tasks import FirstRows
-from holdfast.states.segment import Segment
+from holdfast.states.manifest import ROWS, StoredTable
+from holdfast.states.messages import MESSAGE, segments_of
+from holdfast.states.row_tasks import FirstRowsTask
 from holdfast.states.store import Store
-from holdfast.watching.pair_changes import GroupTable, PairChanges
+from holdfast.watching.pair_changes import PairChangesTask
 from holdfast.watching.pair_groups import NOTES, PairGroups
 
 # A batch of fewer bytes than this is not worth another task.
@@ -26,13 +24,12 @@ _BYTES_PER_TASK = 4_000_000
 _TASKS_OF_A_FRAME = 8
 
 
-def first_rows(store: Store, rows: DataFrame, width: int, count: int) -> list[Segment]:
-    """The files of all rows, by the hash of their keys."""
+def first_rows(store: Store, rows: DataFrame, width: int, count: int) -> StoredTable:
+    """The table of all rows, in files by the hash of their keys."""
     places = places_for(count)
     placed = rows.selectExpr("xxhash64(k) AS h", *(f"c{i}" for i in range(width)))
     placed = placed.withColumn("work", F.expr(place_sql("h", places))).repartition(places, "work")
-    told = placed.mapInArrow(FirstRows(store), "note string").collect()
-    return [Segment.from_json(json.loads(row["note"])["segment"]) for row in told]
+    return StoredTable(ROWS, segments_of(task_messages(placed, FirstRowsTask(store)), ROWS))
 
 
 def first_tables(
@@ -40,30 +37,28 @@ def first_tables(
     rows: DataFrame,
     plan: Plan,
     groups: PairGroups,
-    tables: Sequence[PairTable],
+    tables: Sequence[StoredTable],
     which: Sequence[int],
     version: int,
     count: int,
-) -> list[PairTable]:
+) -> list[StoredTable]:
     """The tables, those at the positions `which` with the files of all rows."""
     if not which:
         return list(tables)
-    store.make(tables[i].folder for i in which)
+    store.make(tables[i].name for i in which)
     places = places_for(count)
-    named = rows.withColumn("sign", F.lit(1)).withColumn("note", F.lit(None).cast("string"))
+    named = rows.withColumn("sign", F.lit(1)).withColumn(MESSAGE, F.lit(None).cast("string"))
     routed = routed_rows(named, plan, groups, places, which=which)
-    task = PairChanges(
+    task = PairChangesTask(
         store=store,
         version=version,
         groups=groups,
-        tables={i: GroupTable(tables[i].folder, ()) for i in which},
+        tables={i: tables[i] for i in which},
         names=tuple(rule.name for rule in plan.rules),
         counted=False,
     )
-    notes = [json.loads(row["note"]) for row in routed.mapInArrow(task, "note string").collect()]
-    return [
-        replace(table, segments=tuple(segments_of(notes, i))) if i in which else table for i, table in enumerate(tables)
-    ]
+    messages = task_messages(routed, task)
+    return [table.replacing((), segments_of(messages, table.name)) for table in tables]
 
 
 def routed_rows(
@@ -73,7 +68,7 @@ def routed_rows(
 
     `which` are the groups of a first load: no row alone, and rows that meet by nothing are divided by their keys.
     """
-    formed = rows.selectExpr("sign", "note", "k", *plan.form_columns())
+    formed = rows.selectExpr("sign", MESSAGE, "k", *plan.form_columns())
     routes = groups.routes_sql(which, alone=which is None)
     noted = f"array(named_struct('g', {NOTES}, 'h', 0L, 'role', 3))"
     routed = formed.select("*", F.explode(F.expr(f"IF(sign = 0, {noted}, {routes})")).alias("r"))
@@ -104,16 +99,3 @@ def splits_for(spark: SparkSession, table: Table) -> int:
     size = -(-sum(file.stat().st_size for file in files) // _BYTES_PER_TASK)
     wanted = min(_slots(spark), max(size, 1) if files else _TASKS_OF_A_FRAME)
     return 1 << (wanted.bit_length() - 1)
-
-
-def with_files(tables: Sequence[PairTable], notes: Sequence[Mapping[str, Any]]) -> tuple[PairTable, ...]:
-    """The tables with the files that tasks have written for each of them."""
-    return tuple(
-        replace(table, segments=table.segments + tuple(segments_of(notes, number)))
-        for number, table in enumerate(tables)
-    )
-
-
-def segments_of(notes: Iterable[Mapping[str, Any]], group: int | None) -> list[Segment]:
-    """The files that tasks have written for a group of rules, or with None for the rows themselves."""
-    return [Segment.from_json(note["segment"]) for note in notes if "segment" in note and note.get("group") == group]

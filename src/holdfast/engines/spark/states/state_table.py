@@ -4,60 +4,71 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from holdfast.engines.spark.states.changes import Changes, content_id, read_changes
+from holdfast.engines.spark.states.merge_files import merge_files
 from holdfast.engines.spark.states.refused_changes import require_fitting
 from holdfast.states.batch_ids import named_id
 from holdfast.states.change_log import discard
-from holdfast.states.manifest import Manifest, commit, latest, taken_in, tidy
+from holdfast.states.compaction import Merge, due
+from holdfast.states.limits import StateLimits
+from holdfast.states.manifest import AnyBody, Manifest
+from holdfast.states.messages import Message
+from holdfast.states.segment import Segment
 from holdfast.states.store import Store
+from holdfast.states.versions import commit, tidy, was_applied
 
-# What a batch came to, as the job tells it.
+# What a batch did, as the job reports it.
 Outcome = TypeVar("Outcome")
 
 
 @dataclass(frozen=True)
-class TakenIn(Generic[Outcome]):
-    """What a batch makes of a state: the next version, without what every batch changes alike; and what it came to,
-    told of that version when it is there, and of the seconds it took."""
+class NextVersion(Generic[Outcome]):
+    """The version that a batch makes of a state, without what every batch changes alike, and the batch's outcome.
 
-    made: Manifest
-    outcome: Callable[[Manifest, float], Outcome]
+    `outcome` gets the version as it was committed, and the seconds the batch took.
+    """
+
+    manifest: Manifest[Any]
+    outcome: Callable[[Manifest[Any], float], Outcome]
 
 
 @dataclass(frozen=True)
-class StateTable(ABC, Generic[Outcome]):
+class StateTable(ABC, Generic[Outcome, AnyBody]):
     """A state on disk, opened. Every method reads the version that is the newest when it is called.
 
-    A job says what its tasks tell of a batch (`_told`), what that makes of the state (`_taken_in`), by what the batch
-    of a file is known (`_file_ids`), and which files are merged (`_compact`).
+    A job runs its tasks on a batch (`_run_tasks`), and says what their messages make of the state (`_next_version`), by
+    what the batch of a file is known (`_file_ids`), and how files of its tables are merged (`_merge`).
     """
-
-    job: ClassVar[str]
 
     spark: SparkSession
     store: Store
 
     def opened(self) -> Self:
-        """The same state, which is there; StateError where there is none, or that of another job."""
+        """Returns self; raises StateError if there is no state, or one of another job."""
         self.manifest  # noqa: B018 (refuses at the door)
         return self
 
     def newest(self) -> Self:
         return replace(self)
 
+    def with_limits(self, limits: StateLimits) -> Self:
+        """Returns the state, kept within these limits from now on by who has it open."""
+        return replace(self, store=replace(self.store, limits=limits))
+
     @cached_property
-    def manifest(self) -> Manifest:
-        return latest(self.store, self.job)
+    @abstractmethod
+    def manifest(self) -> Manifest[AnyBody]:
+        """The newest version of the state; raises StateError if there is none, or one of another job."""
 
     @cached_property
     def schema(self) -> StructType:
@@ -100,31 +111,36 @@ class StateTable(ABC, Generic[Outcome]):
         """The outcome of the batch, which is taken in unless the first of its ids is known."""
         started = time.monotonic()
         now, version = self.manifest, self.manifest.version + 1
-        if ids and taken_in(self.store, now, ids[0]):
-            return self._nothing(batch)
-        told = self._told(changes, version, limit)
-        notes = told.get("notes", [])
+        if ids and was_applied(self.store, now, ids[0]):
+            return self._unchanged(batch)
+        messages = self._run_tasks(changes, version, limit)
         try:
-            require_fitting(notes, changes.table, now.key)
-            taken = self._taken_in(batch, told, version, limit)
+            require_fitting(messages, changes.table, now.key)
+            following = self._next_version(batch, messages, version, limit)
         except BaseException:
-            discard(self.store, notes)
+            discard(self.store, messages)
             raise
-        made = replace(
-            taken.made,
+        manifest = replace(
+            following.manifest,
             version=version,
             batches=ids,
             streams={**now.streams, **streams},
             applied=now.applied + 1,
         )
-        commit(self.store, made)
-        return self._finished(made, taken, started)
+        commit(self.store, manifest)
+        return self._finished(manifest, following, started)
 
-    def _finished(self, made: Manifest, taken: TakenIn[Outcome], started: float) -> Outcome:
-        """What the batch came to whose version is there; files that have become many are merged after it is timed."""
-        outcome = taken.outcome(made, time.monotonic() - started)
-        self._compact(made)
+    def _finished(self, manifest: Manifest[AnyBody], following: NextVersion[Outcome], started: float) -> Outcome:
+        """Returns the outcome of the batch of this version; files that are due are merged after it is timed."""
+        outcome = following.outcome(manifest, time.monotonic() - started)
+        self._compact(manifest)
         return outcome
+
+    def _compact(self, manifest: Manifest[AnyBody]) -> None:
+        """Files of the version that have become many become few, in a version of their own."""
+        crowded = [(table.name, *due(table.segments, self.store.limits)) for table in manifest.body.tables.values()]
+        merges = [self._merge(name, segments, everything) for name, segments, everything in crowded if segments]
+        merge_files(self.spark, self.store, manifest, merges)
 
     # What jobs differ in --------------------------------------------------------------------------------------
 
@@ -133,17 +149,19 @@ class StateTable(ABC, Generic[Outcome]):
         """By what the batch of a file is known; the first tells whether it has been taken in."""
 
     @abstractmethod
-    def _nothing(self, batch: str) -> Outcome:
-        """What a batch comes to that had been taken in before."""
+    def _unchanged(self, batch: str) -> Outcome:
+        """Returns the outcome of a batch that had been applied before."""
 
     @abstractmethod
-    def _told(self, changes: Changes, version: int, limit: int | None) -> Mapping[str, Any]:
-        """What the tasks tell of the batch, `notes` among it; nothing that they have written counts yet."""
+    def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
+        """Returns what the tasks report of the batch; no file that they have written counts yet."""
 
     @abstractmethod
-    def _taken_in(self, batch: str, told: Mapping[str, Any], version: int, limit: int | None) -> TakenIn[Outcome]:
-        """What the batch makes of the state by what the tasks told, all of which fits."""
+    def _next_version(
+        self, batch: str, messages: Sequence[Message], version: int, limit: int | None
+    ) -> NextVersion[Outcome]:
+        """Returns what the messages of a batch make of the state; none of its changes was refused."""
 
     @abstractmethod
-    def _compact(self, made: Manifest) -> None:
-        """Files of the version that have become many become few, in a version of their own."""
+    def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
+        """Returns how these files of the table of this name become one."""

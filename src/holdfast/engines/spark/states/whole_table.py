@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -14,42 +16,40 @@ from holdfast.encode.column_type import column_type
 from holdfast.engines.spark.checking.rows import keyed
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes, changes_of, content_id
-from holdfast.engines.spark.states.merge_files import compact
 from holdfast.engines.spark.states.state_files import place_sql
 from holdfast.engines.spark.states.state_table import Outcome, StateTable
 from holdfast.programs.bind import Schema
 from holdfast.programs.plan import Plan
 from holdfast.rules.rule import RuleSet
-from holdfast.rules.rule_file import parse_rules
 from holdfast.states.batch_ids import file_id
-from holdfast.states.compaction import places_for
-from holdfast.states.manifest import Manifest, taken_in
-from holdfast.states.row_changes import RowChanges
-from holdfast.states.row_tasks import PresentRows
+from holdfast.states.compaction import Merge, places_for
+from holdfast.states.manifest import ROWS, StoredTable, WholeBody
+from holdfast.states.messages import MESSAGE
+from holdfast.states.row_changes import RowChangesTask
+from holdfast.states.row_tasks import PresentRowsTask
 from holdfast.states.segment import Segment
-from holdfast.watching.pair_groups import PairGroups, pair_groups
+from holdfast.states.versions import was_applied
 from holdfast.watching.watch_plan import watch_plan
+
+AnyWholeBody = TypeVar("AnyWholeBody", bound=WholeBody)
 
 
 @dataclass(frozen=True)
-class WholeTable(StateTable[Outcome]):
+class WholeTable(StateTable[Outcome, AnyWholeBody]):
     """A state on disk, opened, that has the rows of its table, and can follow a source.
 
     `FragmentedTable` is a state of a table whose sites have the rows.
     """
 
-    @cached_property
+    @property
+    @abstractmethod
     def rules(self) -> RuleSet:
-        return parse_rules(self.manifest.rules, origin="the state's rules")
+        """The rules that a person gave."""
 
     @cached_property
     def plan(self) -> Plan:
         types = {field.name: column_type(field.dataType.simpleString()) for field in self.schema.fields}
         return watch_plan(self.rules, Schema(self.manifest.table, types), self.manifest.key)
-
-    @cached_property
-    def groups(self) -> PairGroups:
-        return pair_groups(self.plan.programs)
 
     # Batches of a source that is followed -----------------------------------------------------------------------
 
@@ -62,7 +62,7 @@ class WholeTable(StateTable[Outcome]):
 
     def has_file(self, data: str) -> bool:
         """Whether follow_file() has taken the file in."""
-        return taken_in(self.store, self.manifest, file_id(data, content_id(data)))
+        return was_applied(self.store, self.manifest, file_id(data, content_id(data)))
 
     def apply_frame(self, frame: DataFrame, *, stream: str, number: int, limit: int | None) -> Outcome:
         """The changes of a frame, which is the batch with this number of a stream; numbers of a stream only grow."""
@@ -73,7 +73,7 @@ class WholeTable(StateTable[Outcome]):
         batch = f"{stream}/{number}"
         with self._written() as state:
             if number <= state.manifest.streams.get(stream, -1):
-                return state._nothing(batch)
+                return state._unchanged(batch)
             changes = changes_of(table, state.schema, state.manifest.key)
             return state._apply(changes, batch, (), limit, streams={stream: number})
 
@@ -85,24 +85,23 @@ class WholeTable(StateTable[Outcome]):
     @property
     def frame(self) -> DataFrame:
         """The table as it is now, under its own column names."""
-        return self.rows_of(self.manifest.row_table, self.manifest.rows)
+        return self.rows_of(self.manifest.body.row_table, self.manifest.rows)
 
-    def rows_of(self, segments: tuple[Segment, ...], rows: int) -> DataFrame:
-        """The rows that these files tell of, about so many, under the table's own column names."""
+    def rows_of(self, table: StoredTable, rows: int) -> DataFrame:
+        """The rows of the table, about so many, under its own column names."""
         fields = self.schema.fields
         places = places_for(rows)
         safe = StructType([StructField(f"c{i}", field.dataType) for i, field in enumerate(fields)])
-        key = tuple(f"c{self.plan.schema.position(name)}" for name in self.manifest.key)
-        task = PresentRows(self.store, segments, places, len(fields), key, self.manifest.key)
+        task = PresentRowsTask(self.store, table.segments, places, len(fields), self._key_columns, self.manifest.key)
         numbers = self.spark.range(0, places, 1, places)
         return numbers.mapInArrow(task, safe).toDF(*(field.name for field in fields))
 
     def _net_rows(self, changes: Changes, version: int, kept: Sequence[int], splits: int) -> DataFrame:
-        """The rows that go and come, by these columns, and notes, as RowChanges tells them."""
+        """The rows that go and come, by these columns, and messages, as of RowChangesTask."""
         plan = self.plan
-        rows = RowChanges(
+        rows = RowChangesTask(
             store=self.store,
-            segments=self.manifest.row_table,
+            segments=self.manifest.body.row_table.segments,
             version=version,
             key=tuple(plan.schema.position(name) for name in plan.key),
             key_names=plan.key,
@@ -117,10 +116,15 @@ class WholeTable(StateTable[Outcome]):
     def _net_schema(self, placed: DataFrame, kept: Iterable[int]) -> StructType:
         fields = [
             StructField("sign", IntegerType()),
-            StructField("note", StringType()),
+            StructField(MESSAGE, StringType()),
             StructField("k", placed.schema["k"].dataType),
         ]
         return StructType([*fields, *(StructField(f"c{i}", self.schema.fields[i].dataType) for i in kept)])
 
-    def _compact(self, made: Manifest) -> None:
-        compact(self.spark, self.store, made, self.plan, self.groups)
+    def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
+        assert table == ROWS, "a job says how its other tables are merged"
+        return Merge(table, segments, everything, self._key_columns, self.manifest.key)
+
+    @property
+    def _key_columns(self) -> tuple[str, ...]:
+        return tuple(f"c{self.plan.schema.position(name)}" for name in self.manifest.key)

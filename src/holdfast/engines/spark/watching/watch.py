@@ -7,11 +7,11 @@ Tasks write new files; the version that names them makes them count, all at once
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -20,93 +20,119 @@ from holdfast.engines.spark.checking.check import CheckResult, register_function
 from holdfast.engines.spark.checking.rows import keyed, select_rows, with_conditions, with_lookups
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes
-from holdfast.engines.spark.states.refused_changes import refused_plainly
-from holdfast.engines.spark.states.state_files import first_tables, routed_rows, segments_of, splits_for, with_files
-from holdfast.engines.spark.states.state_table import TakenIn
+from holdfast.engines.spark.states.refused_changes import translate_change_errors
+from holdfast.engines.spark.states.state_files import first_tables, routed_rows, splits_for
+from holdfast.engines.spark.states.state_table import NextVersion
+from holdfast.engines.spark.states.task_messages import task_messages
 from holdfast.engines.spark.states.whole_table import WholeTable
 from holdfast.errors import StateError
 from holdfast.presented import presentation
 from holdfast.rules.rule import RuleSet, rule_text
-from holdfast.rules.rule_file import dump_rules
+from holdfast.rules.rule_file import dump_rules, parse_rules
 from holdfast.states.batch_outcome import BatchOutcome
-from holdfast.states.change_log import Counts, cut_log, unchanged
-from holdfast.states.manifest import PairTable, commit, with_totals
+from holdfast.states.change_log import batch_log, moved_totals, unchanged
+from holdfast.states.compaction import Merge
+from holdfast.states.manifest import ROWS, Manifest, StoredTable, WatchBody, by_name
+from holdfast.states.messages import MESSAGE, Message, Unit, net_rows
+from holdfast.states.segment import Segment
 from holdfast.states.store import open_store
+from holdfast.states.versions import commit, latest
 from holdfast.violations.evaluate import UNLIMITED
 from holdfast.watching.history import history
-from holdfast.watching.pair_changes import GroupTable, PairChanges
-from holdfast.watching.pair_groups import pair_groups
+from holdfast.watching.pair_changes import PairChangesTask
+from holdfast.watching.pair_groups import PairGroups, pair_groups
 from holdfast.watching.status import WatchStatus
 from holdfast.watching.watch_plan import watch_plan
 
 
 @dataclass(frozen=True)
-class WatchedTable(WholeTable[BatchOutcome]):
+class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
     """A state on disk, opened: a table under watch, and the violations of its rules.
 
     `EvolvedTable` keeps the rules of a table in the same way.
     """
 
-    job: ClassVar[str] = "watch"
+    @cached_property
+    def manifest(self) -> Manifest[WatchBody]:
+        return latest(self.store, WatchBody)
+
+    @cached_property
+    def rules(self) -> RuleSet:
+        return parse_rules(self.manifest.body.rules, origin="the state's rules")
+
+    @cached_property
+    def groups(self) -> PairGroups:
+        return pair_groups(self.plan.programs)
 
     # Batches --------------------------------------------------------------------------------------------------
 
-    def _nothing(self, batch: str) -> BatchOutcome:
+    def _unchanged(self, batch: str) -> BatchOutcome:
         return unchanged(batch, self.manifest)
 
-    def _taken_in(self, batch: str, told: Mapping[str, Any], version: int, limit: int | None) -> TakenIn[BatchOutcome]:
-        now, notes = self.manifest, told["notes"]
-        names = [rule.name for rule in self.plan.rules]
-        log = cut_log(self.store, notes, names, version, limit)
-        counts = Counts.of(notes, names, [self.groups.speaks_of_pairs(i) for i in range(len(names))])
-        made = replace(
-            with_totals(now, counts.totals),
-            rows=now.rows + sum(note.get("rows", 0) for note in notes if "segment" in note),
-            row_table=now.row_table + tuple(segments_of(notes, None)),
-            pair_tables=with_files(now.pair_tables, notes),
+    @property
+    def units(self) -> dict[str, Unit]:
+        """By rule name, what the rule's total counts."""
+        pairs = map(self.groups.speaks_of_pairs, range(len(self.rules)))
+        return {rule.name: Unit.PAIRS if paired else Unit.ROWS for rule, paired in zip(self.rules, pairs, strict=True)}
+
+    def _next_version(
+        self, batch: str, messages: Sequence[Message], version: int, limit: int | None
+    ) -> NextVersion[BatchOutcome]:
+        now, units = self.manifest, self.units
+        log = batch_log(self.store, messages, list(units), version, limit)
+        manifest = replace(
+            now.plus_totals(moved_totals(messages, units)),
+            rows=now.rows + net_rows(messages),
+            body=now.body.with_written(messages),
             log=log.files,
         )
-        return TakenIn(made, lambda made, seconds: log.outcome(batch, made, counts, seconds=seconds))
+        return NextVersion(manifest, lambda version, seconds: log.outcome(batch, version, seconds=seconds))
 
-    def _told(self, changes: Changes, version: int, limit: int | None) -> Mapping[str, Any]:
+    def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
         plan, now = self.plan, self.manifest
         kept: Sequence[int] = range(len(self.schema.fields))
         if not plan.conditions:
             kept = [plan.schema.position(name) for name in plan.columns]
         splits = splits_for(self.spark, changes.table)
-        with refused_plainly(changes.table, self.schema):
+        with translate_change_errors(changes.table, self.schema):
             register_functions(self.spark, plan)
             net = self._net_rows(changes, version, kept, splits)
             routed = routed_rows(self._with_truths(net, kept), plan, self.groups, splits)
-            pairs = PairChanges(
+            pairs = PairChangesTask(
                 store=self.store,
                 version=version,
                 groups=self.groups,
-                tables=dict(enumerate(GroupTable(t.folder, t.segments) for t in now.pair_tables)),
+                tables=dict(enumerate(now.body.pair_tables)),
                 names=tuple(rule.name for rule in plan.rules),
                 limit=UNLIMITED if limit is None else limit,
             )
-            told = routed.mapInArrow(pairs, "note string").collect()
-        return {"notes": [json.loads(row["note"]) for row in told]}
+            return task_messages(routed, pairs)
 
     def _with_truths(self, net: DataFrame, kept: Iterable[int]) -> DataFrame:
         """The rows with the truth values of the plan's conditions and look-ups."""
         if self.plan.conditions:
-            own = ["_hf_sign", "_hf_note", "_hf_k"]
+            own = ["_hf_sign", "_hf_message", "_hf_k"]
             named = net.toDF(*own, *(self.schema.fields[i].name for i in kept))
             original = named.select(*(F.col(_quoted(self.schema.fields[i].name)) for i in kept))
             truths = [f"w{i}" for i in range(len(self.plan.conditions))]
             net = with_conditions(named, original, self.plan).toDF(
-                "sign", "note", "k", *(f"c{i}" for i in kept), *truths
+                "sign", MESSAGE, "k", *(f"c{i}" for i in kept), *truths
             )
         return with_lookups(net, self.plan)
+
+    def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
+        if table == ROWS:
+            return super()._merge(table, segments, everything)
+        place = [own.name for own in self.manifest.body.pair_tables].index(table)
+        group = self.groups.groups[place]
+        by = None if group.sorted_by is None else f"f{group.sorted_by}"
+        return Merge(table, segments, everything, ("k",), ("k",), by, tuple(f"f{form}" for form in group.zoned))
 
     # Reading --------------------------------------------------------------------------------------------------
 
     def status(self, *, seconds: float = 0.0) -> WatchStatus:
         """What the state's version says of itself; nothing is computed."""
         now = self.manifest
-        pairs = [self.groups.speaks_of_pairs(i) for i in range(len(self.plan.rules))]
         return WatchStatus(
             table=now.table,
             version=now.version,
@@ -114,7 +140,7 @@ class WatchedTable(WholeTable[BatchOutcome]):
             key=now.key,
             batches=now.applied,
             totals=now.totals,
-            units={rule.name: "pairs" if paired else "rows" for rule, paired in zip(self.rules, pairs, strict=True)},
+            units=self.units,
             rules={rule.name: rule_text(rule) for rule in self.rules},
             seconds=seconds,
         )
@@ -167,24 +193,23 @@ class WatchedTable(WholeTable[BatchOutcome]):
         with run_check(self.spark, table, fresh, limit=0, key_required=True) as result:
             totals = {**now.totals, **totals_of(result)}
         groups, version = pair_groups(plan.programs), now.version + 1
-        have = {t.about: t for t in now.pair_tables}
+        have = {t.about: t for t in now.body.pair_tables}
         abouts = [groups.about(i) for i in range(len(groups.groups))]
-        tables = [have.get(about) or PairTable(about, f"pairs-{version}-{i}") for i, about in enumerate(abouts)]
+        tables = [have.get(about) or StoredTable(f"pairs-{version}-{i}", about=about) for i, about in enumerate(abouts)]
         missing = [i for i, about in enumerate(abouts) if about not in have]
         if missing:
             rows = keyed(select_rows(table.frame, plan, all_columns=False), plan)
             with told_plainly(table, "loading"):
                 tables = first_tables(self.store, rows, plan, groups, tables, missing, version, now.rows)
-        made = replace(
+        manifest = replace(
             now,
             version=version,
-            rules=dump_rules(replace(rules, key=now.key)),
+            body=WatchBody(by_name([now.body.row_table, *tables]), dump_rules(replace(rules, key=now.key))),
             totals={rule.name: totals[rule.name] for rule in rules},
-            pair_tables=tuple(tables),
             batches=(),
             log=(),
         )
-        commit(self.store, made)
+        commit(self.store, manifest)
         return [rule.name for rule in new], gone
 
 

@@ -19,9 +19,10 @@ from holdfast.errors import OptionError, RunError, SourceError, StateError
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules
 from holdfast.states.change_log import empty_log
-from holdfast.states.manifest import FOLDERS, KEPT, Manifest, PairTable, commit, has_state
+from holdfast.states.manifest import FOLDERS, KEPT, Manifest, StoredTable, WatchBody, by_name
 from holdfast.states.row_changes import CHANGE_TYPE
 from holdfast.states.store import LOCK, Store, open_store
+from holdfast.states.versions import commit, has_state
 from holdfast.watching.pair_groups import pair_groups
 from holdfast.watching.watch_plan import watch_plan
 
@@ -45,7 +46,7 @@ def init_watch(
         require_free(store)
         with run_check(spark, table, plan, limit=0, all_columns=True, key_required=True) as result:
             groups, rows = pair_groups(plan.programs), result.outcome.rows
-            tables = [PairTable(groups.about(i), f"pairs-0-{i}") for i in range(len(groups.groups))]
+            tables = [StoredTable(f"pairs-0-{i}", about=groups.about(i)) for i in range(len(groups.groups))]
             try:
                 with told_plainly(table, "loading"):
                     row_table = first_rows(store, result.scanned, len(table.frame.columns), rows)
@@ -55,21 +56,19 @@ def init_watch(
             except RunError as problem:
                 raise_unfit(problem)
                 raise
-            made = Manifest(
+            manifest = Manifest(
                 version=0,
-                rules=dump_rules(replace(rules, key=tuple(key))),
                 key=tuple(key),
                 schema=table.frame.schema.jsonValue(),
                 reading=kept_reading(reading),
                 rows=rows,
                 totals=totals_of(result),
-                row_table=tuple(row_table),
-                pair_tables=tuple(tables),
+                body=WatchBody(by_name([row_table, *tables]), dump_rules(replace(rules, key=tuple(key)))),
                 streams={} if table.origin is None else dict(table.origin.feed),
                 log=(log,),
                 table=table.name,
             )
-        commit(store, made)
+        commit(store, manifest)
     return WatchedTable(spark, store)
 
 

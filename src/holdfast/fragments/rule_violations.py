@@ -5,7 +5,6 @@ A row may break several parts of one rule; it is in violation of the rule as lon
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -14,24 +13,32 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.encode.codes import dense_ids, shared_codes
-from holdfast.fragments.site_tables import violations_number
 from holdfast.states.change_log import write_log
-from holdfast.states.manifest import PairTable
+from holdfast.states.manifest import StoredTable
+from holdfast.states.messages import (
+    MESSAGE,
+    LogFile,
+    Message,
+    Unit,
+    ViolationCount,
+    WrittenSegment,
+    message_batch,
+    messages_in,
+)
 from holdfast.states.segment import as_typed, entries_between, entries_with, nullable, present, write_segment
 from holdfast.states.store import Store
 from holdfast.tables.pieces import pieces_of
 
 
 @dataclass(frozen=True)
-class ViolationChanges:
-    """A task: (rule, n, k, note) with the hash `h` of key and rule, all of each; only notes come out.
+class RuleViolationsTask:
+    """A task: (rule, n, k, message) with the hash `h` of key and rule, all of each; only messages come out.
 
     The log lists up to `limit` rows of each rule that came, and that went; with `logged` False, none.
     """
 
     store: Store
-    table: PairTable
-    sites: int
+    table: StoredTable
     names: tuple[str, ...]
     version: int
     limit: int
@@ -42,14 +49,12 @@ class ViolationChanges:
             yield from self._piece(nullable(table))
 
     def _piece(self, piece: pa.Table) -> Iterator[pa.RecordBatch]:
-        for note in piece.filter(piece.column("note").is_valid()).column("note").to_pylist():
-            yield _note(note)
-        rows = piece.filter(piece.column("note").is_null())
+        yield message_batch(*messages_in([piece]))
+        rows = piece.filter(piece.column(MESSAGE).is_null())
         if rows.num_rows:
-            for told in self._changed(rows):
-                yield _note(json.dumps(told))
+            yield from map(message_batch, self._changed(rows))
 
-    def _changed(self, rows: pa.Table) -> Iterator[dict[str, Any]]:
+    def _changed(self, rows: pa.Table) -> Iterator[Message]:
         kind = rows.column("k").type
         types = {"h": pa.int64(), "rule": pa.int32(), "n": pa.int32(), "k": kind, "v": pa.int32(), "gone": pa.uint8()}
         hashes = rows.column("h").to_numpy()
@@ -80,12 +85,12 @@ class ViolationChanges:
             ]
             segment = write_segment(
                 self.store,
-                self.table.folder,
+                self.table.name,
                 pa.concat_tables(entered),
                 base=not self.table.segments and not self.logged,
             )
-            yield {"group": violations_number(self.sites), "segment": segment.to_json()}
-        yield from self._told(both, first[(before == 0) & (after > 0)], first[(before > 0) & (after == 0)])
+            yield WrittenSegment(self.table.name, segment)
+        yield from self._counted(both, first[(before == 0) & (after > 0)], first[(before > 0) & (after == 0)])
 
     def _entries(self, both: pa.Table, at: Any, count: Any, gone: int) -> pa.Table:
         some = both.select(["h", "rule", "k"]).take(pa.array(at))
@@ -95,11 +100,11 @@ class ViolationChanges:
             .append_column("gone", pa.array(np.full(len(at), gone, np.uint8)))
         )
 
-    def _told(self, both: pa.Table, added: Any, removed: Any) -> Iterator[dict[str, Any]]:
+    def _counted(self, both: pa.Table, added: Any, removed: Any) -> Iterator[Message]:
         rules = both.column("rule").to_numpy()
-        counts = [np.bincount(rules[some], minlength=len(self.names)) for some in (added, removed)]
+        counts = [np.bincount(rules[at], minlength=len(self.names)) for at in (added, removed)]
         for rule in np.flatnonzero(counts[0] + counts[1]):
-            yield {"rule": int(rule), "rows": [int(counts[0][rule]), int(counts[1][rule])]}
+            yield ViolationCount(self.names[rule], Unit.ROWS, int(counts[0][rule]), int(counts[1][rule]))
         if not self.logged or not len(added) + len(removed):
             return
         listed = [_first_of_each(some, rules, self.limit) for some in (added, removed)]
@@ -113,7 +118,7 @@ class ViolationChanges:
                 "change": pa.array(np.repeat(np.array([1, -1], np.int8), [len(some) for some in listed])),
             }
         )
-        yield {"log": write_log(self.store, self.version, log)}
+        yield LogFile(write_log(self.store, self.version, log))
 
 
 def _numbered(rows: pa.Table) -> Any:
@@ -130,16 +135,12 @@ def _first_of_each(at: Any, rules: Any, limit: int) -> Any:
     return at[order[np.arange(len(order)) - starts < limit]]
 
 
-def _note(note: str) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"note": pa.array([note])})
-
-
 @dataclass(frozen=True)
-class PresentViolations:
+class PresentViolationsTask:
     """A task: numbers of ranges of hashes, `id`; out come (rule, key) of the rows that are in violation now."""
 
     store: Store
-    table: PairTable
+    table: StoredTable
     places: int
     names: tuple[str, ...]
 

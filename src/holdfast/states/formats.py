@@ -1,0 +1,87 @@
+"""How the files of a state are written, by the number of their format, and how those of earlier formats are read.
+
+Format 2 of a manifest names each table. Format 1 had its tables in a list; a state of fragments knew them by place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import fields
+from typing import Any
+
+from holdfast.errors import StateError
+from holdfast.states.manifest import (
+    ROWS,
+    Body,
+    EvolveBody,
+    FragmentsBody,
+    Manifest,
+    StoredTable,
+    WatchBody,
+    by_name,
+)
+from holdfast.states.segment import Segment
+
+MANIFEST_FORMAT = 2
+READABLE_MANIFESTS = (1, 2)
+# What a state of fragments fixes when it is made.
+FRAGMENTS_PLAN_FORMAT = 1
+
+_BODIES: Mapping[str, type[Body]] = {body.job: body for body in (WatchBody, EvolveBody, FragmentsBody)}
+_HEADER = tuple(field.name for field in fields(Manifest) if field.name != "body")
+
+
+def require_format(given: object, readable: Collection[int], root: str) -> None:
+    """Raises StateError where a file of the state at `root` is of a format that is not readable here."""
+    if given not in readable:
+        raise StateError(
+            f"the state {root} is of format {given}; this Holdfast reads format {' and '.join(map(str, readable))}.",
+            hint="use the Holdfast that made it, or make the state anew from its table.",
+        )
+
+
+def manifest_to_json(manifest: Manifest[Any]) -> bytes:
+    """Returns the manifest in the newest format."""
+    body = manifest.body
+    content = {
+        "format": MANIFEST_FORMAT,
+        "job": body.job,
+        **{name: getattr(manifest, name) for name in _HEADER},
+        "tables": {
+            name: {"about": table.about, "segments": [segment.to_json() for segment in table.segments]}
+            for name, table in body.tables.items()
+        },
+        **{name: getattr(body, name) for name in _more(type(body))},
+    }
+    return json.dumps(content, ensure_ascii=False).encode()
+
+
+def manifest_from_json(text: bytes, root: str) -> Manifest[Any]:
+    """Returns the manifest that the text is, in any readable format; `root` names its state in errors."""
+    content = json.loads(text)
+    require_format(content.get("format"), READABLE_MANIFESTS, root)
+    if content["format"] == 1:
+        content = _from_format_1(content)
+    body = _BODIES[content["job"]]
+    tables = (
+        StoredTable(name, tuple(map(Segment.from_json, given["segments"])), given["about"])
+        for name, given in content["tables"].items()
+    )
+    header = {name: content[name] for name in _HEADER}
+    listed = {name: tuple(header[name]) for name in ("key", "batches", "log")}
+    more = {name: content[name] for name in _more(body)}
+    return Manifest(**{**header, **listed}, body=body(by_name(tables), **more))
+
+
+def _more(body: type[Body]) -> list[str]:
+    """What such a body has besides its tables."""
+    return [field.name for field in fields(body) if field.name != "tables"]
+
+
+def _from_format_1(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content of a manifest of format 1 in the next: folders are the names of tables."""
+    # The first states of this format, all of watches, do not name their job.
+    job = content.get("job", "watch")
+    rows = {} if job == "fragments" else {ROWS: {"about": "", "segments": content["row_table"]}}
+    return {**content, "job": job, "tables": {**rows, **{table["folder"]: table for table in content["pair_tables"]}}}
