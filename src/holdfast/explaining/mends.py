@@ -120,7 +120,7 @@ class _Mends:
             ]
             value = f"p.v{len(given)}"
             source = f"{{given}} r JOIN (VALUES {table}) AS p({named}) ON {' AND '.join(conditions) or 'true'}"
-            yield self._told(name, value, _CERTAIN, source)
+            yield self._suggested(name, value, _CERTAIN, source)
 
     # Other rules on two rows ----------------------------------------------------------------------------------------
 
@@ -152,17 +152,17 @@ class _Mends:
 
     def _most_met(self, name: str, theirs: str, conditions: str) -> str:
         """The value that most of the rows have that it must not differ from."""
-        column = self._column(theirs)
+        value = self._as_value_of(name, f"o.{self._column(theirs)}")
         return self._most(
             name,
-            f"SELECT r.k, o.{column} AS x, count(*) AS n FROM {{given}} r JOIN {{sound}} o ON {conditions}\n"
-            f"    GROUP BY r.k, o.{column}",
+            f"SELECT r.k, {value} AS x, count(*) AS n FROM {{given}} r JOIN {{sound}} o ON {conditions}\n"
+            "    GROUP BY 1, 2",
         )
 
     def _bound(self, name: str, theirs: str, allowed: int, conditions: str) -> str:
         """(k, low, high): what the cell must not be below, or above, for no pair to be in an allowed relation."""
         kind = self.plan.schema.types[name]
-        value = f"CAST(o.{self._column(theirs)} AS {kind.sql})"
+        value = self._as_value_of(name, f"o.{self._column(theirs)}")
         nothing = f"CAST(NULL AS {kind.sql})"
         if allowed in (LT, LE):
             low = f"max({value})"
@@ -209,7 +209,7 @@ class _Mends:
                     continue
                 kind = self.plan.schema.types[column.name]
                 if isinstance(theirs, Column):
-                    value = f"CAST(r.{self._column(theirs.name)} AS {kind.sql})"
+                    value = self._as_value_of(column.name, f"r.{self._column(theirs.name)}")
                 else:
                     text = encoder.lookup_text(column, theirs)
                     if text is None:
@@ -218,7 +218,7 @@ class _Mends:
                 if allowed in (LE, GE):
                     value = _beyond(value, kind, "+" if allowed == LE else "-")
                 text_sql = f"CAST({value} AS STRING)"
-                yield self._told(column.name, text_sql, _CERTAIN if allowed == NE else _BOUND, source)
+                yield self._suggested(column.name, text_sql, _CERTAIN if allowed == NE else _BOUND, source)
 
     def _nearest(self, member: Membership, encoder: Encoder, source: str) -> Iterator[str]:
         """Of the values that it may have, the one that is written most like it."""
@@ -238,11 +238,15 @@ class _Mends:
 
     # --------------------------------------------------------------------------------------------------------------
 
-    def _told(self, name: str, value: str, backing: float, source: str) -> str:
+    def _suggested(self, name: str, value: str, backing: float, source: str) -> str:
         return (
             f"SELECT r.k, {self._place(name)} AS place, {value} AS value, {backing}D AS backing,\n"
             f"  CAST(NULL AS STRING) AS low, CAST(NULL AS STRING) AS high FROM {source}"
         )
+
+    def _as_value_of(self, name: str, value: str) -> str:
+        """The value of another column in the type of the named one; null where that cannot hold it."""
+        return f"TRY_CAST({value} AS {self.plan.schema.types[name].sql})"
 
     def _encoder(self, alias: str) -> Encoder:
         return Encoder(self.plan.schema.types, self.plan.rules.nulls, lambda c: f"{alias}.{self._column(c.name)}")

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from holdfast.programs.plan import Plan
 from holdfast.programs.program import GroupProgram, PairProgram, Programs, RowProgram
 from holdfast.rules.relation import EQ, NE
 from holdfast.rules.rule import Nulls
@@ -60,19 +61,19 @@ class PairGroups:
     def speaks_of_pairs(self, rule: int) -> bool:
         return not isinstance(self.programs.programs[rule], RowProgram)
 
-    def about(self, number: int) -> str:
-        """What the group's table holds, told apart from every other content."""
-        group, programs = self.groups[number], self.programs
-        told = [
-            [programs.forms[i] for i in group.meets.left],
-            [programs.forms[i] for i in group.meets.right],
-            {f"f{i}": programs.forms[i] for i in group.forms},
-            {f"b{i}": programs.flags[i] for i in group.flags},
+    def about(self, number: int, plan: Plan) -> str:
+        """A fingerprint of what the group's table holds when forms and flags are computed as the plan says."""
+        group = self.groups[number]
+        content = [
+            [plan.forms[i] for i in group.meets.left],
+            [plan.forms[i] for i in group.meets.right],
+            {f"f{i}": plan.forms[i] for i in group.forms},
+            {f"b{i}": plan.flags[i] for i in group.flags},
             group.sorted_by,
             group.zoned,
-            programs.nulls,
+            self.programs.nulls,
         ]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:24]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
 
     def routes_sql(self, which: Sequence[int] | None = None, *, alone: bool = True) -> str:
         """SQL for the array of (g, h, role) of a row: the groups it belongs to, its hash there, the parts it plays.

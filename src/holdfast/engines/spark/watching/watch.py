@@ -62,7 +62,16 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
 
     @cached_property
     def groups(self) -> PairGroups:
-        return pair_groups(self.plan.programs)
+        """The groups of rules that share a table. Raises StateError where a table of the state holds something else."""
+        groups = pair_groups(self.plan.programs)
+        abouts = [groups.about(i, self.plan) for i in range(len(groups.groups))]
+        if abouts != [table.about for table in self.manifest.body.pair_tables]:
+            raise StateError(
+                f"the state {self.store.root} was made by another version of Holdfast, which laid its tables out "
+                "otherwise.",
+                hint="make it anew with holdfast watch init STATE --data … --rules … --key …",
+            )
+        return groups
 
     # Batches --------------------------------------------------------------------------------------------------
 
@@ -194,7 +203,7 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
             totals = {**now.totals, **totals_of(result)}
         groups, version = pair_groups(plan.programs), now.version + 1
         have = {t.about: t for t in now.body.pair_tables}
-        abouts = [groups.about(i) for i in range(len(groups.groups))]
+        abouts = [groups.about(i, plan) for i in range(len(groups.groups))]
         tables = [have.get(about) or StoredTable(f"pairs-{version}-{i}", about=about) for i, about in enumerate(abouts)]
         missing = [i for i, about in enumerate(abouts) if about not in have]
         if missing:

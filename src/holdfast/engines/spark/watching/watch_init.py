@@ -46,7 +46,7 @@ def init_watch(
         require_free(store)
         with run_check(spark, table, plan, limit=0, all_columns=True, key_required=True) as result:
             groups, rows = pair_groups(plan.programs), result.outcome.rows
-            tables = [StoredTable(f"pairs-0-{i}", about=groups.about(i)) for i in range(len(groups.groups))]
+            tables = [StoredTable(f"pairs-0-{i}", about=groups.about(i, plan)) for i in range(len(groups.groups))]
             try:
                 with told_plainly(table, "loading"):
                     row_table = first_rows(store, result.scanned, len(table.frame.columns), rows)
