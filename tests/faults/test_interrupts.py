@@ -6,11 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from random import Random
 
 import pytest
+
+from faults.test_watch_crashes import workers
+from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 HOLDFAST = Path(sys.executable).with_name("holdfast")
@@ -47,17 +49,15 @@ def test_a_command_that_is_ended_leaves_nothing(tmp_path: Path, sent: signal.Sig
         while "checking" not in said:
             said = running.stderr.readline()
             assert said, "it ended by itself"
-        time.sleep(1)
+        wait_until(lambda: workers(running.pid), "Spark to work", seconds=300)
+        assert running.poll() is None
         os.killpg(running.pid, sent) if sent is signal.SIGINT else running.send_signal(sent)  # as a terminal does
         out, err = running.communicate(timeout=60)
         assert running.returncode == code
         assert out == ""
         assert words in err
         assert "Traceback" not in err
-        ends = time.monotonic() + 40
-        while processes_of(running.pid) and time.monotonic() < ends:
-            time.sleep(0.2)
-        assert processes_of(running.pid) == []
+        wait_until(lambda: processes_of(running.pid) == [], "all its processes to end", seconds=40)
         assert [entry.name for entry in tmp_path.iterdir()] == ["big.csv"]
     finally:
         running.kill()

@@ -24,11 +24,13 @@ RULES = [
     "not(t.d = s.e and t.e = s.d and t.b != s.b)",
     "not(t.a > t.b and t.d = 3)",
 ]
+# Few: without an equality, Spark SQL compares all pairs. A discovery has more, so that no rule holds by accident.
+ROWS = 600
 NUMBERS = """
 SELECT id, pmod(hash(id, 1), 8) AS g, pmod(hash(id, 2), 90) AS a,
        pmod(hash(id, 2), 90) + IF(pmod(hash(id, 3), 50) = 0, -40, 0) AS b,
        pmod(hash(id, 4), 7) AS d, pmod(hash(id, 5), 7) AS e
-FROM range(2000)
+FROM range({rows})
 """
 SCRIPT = """
 import json, sys
@@ -43,8 +45,9 @@ spark = get_session(master="local-cluster[2,1,1024]", conf={
     "spark.submit.pyFiles": archive, "spark.sql.shuffle.partitions": "2", "spark.sql.codegen.wholeStage": "false",
     "spark.executorEnv.NUMBA_CACHE_DIR": sys.argv[3],
 })
-spread_engine.LEAST_ROWS = 500
-frame = spark.sql(sys.argv[4])
+rows = int(sys.argv[6])
+spread_engine.LEAST_ROWS = rows // 4
+frame = spark.sql(sys.argv[4].format(rows=rows))
 said = []
 for engine in ("sql", "kernel", "spread"):
     table = Table(frame, "numbers")
@@ -54,19 +57,21 @@ from holdfast.engines.spark.discovery import discover
 found = []
 for least in (10 ** 9, 2):
     discover.SHARED_ROWS = least
-    some = frame.selectExpr("id", "g", "pmod(g, 4) AS h", "id div 7 AS week", "b")
+    some = spark.sql(sys.argv[4].format(rows=2000)).selectExpr("id", "g", "pmod(g, 4) AS h", "id div 7 AS week", "b")
     outcome = hf.discover(some, cross_columns="off", top="all")
     found.append([sorted(str(rule) for rule in outcome.rules), outcome.to_dict()["evidence"], outcome.complete])
     found[-1].append([one["coverage"] for one in outcome.to_dict()["rules"]])
-import os, signal, threading, time
+import os, signal, threading
 from pathlib import Path
 from holdfast.api import WatchState
+sys.path.append(sys.argv[5])
+from waiting import wait_until
 folder = Path(sys.argv[3])
 init = WatchState.create(folder / "state", frame, rules, key="id").status
 kinds = "IF(id % 3 = 0, 'delete', 'update_postimage') AS _change_type"
 changes = frame.where("id % 5 = 0").selectExpr("id", "g", "a", "b + 1 AS b", "d", "e", kinds)
 changes.coalesce(1).write.parquet(str(folder / "changes"))
-new = "id + 2000 AS id, g, a, b, d, e, 'insert' AS _change_type"
+new = f"id + {rows} AS id, g, a, b, d, e, 'insert' AS _change_type"
 frame.selectExpr(*new.split(", ")).coalesce(1).write.parquet(str(folder / "more"))
 
 def executors():
@@ -82,10 +87,9 @@ def executors():
 killed = []
 def kill_one():
     # In the middle of the batch: its tasks have begun to write, and none of that counts yet.
-    rows = folder / "state" / "rows"
-    before = len(list(rows.iterdir()))
-    while len(list(rows.iterdir())) == before:
-        time.sleep(0.005)
+    written = folder / "state" / "rows"
+    before = len(list(written.iterdir()))
+    wait_until(lambda: len(list(written.iterdir())) > before, "the batch to write rows")
     victim = next(executors())
     os.kill(victim, signal.SIGKILL)
     killed.append(victim)
@@ -116,7 +120,9 @@ def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(spark: Spa
     bare = subprocess.run([str(python), "-c", "import pyarrow, holdfast"], capture_output=True, text=True, cwd=tmp_path)
     assert "No module named 'holdfast'" in bare.stderr
 
-    command = [sys.executable, "-c", SCRIPT, str(archive), json.dumps(RULES), str(tmp_path / "numba"), NUMBERS]
+    tests = str(Path(__file__).parents[1])
+    arguments = [str(archive), json.dumps(RULES), str(tmp_path / "numba"), NUMBERS, tests, str(ROWS)]
+    command = [sys.executable, "-c", SCRIPT, *arguments]
     env = {**os.environ, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=500, cwd=tmp_path, env=env, start_new_session=True
@@ -133,13 +139,13 @@ def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(spark: Spa
 
     first, changed, more, totals, rows, killed = watched
     assert killed == 1
-    assert rows == 4000 - 134
+    assert rows == 2 * ROWS - len(range(0, ROWS, 15))
     assert changed["applied"]
     assert more["applied"]
     assert changed["added_count"] > 0 < changed["removed_count"]
     assert more["totals"] == totals
     # The same in one process, of the same rows: the hashes are Spark's own.
-    here = WatchState.create(tmp_path / "state", spark.sql(NUMBERS), RULES, key="id").status
+    here = WatchState.create(tmp_path / "state", spark.sql(NUMBERS.format(rows=ROWS)), RULES, key="id").status
     assert here.totals == first
     for folder, told in (("changes", changed), ("more", more)):
         done_here = WatchState.open(tmp_path / "state").apply(tmp_path / "numba" / folder).to_dict()

@@ -30,7 +30,7 @@ RULES = [
 SCRIPT = """
 import json, sys
 from pyspark.sql import SparkSession
-from holdfast import check
+from holdfast import check, discover
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
 spark.conf.set("spark.sql.codegen.wholeStage", "false")  # a few rows: compiling takes longer than running
 path, rules, engines = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
@@ -46,7 +46,11 @@ for engine in engines:
         said.append([result.to_dict()["rules"], counts, clean.count(), bad.count(), result.summary().splitlines()[2:]])
 keyless = check(path, rules)
 said.append([keyless.to_dict()["rules"], keyless.to_dict()["key"]])
-print(json.dumps(said))
+found = discover(path, top=20)
+frame = spark.read.csv(path, header=True, inferSchema=True)
+told = [found.to_dict()["rules"], len(discover(frame, top=3).rules)]
+with check(path, found) as result:
+    print(json.dumps([*said, [*told, result.to_dict()["holds"]]]))
 """
 
 
@@ -58,20 +62,6 @@ spark = SparkSession.builder.remote("local[2]").getOrCreate()
 spark.conf.set("spark.sql.codegen.wholeStage", "false")  # a few rows: compiling takes longer than running
 with check(sys.argv[1], json.loads(sys.argv[2]), key="id") as result:
     print(json.dumps([result.to_dict()["rules"], list(result.outcome.notes)]))
-"""
-
-
-DISCOVER = """
-import json, sys
-from pyspark.sql import SparkSession
-from holdfast import check, discover
-spark = SparkSession.builder.remote("local[2]").getOrCreate()
-spark.conf.set("spark.sql.codegen.wholeStage", "false")  # a few rows: compiling takes longer than running
-found = discover(sys.argv[1], top=20)
-frame = spark.read.csv(sys.argv[1], header=True, inferSchema=True)
-told = [found.to_dict()["rules"], len(discover(frame, top=3).rules)]
-with check(sys.argv[1], found) as result:
-    print(json.dumps([*told, result.to_dict()["holds"]]))
 """
 
 
@@ -87,11 +77,11 @@ def run(script: str, *arguments: str, python: str, folder: Path) -> list[Any]:
 
 @pytest.mark.usefixtures("connect_port")
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect's extras are not installed")
-def test_check_on_connect_equals_check_on_a_classic_session(spark: SparkSession, tmp_path: Path) -> None:
+def test_check_and_discover_on_connect_equal_those_on_a_classic_session(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
     path.write_text(ROWS, encoding="utf-8")
     asked = (str(path), json.dumps(RULES), '["kernel", "sql"]')
-    kernel, sql, keyless = run(SCRIPT, *asked, python=sys.executable, folder=tmp_path)
+    kernel, sql, keyless, discovered = run(SCRIPT, *asked, python=sys.executable, folder=tmp_path)
 
     with check(str(path), RULES, key="id", limit=None) as result:
         frames = (result.pairs, result.rows, result.groups, result.suspects)
@@ -104,6 +94,12 @@ def test_check_on_connect_equals_check_on_a_classic_session(spark: SparkSession,
     assert sql[:4] == [*json.loads(json.dumps(here)), *sizes]
     assert keyless[1] == "_row"
     assert [rule["violating_pairs"] for rule in keyless[0]] == [rule["violating_pairs"] for rule in here[0]]
+
+    rules, shown, holds = discovered
+    assert rules == discover(str(path), top=20).to_dict()["rules"]
+    assert len(rules) == 20
+    assert shown == 3
+    assert holds is True
 
 
 @pytest.mark.usefixtures("connect_port")
@@ -118,15 +114,3 @@ def test_workers_without_holdfast_are_told_and_the_check_goes_on_in_sql(spark: S
     with check(str(path), RULES, key="id") as result:
         assert rules == result.to_dict()["rules"]
     assert any("cannot run kernels (No module named" in str(note) for note in notes)
-
-
-@pytest.mark.usefixtures("connect_port")
-@pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect's extras are not installed")
-def test_discover_on_connect_equals_discover_on_a_classic_session(spark: SparkSession, tmp_path: Path) -> None:
-    path = tmp_path / "people.csv"
-    path.write_text(ROWS, encoding="utf-8")
-    rules, shown, holds = run(DISCOVER, str(path), python=sys.executable, folder=tmp_path)
-    assert rules == discover(str(path), top=20).to_dict()["rules"]
-    assert len(rules) == 20
-    assert shown == 3
-    assert holds is True
