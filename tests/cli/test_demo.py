@@ -91,7 +91,7 @@ def test_discovered_rules_find_planted_errors_and_nothing_else(
 ) -> None:
     _, _, folder = shown
     rules = discover(folder / CLEAN, one_row=True, max_predicates=3, top=25)
-    with check(folder / DATA, rules, key=KEY) as result:  # type: ignore[arg-type]
+    with check(folder / DATA, rules, key=KEY) as result:
         found = {row["key"] for row in result.suspects.collect()}
     planted = {error.order_id for error in script.PLANTED}
     assert found <= planted

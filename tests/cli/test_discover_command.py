@@ -156,7 +156,7 @@ def test_the_library_shows_what_the_command_shows(spark: SparkSession, place: Pa
     assert "no two rows have the same id" in repr(result)
     assert repr(result) == result.summary()
     assert "<code>unique(id)</code>" in result._repr_html_()
-    assert hf.check(place / "people.csv", result).holds  # type: ignore[arg-type]
+    assert hf.check(place / "people.csv", result).holds
 
 
 # Bad input -------------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def test_the_library_carries_pairs_and_suspects(spark: SparkSession, place: Path
     by_rule = {str(one.rule): one for one in found.outcome.shown}
     assert (by_rule["zip -> city"].violating_pairs, by_rule["zip -> city"].suspect_rows) == (81, 3)
     assert "broken by 81 pairs, 3 suspects" in found._repr_html_()
-    assert hf.check(place / "dirty.csv", found).holds  # type: ignore[arg-type]
+    assert hf.check(place / "dirty.csv", found).holds
 
 
 def test_no_error_is_the_exact_search(spark: SparkSession, place: Path) -> None:
@@ -96,7 +96,7 @@ def test_many_rows_are_sampled_and_the_rules_shown_are_counted_on_all(spark: Spa
     assert "note: rules come from a sample of 5,000,000 pairs of rows" in plain
     assert "in the sample 0." in plain
     assert "Not all there are: evidence was sampled" in plain
-    with hf.check(tmp_path / "large.csv", found) as checked:  # type: ignore[arg-type]
+    with hf.check(tmp_path / "large.csv", found) as checked:
         assert checked.holds
         exact = {rule["rule"]: rule["violating_pairs"] for rule in checked.to_dict()["rules"]}
     shown = {rule["rule"]: rule["violating_pairs"] for rule in found.to_dict()["rules"]}

@@ -104,7 +104,7 @@ def test_discover_on_spark_matches_reference(
     wanted = reference.conditional(table.rows, list(table.types), **limits)
     assert sorted(str(same(rule.body)) for rule in found.rules) == sorted(str(same(body)) for body in wanted)  # type: ignore[arg-type]
     if len(found.rules):
-        assert hf.check(frame, found).holds  # type: ignore[arg-type]
+        assert hf.check(frame, found).holds
 
 
 def test_a_dependency_that_holds_where_a_value_is_given() -> None:

@@ -65,7 +65,7 @@ def people(spark: SparkSession) -> Iterator[DataFrame]:
 def test_what_is_found_goes_into_a_check_and_holds(people: DataFrame, nulls: Any) -> None:
     found = hf.discover(people, nulls=nulls, top=80)
     assert len(found.rules) == 80
-    with hf.check(people, found, limit=0) as result:  # type: ignore[arg-type]
+    with hf.check(people, found, limit=0) as result:
         checked = result.to_dict()
     assert checked["holds"]
     assert [(rule["violating_pairs"], rule["violating_rows"]) for rule in checked["rules"]] == [(0, 0)] * 80
@@ -182,7 +182,7 @@ def test_a_column_of_nulls_alone(spark: SparkSession, kind: str) -> None:
     assert texts(hf.discover(frame, nulls="equal")) == {"not(t.n != s.n)"}
     for nulls in ("sql", "equal"):
         found = hf.discover(frame, nulls=nulls)
-        with hf.check(frame, found) as result:  # type: ignore[arg-type]
+        with hf.check(frame, found) as result:
             assert result.to_dict()["holds"]
 
 
@@ -226,7 +226,7 @@ def test_a_search_that_is_stopped_says_so_and_what_it_has_holds(spark: SparkSess
         if len(found.rules):
             break
     assert len(found.rules)
-    with hf.check(frame, found, limit=0) as result:  # type: ignore[arg-type]
+    with hf.check(frame, found, limit=0) as result:
         assert result.to_dict()["holds"]
     frame.unpersist()
 

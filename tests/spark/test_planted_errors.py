@@ -67,4 +67,4 @@ def test_planted_keys_and_dependencies_by_rows(spark: SparkSession, tmp_path: Pa
     found = hf.discover(path, error_rows=0.02, max_predicates=3, top=SHOWN)
     for text in (made.KEY, made.CITY, made.STATE):
         assert str(shown(text, found)) == text
-    assert hf.check(path, found).holds  # type: ignore[arg-type]
+    assert hf.check(path, found).holds

@@ -13,7 +13,7 @@ from holdfast.evolving.options import EvolveStrategy, evolve_options, require_st
 from holdfast.fragments.sites import Sites, as_sites
 from holdfast.rules.parse import given_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
-from holdfast.rules.rule_file import as_rule_set, named_key
+from holdfast.rules.rule_file import GivesRules, as_rule_set, named_key
 from holdfast.search.options import (
     DEFAULT_OVERLAP,
     DEFAULT_TIME_LIMIT,
@@ -43,7 +43,7 @@ DEFAULT_LIMIT = 1_000_000
 # What arguments may be: a folder or file, a table, rules, the columns of a key.
 Place: TypeAlias = str | os.PathLike[str]
 Data: TypeAlias = "Frame | Place"
-Rules: TypeAlias = RuleSet | Rule | str | os.PathLike[str] | Iterable[str | Rule]
+Rules: TypeAlias = RuleSet | Rule | GivesRules | str | os.PathLike[str] | Iterable[str | Rule]
 KeyColumns: TypeAlias = str | Sequence[str]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -255,6 +255,13 @@ def _with_patterns(body: Body, patterns: list[dict[str, str]] | None) -> Body:
 
 def _pattern_value(text: str | None) -> Constant | None:
     return None if text in (None, "_") else Constant(str(text), raw=True)
+
+
+class GivesRules(Protocol):
+    """A value that goes where rules go, such as the result of a discovery."""
+
+    @property
+    def rule_set(self) -> RuleSet: ...
 
 
 def as_rule_set(rules: Any, *, nulls: Nulls | None = None) -> RuleSet:
