@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Iterator
+from ctypes import c_float
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -269,8 +270,8 @@ def _keeps_its_value(constant: Constant) -> bool:
 
 
 def _may_be_equal(low: Constant, high: Constant) -> bool:
-    # Two different numbers may round to the same double.
-    return low.kind == "number" and float(str(low.value)) == float(str(high.value))
+    # Two different numbers may round to the same float, which is coarser than a double.
+    return low.kind == "number" and c_float(float(str(low.value))).value == c_float(float(str(high.value))).value
 
 
 def _order_key(constant: Constant) -> Any:

@@ -6,7 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Literal, TypeAlias
 
 from holdfast.rules.relation import EQ, NE, complement, operator_of, swapped
@@ -96,7 +96,7 @@ class Constant:
 
 def _number_text(value: Decimal) -> str:
     # Short and exact: plain digits where they are few, otherwise with an exponent.
-    normal = value.normalize()
+    normal = value.normalize(Context(prec=max(len(value.as_tuple().digits), 1)))
     _, digits, exponent = normal.as_tuple()
     assert isinstance(exponent, int), "a rule's number is finite"
     return f"{normal:f}" if exponent >= -20 and len(digits) + exponent <= 20 else str(normal)

@@ -286,7 +286,7 @@ def _rule_set_of(rules: Any) -> RuleSet:
         return inner
     if isinstance(rules, Rule):
         return rule_set([rules])
-    if isinstance(rules, Path) or (isinstance(rules, str) and (_names_a_file(rules) or Path(rules).is_file())):
+    if isinstance(rules, Path) or (isinstance(rules, str) and (_names_a_file(rules) or _is_a_file(rules))):
         return read_rules(rules)
     if isinstance(rules, str):
         return rule_set([rules])
@@ -295,3 +295,10 @@ def _rule_set_of(rules: Any) -> RuleSet:
 
 def _names_a_file(text: str) -> bool:
     return text.endswith((".yaml", ".yml")) or not re.search(r"->|→|\(|^\s*if\s", text, re.IGNORECASE)
+
+
+def _is_a_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name, or with a character that no name has
+        return False

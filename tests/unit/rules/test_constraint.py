@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from ctypes import c_float
+from decimal import Decimal
 from itertools import product
 from typing import Any
 
@@ -421,3 +423,14 @@ def test_two_numbers_that_are_one_double_do_not_contradict_each_other() -> None:
     predicates = [Comparison(Column("t", "A"), EQ, Constant(2**53 + i)) for i in (0, 1)]
     assert all_satisfied(predicates, row, row, "sql")
     assert denial(predicates)
+
+
+def test_two_numbers_that_are_one_float_do_not_contradict_each_other() -> None:
+    row = {"F": c_float(0.1).value}
+    near = Constant(Decimal("0.10000000001"))
+    predicates = [
+        Membership(Column("t", "F"), frozenset({near}), True),
+        comparison(Column("t", "F"), EQ, Constant(Decimal("0.1"))),
+    ]
+    assert denial(predicates).predicates
+    assert c_float(float(str(near.value))).value == row["F"]

@@ -451,3 +451,15 @@ def test_a_list_of_names_is_read(text: str, names: tuple[str, ...]) -> None:
 def test_a_list_with_an_empty_name_is_refused(text: str) -> None:
     with pytest.raises(RuleSyntaxError, match="not a list of column names"):
         parse_names(text)
+
+
+@pytest.mark.parametrize(
+    "number", ["1." + "1234567890" * 4, "1234567890" * 4, "-0." + "0" * 30 + "123456789" * 4, "1E+45"]
+)
+def test_a_number_of_any_length_is_printed_in_full(number: str) -> None:
+    body = parse_body(f"not(t.a > {number})")
+    assert parse_body(str(body)) == body
+    (predicate,) = body.denials[0].predicates
+    assert isinstance(predicate, Comparison)
+    assert isinstance(predicate.right, Constant)
+    assert Decimal(str(predicate.right)) == Decimal(number)

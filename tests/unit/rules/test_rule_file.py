@@ -376,3 +376,9 @@ def test_a_set_refuses_two_rules_of_one_name() -> None:
 def test_an_unknown_rule_is_told_the_nearest() -> None:
     with pytest.raises(HoldfastError, match="did you mean 'zip-city'"):
         parse_rules(DESIGN)["zip-cty"]
+
+
+def test_a_long_rule_is_a_rule_and_not_the_name_of_a_file() -> None:
+    columns = [f"a_rather_long_name_of_a_column_{i}" for i in range(20)]
+    assert as_rule_set(f"{', '.join(columns)} -> b").rules[0].body.columns == (*columns, "b")
+    assert as_rule_set(f"unique({', '.join(columns)})").rules[0].kind == "key"
