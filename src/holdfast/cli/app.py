@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.check import add_check
-from holdfast.cli.command import end_when_asked
+from holdfast.cli.command import end_on_sigterm
 from holdfast.cli.demo import add_demo
 from holdfast.cli.discover import add_discover
 from holdfast.cli.doctor import add_doctor
@@ -49,5 +49,5 @@ def _root(
 
 
 def main() -> None:
-    end_when_asked()
+    end_on_sigterm()
     app()

@@ -41,7 +41,7 @@ def paragraphs(text: str) -> str:
     return text.strip("\n").replace("\n", "\n\n")
 
 
-def one_list(*examples: str) -> str:
+def joined_examples(*examples: str) -> str:
     """The examples of several commands under one heading."""
     lines = [line for text in examples for line in text.strip().splitlines()]
     return "\n".join(dict.fromkeys(lines)) + "\n"
@@ -59,21 +59,24 @@ def _spread(function: Function) -> Function:
         groups[parameter.name] = kind
         own = get_type_hints(kind, include_extras=True)
         parameters += [
-            inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=own[one.name])
-            for one in fields(kind)
+            inspect.Parameter(
+                option.name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=own[option.name]
+            )
+            for option in fields(kind)
         ]
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
         verbose = bool(given.get("verbose", False))
-        with told(verbose):
+        with exit_with_code(verbose):
             gathered = {
-                name: kind(**{one.name: given.pop(one.name) for one in fields(kind)}) for name, kind in groups.items()
+                name: kind(**{option.name: given.pop(option.name) for option in fields(kind)})
+                for name, kind in groups.items()
             }
             function(**given, **gathered)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    run.__annotations__ = {option.name: option.annotation for option in parameters}
     return run
 
 
@@ -81,8 +84,8 @@ class Terminated(BaseException):
     """Somebody asked the process to end."""
 
 
-def end_when_asked() -> None:
-    """A request to end is an exception from now on, so that what is half-written is put away, as after Ctrl-C."""
+def end_on_sigterm() -> None:
+    """Raises Terminated on SIGTERM from now on, so that what is half-written is put away, as after Ctrl-C."""
 
     def end(signum: int, frame: FrameType | None) -> NoReturn:
         raise Terminated
@@ -91,7 +94,7 @@ def end_when_asked() -> None:
 
 
 @contextlib.contextmanager
-def told(verbose: bool) -> Iterator[None]:
+def exit_with_code(verbose: bool) -> Iterator[None]:
     """Ends the command as the contract says: with an exit code, and with words instead of a traceback."""
     logged = logging.root.manager.disable
     if not verbose:

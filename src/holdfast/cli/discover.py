@@ -116,13 +116,13 @@ def discover(
     if printing.format is Format.json:
         emit_json(result.to_dict(), printing.output)
     else:
-        _print_found(result, printing.output)
+        _print_rules(result, printing.output)
         if result.rules:
             written = ("check", data, str(rules)) if rules is not None else ("discover", data, "-o", "rules.yaml")
             progress.next("holdfast", *written)
 
 
-def _print_found(result: DiscoverResult, output: Path | None) -> None:
+def _print_rules(result: DiscoverResult, output: Path | None) -> None:
     from holdfast.report.discovery_text import print_discovery
 
     if output is None:

@@ -36,10 +36,10 @@ def doctor(
 
         findings = job(start=start)
     if printing.format is Format.json:
-        emit_json([one.to_dict() for one in findings], printing.output)
+        emit_json([finding.to_dict() for finding in findings], printing.output)
     else:
         from holdfast.report.findings_text import findings_text
 
         emit(findings_text(findings), printing.output)
-    if any(one.grade == "problem" for one in findings):
+    if any(finding.grade == "problem" for finding in findings):
         raise typer.Exit(BAD_INPUT)

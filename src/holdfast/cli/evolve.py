@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.api import EvolveState
-from holdfast.cli.command import command, one_list, paragraphs
-from holdfast.cli.files import emit_told, require_writable_files
+from holdfast.cli.command import command, joined_examples, paragraphs
+from holdfast.cli.files import emit_result, require_writable_files
 from holdfast.cli.options import (
     CHANGES_NOTE,
     Batch,
@@ -69,7 +69,7 @@ def add_evolve(app: typer.Typer) -> None:
         no_args_is_help=True,
         rich_markup_mode="rich",
         help="Keep the rules that a table holds up to date under inserts, deletes and updates.",
-        epilog=paragraphs(one_list(INIT, APPLY, RUN, SHOW) + NOTES),
+        epilog=paragraphs(joined_examples(INIT, APPLY, RUN, SHOW) + NOTES),
     )
     app.add_typer(evolve, name="evolve")
     for name, function, examples in (
@@ -140,7 +140,7 @@ def evolve_run(
     """Follow a folder or a Delta table: apply what comes, the oldest first; as JSON, a line for each batch."""
 
     def print_batch(outcome: EvolveOutcome, name: str) -> None:
-        _emit_evolved(outcome, name, format, None, one_line=True)
+        _emit_evolved(outcome, name, format, None, single_line=True)
 
     spark.progress.say(f"following {source}")
     opened = EvolveState.open(state, **spark.job_options)
@@ -160,12 +160,12 @@ def evolve_show(
 def _emit_rules(status: EvolveStatus, printing: Printing) -> None:
     from holdfast.report.evolve_text import rules_status_text
 
-    emit_told(status, lambda: rules_status_text(status), printing.format, printing.output)
+    emit_result(status, lambda: rules_status_text(status), printing.format, printing.output)
 
 
 def _emit_evolved(
-    outcome: EvolveOutcome, name: str, format: Format, output: Path | None, *, one_line: bool = False
+    outcome: EvolveOutcome, name: str, format: Format, output: Path | None, *, single_line: bool = False
 ) -> None:
     from holdfast.report.evolve_text import evolved_text
 
-    emit_told(outcome, lambda: evolved_text(outcome, name), format, output, one_line=one_line)
+    emit_result(outcome, lambda: evolved_text(outcome, name), format, output, single_line=single_line)

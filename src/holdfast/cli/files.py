@@ -48,23 +48,23 @@ def emit(text: str, output: Path | None) -> None:
     write_whole(output, text)
 
 
-def emit_json(told: Any, output: Path | None, *, one_line: bool = False) -> None:
+def emit_json(value: Any, output: Path | None, *, single_line: bool = False) -> None:
     """The value as JSON, to standard output or to the file."""
-    emit(json.dumps(told, ensure_ascii=False, indent=None if one_line else 2) + "\n", output)
+    emit(json.dumps(value, ensure_ascii=False, indent=None if single_line else 2) + "\n", output)
 
 
-class Told(Protocol):
+class Result(Protocol):
     """A result that a program can read."""
 
     def to_dict(self) -> dict[str, Any]: ...
 
 
-def emit_told(
-    told: Told, text: Callable[[], str], format: Format, output: Path | None, *, one_line: bool = False
+def emit_result(
+    result: Result, text: Callable[[], str], format: Format, output: Path | None, *, single_line: bool = False
 ) -> None:
     """The result as JSON, on one line where asked, or as text; at once, for whoever reads a stream of them."""
     if format is Format.json:
-        emit_json(told.to_dict(), output, one_line=one_line)
+        emit_json(result.to_dict(), output, single_line=single_line)
     else:
         emit(text(), output)
     sys.stdout.flush()

@@ -11,8 +11,8 @@ import typer
 from holdfast.api import DEFAULT_LIMIT, FragmentsState
 from holdfast.api import fragments_plan as plan_of_sites
 from holdfast.checking.output_folders import require_writable_folder
-from holdfast.cli.command import command, one_list, paragraphs
-from holdfast.cli.files import emit, emit_told, note_cut, require_writable_files
+from holdfast.cli.command import command, joined_examples, paragraphs
+from holdfast.cli.files import emit, emit_result, note_cut, require_writable_files
 from holdfast.cli.options import (
     Batch,
     Changes,
@@ -63,7 +63,7 @@ def add_fragments(app: typer.Typer) -> None:
         no_args_is_help=True,
         rich_markup_mode="rich",
         help="Keep the violations of a table up to date that is split over sites, with almost nothing shipped.",
-        epilog=paragraphs(one_list(PLAN, INIT, APPLY, SHOW) + NOTES),
+        epilog=paragraphs(joined_examples(PLAN, INIT, APPLY, SHOW) + NOTES),
     )
     app.add_typer(fragments, name="fragments")
     for name, function, examples in (
@@ -92,7 +92,7 @@ def fragments_plan(
         plan = plan_of_sites(sites)
     if picture is not None:
         emit(shipment_picture(plan, picture.suffix), picture)
-    emit_told(plan, lambda: shipment_text(plan), printing.format, printing.output)
+    emit_result(plan, lambda: shipment_text(plan), printing.format, printing.output)
 
 
 def fragments_init(state: State, sites: SitesFile, *, printing: Printing, spark: OnSpark) -> None:
@@ -123,7 +123,7 @@ def fragments_apply(
         opened = FragmentsState.open(state, **spark.job_options)
         outcome = opened.apply(changes, batch=batch, limit=most, **reading.job_options)
     name = os.path.basename(changes.rstrip("/"))
-    emit_told(outcome, lambda: fragments_batch_text(outcome, name), printing.format, printing.output)
+    emit_result(outcome, lambda: fragments_batch_text(outcome, name), printing.format, printing.output)
     if printing.format is Format.json and outcome.changes.cut:
         note_cut(len(outcome.added) + len(outcome.removed), "rows")
 
@@ -149,4 +149,4 @@ def fragments_show(
 def _emit_fragments(status: FragmentsStatus, printing: Printing) -> None:
     from holdfast.report.fragments_text import fragments_status_text
 
-    emit_told(status, lambda: fragments_status_text(status), printing.format, printing.output)
+    emit_result(status, lambda: fragments_status_text(status), printing.format, printing.output)

@@ -10,8 +10,8 @@ import typer
 
 from holdfast.api import DEFAULT_LIMIT, WatchState
 from holdfast.checking.output_folders import VIOLATION_FOLDERS, require_writable_folder
-from holdfast.cli.command import command, one_list, paragraphs
-from holdfast.cli.files import emit, emit_json, emit_told, note_cut, require_writable_files
+from holdfast.cli.command import command, joined_examples, paragraphs
+from holdfast.cli.files import emit, emit_json, emit_result, note_cut, require_writable_files
 from holdfast.cli.options import (
     CHANGES_NOTE,
     Batch,
@@ -72,7 +72,7 @@ def add_watch(app: typer.Typer) -> None:
         no_args_is_help=True,
         rich_markup_mode="rich",
         help="Keep the violations of a table up to date under inserts, deletes and updates.",
-        epilog=paragraphs(one_list(INIT, APPLY, RUN, SHOW) + NOTES),
+        epilog=paragraphs(joined_examples(INIT, APPLY, RUN, SHOW) + NOTES),
     )
     app.add_typer(watch, name="watch")
     for name, function, examples in (
@@ -140,7 +140,7 @@ def watch_run(
     most = limit_of(limit)
 
     def print_batch(outcome: BatchOutcome, name: str) -> None:
-        _emit_batch(outcome, name, format, None, one_line=True)
+        _emit_batch(outcome, name, format, None, single_line=True)
 
     spark.progress.say(f"following {source}")
     opened = WatchState.open(state, **spark.job_options)
@@ -191,14 +191,14 @@ def watch_rules(
 def _emit_watched(status: WatchStatus, printing: Printing) -> None:
     from holdfast.report.watch_text import status_text
 
-    emit_told(status, lambda: status_text(status), printing.format, printing.output)
+    emit_result(status, lambda: status_text(status), printing.format, printing.output)
 
 
 def _emit_batch(
-    outcome: BatchOutcome, name: str, format: Format, output: Path | None, *, one_line: bool = False
+    outcome: BatchOutcome, name: str, format: Format, output: Path | None, *, single_line: bool = False
 ) -> None:
     from holdfast.report.watch_text import batch_text
 
-    emit_told(outcome, lambda: batch_text(outcome, name), format, output, one_line=one_line)
+    emit_result(outcome, lambda: batch_text(outcome, name), format, output, single_line=single_line)
     if format is Format.json and outcome.cut:
         note_cut(len(outcome.added) + len(outcome.removed), "violations")

@@ -63,71 +63,73 @@ Reach = Callable[[int, int], Bools]
 """(sender, receiver) to the groups of which the receiver could have rows that meet the sender's."""
 
 
-def settle(ids: Ids, local: Sequence[Local], reach: Reach, door: Door, load: Callable[[Local, Bools], None]) -> None:
+def settle(ids: Ids, sites: Sequence[Local], reach: Reach, door: Door, load: Callable[[Local, Bools], None]) -> None:
     """Every site's `after` says which of its groups are in violation now, over all sites.
 
     `load` lets a site look up groups that it is told about.
     """
-    asking = {one.site: _asks(one) for one in local}
-    joined = {one.site: one.touched & (one.before.n == 0) & (one.after.n > 0) for one in local}
-    inbox: dict[int, list[Letter]] = {one.site: [] for one in local}
+    asking = {local.site: _asks(local) for local in sites}
+    joined = {local.site: local.touched & (local.before.n == 0) & (local.after.n > 0) for local in sites}
+    inbox: dict[int, list[Letter]] = {local.site: [] for local in sites}
     sent: dict[tuple[int, int], Bools] = {}
-    for one in local:
-        for other in local:
-            if other.site == one.site:
+    for local in sites:
+        for other in sites:
+            if other.site == local.site:
                 continue
-            may = joined[one.site] | (one.before.peers >> other.site & 1 != 0)
-            about = asking[one.site] & may & reach(one.site, other.site)
+            may = joined[local.site] | (local.before.peers >> other.site & 1 != 0)
+            about = asking[local.site] & may & reach(local.site, other.site)
             if about.any():
-                had = np.where(one.before.n > 0, _HAD, 0)
-                inbox[other.site].append(_send(door, ids, one, other, about, had))
-                sent[one.site, other.site] = about
-    for one in local:
-        told = np.logical_or.reduce([letter.about for letter in inbox[one.site]], initial=False)
-        load(one, told & ~one.read)
-    by_site = {one.site: one for one in local}
-    answers: dict[int, list[Letter]] = {one.site: [] for one in local}
-    for one in local:
-        for letter in inbox[one.site]:
-            about = letter.about & (one.after.n > 0)
+                had = np.where(local.before.n > 0, _HAD, 0)
+                inbox[other.site].append(_send(door, ids, local, other, about, had))
+                sent[local.site, other.site] = about
+    for local in sites:
+        mentioned = np.logical_or.reduce([letter.about for letter in inbox[local.site]], initial=False)
+        load(local, mentioned & ~local.read)
+    by_site = {local.site: local for local in sites}
+    answers: dict[int, list[Letter]] = {local.site: [] for local in sites}
+    for local in sites:
+        for letter in inbox[local.site]:
+            about = letter.about & (local.after.n > 0)
             if about.any():
-                answers[letter.sender].append(_send(door, ids, one, by_site[letter.sender], about))
-    verdicts = {one.site: _conclude(one, asking[one.site], inbox[one.site], answers[one.site]) for one in local}
-    for one in local:
-        _announce(door, ids, one, verdicts[one.site], inbox[one.site], answers[one.site], local)
-    for one in local:
-        one.after.violated &= one.after.n > 0
-        one.after.peers[one.after.n == 0] = 0
+                answers[letter.sender].append(_send(door, ids, local, by_site[letter.sender], about))
+    verdicts = {
+        local.site: _conclude(local, asking[local.site], inbox[local.site], answers[local.site]) for local in sites
+    }
+    for local in sites:
+        _announce(door, ids, local, verdicts[local.site], inbox[local.site], answers[local.site], sites)
+    for local in sites:
+        local.after.violated &= local.after.n > 0
+        local.after.peers[local.after.n == 0] = 0
 
 
-def _asks(one: Local) -> Bools:
+def _asks(local: Local) -> Bools:
     """Of which groups the site's own rows do not tell what is now."""
-    before, after = one.before, one.after
+    before, after = local.before, local.after
     same = (before.n == 1) & (after.n == 1) & (before.other == after.other).all(axis=1)
     new = (before.n == 0) & (after.n > 0)
     clean = (before.n > 0) & ~before.violated & (after.n > 0) & ~same
     torn = (before.n > 0) & before.violated & (after.n < 2) & ~same
-    return np.asarray(one.touched & (new | clean | torn), np.bool_)
+    return np.asarray(local.touched & (new | clean | torn), np.bool_)
 
 
 def _send(
-    door: Door, ids: Ids, one: Local, other: Local, about: Bools, more: NDArray[np.int64] | None = None
+    door: Door, ids: Ids, sender: Local, receiver: Local, about: Bools, more: NDArray[np.int64] | None = None
 ) -> Letter:
     """A letter about groups with what the site's own rows have now; `more` is added to its counts."""
-    count = (np.minimum(one.after.n, 2) + (0 if more is None else more)).astype(np.int8)
-    side = np.where((one.after.n == 1)[:, None], one.after.other, np.uint64(0))
-    for at in _ways(one, other, about):
-        sides = _shown(side[at], one.after.n[at] == 1)
-        told = {ID: to_arrow(ids[at]), SIDE: sides, COUNT: pa.array(count[at])}
-        door.cross(int(one.places[at[0]]), int(other.places[at[0]]), "tuples", pa.table(told))
+    count = (np.minimum(sender.after.n, 2) + (0 if more is None else more)).astype(np.int8)
+    side = np.where((sender.after.n == 1)[:, None], sender.after.other, np.uint64(0))
+    for at in _ways(sender, receiver, about):
+        sides = _shown(side[at], sender.after.n[at] == 1)
+        columns = {ID: to_arrow(ids[at]), SIDE: sides, COUNT: pa.array(count[at])}
+        door.cross(int(sender.places[at[0]]), int(receiver.places[at[0]]), "tuples", pa.table(columns))
     known = about[:, None]
-    return Letter(one.site, about, np.where(about, count, 0).astype(np.int8), np.where(known, side, np.uint64(0)))
+    return Letter(sender.site, about, np.where(about, count, 0).astype(np.int8), np.where(known, side, np.uint64(0)))
 
 
-def _ways(one: Local, other: Local, about: Bools) -> Iterator[NDArray[np.int64]]:
+def _ways(sender: Local, receiver: Local, about: Bools) -> Iterator[NDArray[np.int64]]:
     """The groups, by the two sites that a letter about them goes between."""
     at = np.flatnonzero(about)
-    ways = np.stack([one.places[at], other.places[at]], axis=1)
+    ways = np.stack([sender.places[at], receiver.places[at]], axis=1)
     for way in np.unique(ways, axis=0):
         yield at[(ways == way).all(axis=1)]
 
@@ -140,11 +142,11 @@ def _shown(sides: Ids, there: Bools) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(sides), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
-def _several(one: Local, letters: Sequence[Letter]) -> Bools:
+def _several(local: Local, letters: Sequence[Letter]) -> Bools:
     """Of which groups the site's own sides and those it was told of are two or more."""
-    seen = one.after.n >= 1
-    side = np.where((one.after.n == 1)[:, None], one.after.other, np.uint64(0))
-    several = one.after.n >= 2
+    seen = local.after.n >= 1
+    side = np.where((local.after.n == 1)[:, None], local.after.other, np.uint64(0))
+    several = local.after.n >= 2
     for letter in letters:
         count = letter.count & 3
         several |= count >= 2
@@ -155,75 +157,75 @@ def _several(one: Local, letters: Sequence[Letter]) -> Bools:
     return np.asarray(several, np.bool_)
 
 
-def _conclude(one: Local, asked: Bools, told: Sequence[Letter], answers: Sequence[Letter]) -> Bools:
+def _conclude(local: Local, asking: Bools, received: Sequence[Letter], answers: Sequence[Letter]) -> Bools:
     """What the site concludes by itself; which groups it has asked about and now knows to be clean comes back."""
-    several = _several(one, [*told, *answers])
-    heard = np.logical_or.reduce([letter.about for letter in told], initial=False)
+    several = _several(local, [*received, *answers])
+    heard = np.logical_or.reduce([letter.about for letter in received], initial=False)
     # Who asked knows all sides. Who was only told keeps to what was known, unless it sees a violation.
-    stays = one.before.violated & ~asked
-    now = np.where(asked | heard, several | stays, one.before.violated)
-    now = np.where(one.touched & ~asked & ~heard & (one.after.n >= 2), True, now)
-    one.after.violated[:] = now
-    for letter in (*told, *answers):
+    stays = local.before.violated & ~asking
+    now = np.where(asking | heard, several | stays, local.before.violated)
+    now = np.where(local.touched & ~asking & ~heard & (local.after.n >= 2), True, now)
+    local.after.violated[:] = now
+    for letter in (*received, *answers):
         bit = np.int64(1 << letter.sender)
         there = letter.about & (letter.count & 3 > 0)
-        one.after.peers[:] = np.where(there, one.after.peers | bit, one.after.peers)
-        one.after.peers[:] = np.where(letter.about & ~there, one.after.peers & ~bit, one.after.peers)
-    return np.asarray(asked & one.before.violated & ~several, np.bool_)
+        local.after.peers[:] = np.where(there, local.after.peers | bit, local.after.peers)
+        local.after.peers[:] = np.where(letter.about & ~there, local.after.peers & ~bit, local.after.peers)
+    return np.asarray(asking & local.before.violated & ~several, np.bool_)
 
 
 def _announce(
     door: Door,
     ids: Ids,
-    one: Local,
+    local: Local,
     clean: Bools,
-    told: Sequence[Letter],
+    received: Sequence[Letter],
     answers: Sequence[Letter],
-    local: Sequence[Local],
+    sites: Sequence[Local],
 ) -> None:
     """Groups that were in violation and are clean now: those that answered are told so, by one of those that asked."""
-    for letter in told:
-        if letter.sender < one.site:
+    for letter in received:
+        if letter.sender < local.site:
             clean = clean & ~(letter.about & (letter.count & _HAD > 0))
-    by_site = {other.site: other for other in local}
+    by_site = {other.site: other for other in sites}
     for answer in answers:
         about = clean & answer.about
         if about.any():
             other = by_site[answer.sender]
-            for at in _ways(one, other, about):
-                letters = {ID: to_arrow(ids[at]), COUNT: pa.array(np.full(len(at), _CLEAN, np.int8))}
-                door.cross(int(one.places[at[0]]), int(other.places[at[0]]), "tuples", pa.table(letters))
+            for at in _ways(local, other, about):
+                columns = {ID: to_arrow(ids[at]), COUNT: pa.array(np.full(len(at), _CLEAN, np.int8))}
+                door.cross(int(local.places[at[0]]), int(other.places[at[0]]), "tuples", pa.table(columns))
             other.after.violated[about] = False
 
 
-def settle_first(ids: Ids, local: Sequence[Local], reach: Reach, door: Door) -> None:
+def settle_first(ids: Ids, sites: Sequence[Local], reach: Reach, door: Door) -> None:
     """The same for the first load, when every site has all its groups to tell of: they meet at a site per group.
 
     A group that one site alone has travels once and comes back unanswered; of the others each site learns the rest.
     """
-    names = [one.site for one in local]
+    names = [local.site for local in sites]
     homes = np.array(names)[(ids[:, 1] % np.uint64(len(names))).astype(np.int64)]
-    for one in local:
-        one.after.violated[:] = one.after.n >= 2
-        for other in local:
-            if other.site != one.site:
-                about = (one.after.n > 0) & reach(one.site, one.site) & (homes == other.site)
+    for local in sites:
+        local.after.violated[:] = local.after.n >= 2
+        for other in sites:
+            if other.site != local.site:
+                about = (local.after.n > 0) & reach(local.site, local.site) & (homes == other.site)
                 if about.any():
-                    _send(door, ids, one, other, about)
-    there = {one.site: one.after.n > 0 for one in local}
-    own = {one.site: (one.after.n.copy(), one.after.other.copy()) for one in local}
-    for one in local:
+                    _send(door, ids, local, other, about)
+    there = {local.site: local.after.n > 0 for local in sites}
+    own = {local.site: (local.after.n.copy(), local.after.other.copy()) for local in sites}
+    for local in sites:
         letters = []
-        for other in local:
-            both = there[one.site] & there[other.site] & reach(other.site, one.site)
-            if other.site != one.site and both.any():
+        for other in sites:
+            both = there[local.site] & there[other.site] & reach(other.site, local.site)
+            if other.site != local.site and both.any():
                 count, side = own[other.site]
                 letters.append(Letter(other.site, both, (np.minimum(count, 2) * both).astype(np.int8), side))
-                one.after.peers |= np.where(both, np.int64(1 << other.site), np.int64(0))
-        one.after.violated |= _several(one, letters)
-        for home in local:
-            about = (one.after.peers != 0) & (homes == home.site)
-            if home.site != one.site and about.any():
-                for at in _ways(home, one, about):
-                    answer = {ID: to_arrow(ids[at]), COUNT: pa.array(one.after.violated[at].astype(np.int8))}
-                    door.cross(int(home.places[at[0]]), int(one.places[at[0]]), "tuples", pa.table(answer))
+                local.after.peers |= np.where(both, np.int64(1 << other.site), np.int64(0))
+        local.after.violated |= _several(local, letters)
+        for home in sites:
+            about = (local.after.peers != 0) & (homes == home.site)
+            if home.site != local.site and about.any():
+                for at in _ways(home, local, about):
+                    answer = {ID: to_arrow(ids[at]), COUNT: pa.array(local.after.violated[at].astype(np.int8))}
+                    door.cross(int(home.places[at[0]]), int(local.places[at[0]]), "tuples", pa.table(answer))

@@ -37,8 +37,8 @@ class Meetings:
 
     apart: frozenset[tuple[int, int, int]] = frozenset()
 
-    def meet(self, part: int, one: int, other: int) -> bool:
-        return (part, *sorted((one, other))) not in self.apart
+    def meet(self, part: int, first: int, second: int) -> bool:
+        return (part, *sorted((first, second))) not in self.apart
 
 
 @dataclass(frozen=True)
@@ -131,9 +131,9 @@ class _Work:
             yield _message(kind, written)
         yield _message(kind, door.shipped)
 
-    def _reach(self, one: int, other: int) -> Bools:
+    def _reach(self, sender: int, receiver: int) -> Bools:
         parts = self.task.plan.parts
-        meets = np.array([self.task.meetings.meet(i, one, other) for i in range(len(parts))], np.bool_)
+        meets = np.array([self.task.meetings.meet(i, sender, receiver) for i in range(len(parts))], np.bool_)
         return np.asarray(meets[self.part_of], np.bool_)
 
     def _index(self, site: int) -> SiteIndex:
@@ -151,9 +151,9 @@ class _Work:
 
     def _load(self, local: Local, which: Bools) -> None:
         for site, at in self._by_site(local.site, which):
-            found = self._index(site).look_up(self.ids[at])
-            local.before.put(at, found)
-            local.after.put(at, found)
+            counts = self._index(site).look_up(self.ids[at])
+            local.before.put(at, counts)
+            local.after.put(at, counts)
         local.read |= which
 
     def _take_in(self, number: int) -> Ints:

@@ -86,14 +86,14 @@ class Problem:
                 taken |= mask
             return target & ~taken, chosen
         assert not self.disjoint, "what is known can be made"
-        found: list[Mask] = []
+        covering: list[Mask] = []
         missing = target & ~own
         for mask in usable:
             if mask & missing:
-                found.append(mask)
+                covering.append(mask)
                 missing &= ~mask
         assert missing == 0, "what is known can be made"
-        return own, tuple(found)
+        return own, tuple(covering)
 
 
 def _largest(usable: Sequence[Mask], missing: Mask) -> Mask:
@@ -121,10 +121,10 @@ def _exact_cover(usable: Sequence[Mask], missing: Mask, taken: Mask = 0) -> tupl
 
 def arrivals(ships: Iterable[Ship], sites: int) -> list[list[Mask]]:
     """By site, the sets whose ids it is sent."""
-    found: list[list[Mask]] = [[] for _ in range(sites)]
+    arrived: list[list[Mask]] = [[] for _ in range(sites)]
     for ship in ships:
-        found[ship.receiver].append(ship.what)
-    return found
+        arrived[ship.receiver].append(ship.what)
+    return arrived
 
 
 def settled(problem: Problem, ships: Iterable[Ship]) -> list[int | None]:

@@ -71,12 +71,12 @@ def parts_of(rules: RuleSet, columns: Iterable[str] = ()) -> tuple[RulePart, ...
     SitesError for rules that are no dependency.
     """
     known = tuple(columns)
-    found: dict[RulePart, None] = {}
+    parts: dict[RulePart, None] = {}
     for number, rule in enumerate(rules):
         scope = () if rule.where is None else (_scope(rule, known),)
         for denial in rule.body.denials:
-            found[_part(number, rule, denial, scope)] = None
-    return tuple(found)
+            parts[_part(number, rule, denial, scope)] = None
+    return tuple(parts)
 
 
 def condition_columns(condition: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -101,7 +101,7 @@ def _scope(rule: Rule, known: Sequence[str]) -> Atom:
 def _part(number: int, rule: Rule, denial: DenialConstraint, scope: tuple[Atom, ...]) -> RulePart:
     left: dict[Atom, None] = dict.fromkeys(scope)
     right: Atom | None = None
-    of_one_row: dict[Predicate, None] = {}
+    row_predicates: dict[Predicate, None] = {}
     for predicate in denial.predicates:
         if isinstance(predicate, Comparison) and predicate.same_column:
             atom = Atom(quoted_name(predicate.left.name), (predicate.left.name,))
@@ -112,13 +112,13 @@ def _part(number: int, rule: Rule, denial: DenialConstraint, scope: tuple[Atom, 
             else:
                 raise _refused(rule)
         elif len({column.row for column in predicate.columns()}) == 1:
-            of_one_row[predicate] = None
+            row_predicates[predicate] = None
             if _row(predicate) == "t":
                 left[_condition(predicate)] = None
         else:
             raise _refused(rule)
     # What is said of one of two rows only would make the rule lopsided: no dependency says such a thing.
-    lopsided = any(predicate.mirrored() not in of_one_row for predicate in of_one_row)
+    lopsided = any(predicate.mirrored() not in row_predicates for predicate in row_predicates)
     if denial.two_rows and (right is None or lopsided):
         raise _refused(rule)
     return RulePart(number, tuple(left), right)

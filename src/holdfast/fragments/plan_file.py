@@ -13,7 +13,7 @@ from typing import Any
 from holdfast.errors import StateError
 from holdfast.fragments.index_changes import Meetings
 from holdfast.fragments.parts import parts_of
-from holdfast.fragments.shipment_plan import GroupPlan, Made, Settling, Shipment, ShipmentPlan
+from holdfast.fragments.shipment_plan import GroupPlan, IdRecipe, Settling, Shipment, ShipmentPlan
 from holdfast.fragments.sites import parse_sites
 from holdfast.states.formats import FRAGMENTS_PLAN_FORMAT, require_format
 from holdfast.states.store import Store
@@ -68,14 +68,14 @@ def _group(given: Mapping[str, Any]) -> GroupPlan:
         sites=tuple(given["sites"]),
         atoms=(),
         shipments=tuple(
-            Shipment(s["sender"], s["receiver"], tuple(s["atoms"]), _made(s["made"]), s["round"], tuple(s["rules"]))
+            Shipment(s["sender"], s["receiver"], tuple(s["atoms"]), _recipe(s["made"]), s["round"], tuple(s["rules"]))
             for s in given["shipments"]
         ),
         settlings=tuple(
             Settling(
                 s["site"],
-                _made(s["left"]),
-                None if s["right"] is None else _made(s["right"]),
+                _recipe(s["left"]),
+                None if s["right"] is None else _recipe(s["right"]),
                 tuple((site, tuple(atoms)) for site, atoms in s["keys"]),
             )
             for s in given["settlings"]
@@ -86,5 +86,5 @@ def _group(given: Mapping[str, Any]) -> GroupPlan:
     )
 
 
-def _made(given: Mapping[str, Any]) -> Made:
-    return Made(tuple(given["own"]), tuple(given["sent"]), given["overlap"])
+def _recipe(given: Mapping[str, Any]) -> IdRecipe:
+    return IdRecipe(tuple(given["own"]), tuple(given["sent"]), given["overlap"])

@@ -21,24 +21,26 @@ STARTS, FEW_RULES, COMBINATIONS = 60, 12, 5_000
 
 
 @dataclass(frozen=True)
-class Found:
+class FewestShips:
     """Shipments after which every need is met, and whether fewer are known to be impossible."""
 
     ships: frozenset[Ship]
     least: bool
 
 
-def fewest(problem: Problem, *, improving: float = IMPROVING, searching: float = SEARCHING, seed: int = 1) -> Found:
+def fewest(
+    problem: Problem, *, improving: float = IMPROVING, searching: float = SEARCHING, seed: int = 1
+) -> FewestShips:
     """A plan of few shipments; of the fewest, wherever bound or search prove it."""
     bound = connectedness(problem)
     good = good_plan(problem, bound or 0, until=time.monotonic() + improving, seed=seed)
     if len(good) == bound:
-        return Found(good, True)
+        return FewestShips(good, True)
     if len(problem.needs) > FEW_RULES:
-        return Found(good, False)
+        return FewestShips(good, False)
     search = _Search(problem, good, bound or 0, time.monotonic() + searching)
     search.run()
-    return Found(search.best, search.complete)
+    return FewestShips(search.best, search.complete)
 
 
 # Each rule alone, and chains in written order -------------------------------------------------------------------
@@ -60,7 +62,7 @@ def chains(problem: Problem, orders: Sequence[Sequence[Mask]]) -> int:
 
     The right column comes last. Of several sites that hold a column, the one is taken that makes fewest new shipments.
     """
-    made: set[Ship] = set()
+    shipped: set[Ship] = set()
     for order in orders:
         options: list[tuple[int, tuple[Ship, ...]]] = [(s, ()) for s in _holders(problem, order[0])]
         joined = order[0]
@@ -70,10 +72,10 @@ def chains(problem: Problem, orders: Sequence[Sequence[Mask]]) -> int:
                 for at, ships in options
                 for site in ([at] if problem.held[at] & mask else _holders(problem, mask))
             ]
-            options = sorted(options, key=lambda option: len(set(option[1]) - made))[:64]
+            options = sorted(options, key=lambda option: len(set(option[1]) - shipped))[:64]
             joined |= mask
-        made |= set(min(options, key=lambda option: len(set(option[1]) - made))[1])
-    return len(made)
+        shipped |= set(min(options, key=lambda option: len(set(option[1]) - shipped))[1])
+    return len(shipped)
 
 
 def _holders(problem: Problem, mask: Mask) -> list[int]:
@@ -98,8 +100,8 @@ def good_plan(problem: Problem, bound: int, *, until: float, seed: int = 1) -> f
     for start in sorted(starts, key=lambda ships: (len(ships), sorted(ships))):
         if len(best) <= bound or time.monotonic() > until:
             break
-        made = improved(problem, start, until=until)
-        best = made if len(made) < len(best) else best
+        candidate = improved(problem, start, until=until)
+        best = candidate if len(candidate) < len(best) else best
     return best
 
 
@@ -121,10 +123,10 @@ def by_meeting_sites(problem: Problem, needs: Sequence[Need], chance: random.Ran
 def _star(problem: Problem, need: Need, site: int, arrived: Sequence[Sequence[Mask]]) -> tuple[Ship, ...] | None:
     """Further shipments straight to the site after which it meets the need, greedily few."""
     here = list(arrived[site])
-    made: list[Ship] = []
+    further: list[Ship] = []
     for _ in range(need.both.bit_count() + 1):
         if problem.meets(site, here, need):
-            return tuple(made)
+            return tuple(further)
         left_known = problem.within(site, here, need.left)
         lacking = need.left & ~left_known
         offers = []
@@ -140,9 +142,9 @@ def _star(problem: Problem, need: Need, site: int, arrived: Sequence[Sequence[Ma
         if not offers:
             return None
         _, _, what, other = max(offers)
-        made.append(Ship(other, site, what))
+        further.append(Ship(other, site, what))
         here.append(what)
-    return tuple(made) if problem.meets(site, here, need) else None
+    return tuple(further) if problem.meets(site, here, need) else None
 
 
 def improved(problem: Problem, ships: frozenset[Ship], *, until: float) -> frozenset[Ship]:
@@ -228,34 +230,34 @@ def connectedness(problem: Problem) -> int | None:
 
 
 def _families(needs: Sequence[Need]) -> list[list[Need]]:
-    found: list[tuple[Mask, list[Need]]] = []
+    families: list[tuple[Mask, list[Need]]] = []
     for need in needs:
-        joined = [family for family in found if family[0] & need.both]
-        rest = [family for family in found if not family[0] & need.both]
+        joined = [family for family in families if family[0] & need.both]
+        rest = [family for family in families if not family[0] & need.both]
         mask, members = need.both, [need]
         for other, more in joined:
             mask, members = mask | other, members + more
-        found = [*rest, (mask, members)]
-    return [members for _, members in found]
+        families = [*rest, (mask, members)]
+    return [members for _, members in families]
 
 
 def _covers(problem: Problem, need: Need) -> list[frozenset[int]]:
     """The minimal sets of sites that together hold all columns of the rule."""
-    found: set[frozenset[int]] = set()
+    covers: set[frozenset[int]] = set()
 
     def grow(sites: frozenset[int], covered: Mask) -> None:
-        if any(less <= sites for less in found):
+        if any(less <= sites for less in covers):
             return
         missing = need.both & ~covered
         if not missing:
-            found.difference_update({more for more in found if sites < more})
-            found.add(sites)
+            covers.difference_update({more for more in covers if sites < more})
+            covers.add(sites)
             return
         for site in _holders(problem, missing & -missing):
             grow(sites | {site}, covered | problem.held[site])
 
     grow(frozenset(), 0)
-    return sorted(found, key=sorted)
+    return sorted(covers, key=sorted)
 
 
 def _forest(groups: Sequence[frozenset[int]]) -> int:
@@ -344,7 +346,7 @@ class _Search:
         return max(best or 0, 1)
 
     def _useful(self, need: Need, arrived: Sequence[Sequence[Mask]]) -> list[Ship]:
-        found: dict[Ship, int] = {}
+        covered: dict[Ship, int] = {}
         targets = [t for t in self._targets or () if t & need.both]
         for sender in range(len(arrived)):
             sets = {self.problem.within(sender, arrived[sender], target & need.both) for target in targets}
@@ -353,21 +355,21 @@ class _Search:
                     continue
                 for what in sets - {0}:
                     if what & ~self.problem.held[receiver] and what not in arrived[receiver]:
-                        found[Ship(sender, receiver, what)] = (what & need.both).bit_count()
-        return sorted(found, key=lambda ship: (-found[ship], ship))
+                        covered[Ship(sender, receiver, what)] = (what & need.both).bit_count()
+        return sorted(covered, key=lambda ship: (-covered[ship], ship))
 
 
 def _intersections(targets: set[Mask], *, most: int) -> frozenset[Mask] | None:
     """All intersections of the sets; None where they are too many to look at."""
-    found = set(targets)
+    masks = set(targets)
     waiting = list(targets)
     while waiting:
         mask = waiting.pop()
         for target in targets:
             new = mask & target
-            if new and new not in found:
-                found.add(new)
+            if new and new not in masks:
+                masks.add(new)
                 waiting.append(new)
-                if len(found) > most:
+                if len(masks) > most:
                     return None
-    return frozenset(found)
+    return frozenset(masks)

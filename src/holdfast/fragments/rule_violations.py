@@ -58,9 +58,9 @@ class RuleViolationsTask:
         kind = rows.column("k").type
         types = {"h": pa.int64(), "rule": pa.int32(), "n": pa.int32(), "k": kind, "v": pa.int32(), "gone": pa.uint8()}
         hashes = rows.column("h").to_numpy()
-        found = entries_with(self.store, self.table.segments, np.unique(hashes))
+        tables = entries_with(self.store, self.table.segments, np.unique(hashes))
         empty = pa.schema(list(types.items())).empty_table()
-        entries = pa.concat_tables([empty, *(as_typed(some, types) for some in found)])
+        entries = pa.concat_tables([empty, *(as_typed(table, types) for table in tables)])
         there = entries.filter(pa.array(present(entries, entries.column("k"))))
         own = rows.select(["h", "rule", "n", "k"])
         both = pa.concat_tables(
@@ -77,8 +77,8 @@ class RuleViolationsTask:
         gone, come = first[moved & (before > 0)], first[moved & (after > 0)]
         if len(gone) + len(come):
             entered = [
-                self._entries(both, some, count, mark)
-                for some, count, mark in (
+                self._entries(both, at, count, mark)
+                for at, count, mark in (
                     (gone, before[moved & (before > 0)], 1),
                     (come, after[moved & (after > 0)], 0),
                 )
@@ -93,9 +93,9 @@ class RuleViolationsTask:
         yield from self._counted(both, first[(before == 0) & (after > 0)], first[(before > 0) & (after == 0)])
 
     def _entries(self, both: pa.Table, at: Any, count: Any, gone: int) -> pa.Table:
-        some = both.select(["h", "rule", "k"]).take(pa.array(at))
+        entries = both.select(["h", "rule", "k"]).take(pa.array(at))
         return (
-            some.append_column("n", pa.array(count.astype(np.int32)))
+            entries.append_column("n", pa.array(count.astype(np.int32)))
             .append_column("v", pa.array(np.full(len(at), self.version, np.int32)))
             .append_column("gone", pa.array(np.full(len(at), gone, np.uint8)))
         )
@@ -107,7 +107,7 @@ class RuleViolationsTask:
             yield ViolationCount(self.names[rule], Unit.ROWS, int(counts[0][rule]), int(counts[1][rule]))
         if not self.logged or not len(added) + len(removed):
             return
-        listed = [_first_of_each(some, rules, self.limit) for some in (added, removed)]
+        listed = [_first_of_each(positions, rules, self.limit) for positions in (added, removed)]
         at = np.concatenate(listed)
         keys = both.column("k").take(pa.array(at))
         log = pa.table(
@@ -115,7 +115,7 @@ class RuleViolationsTask:
                 "rule": pa.array(self.names).take(pa.array(rules[at])),
                 "left": keys,
                 "right": pa.nulls(len(at), keys.type),
-                "change": pa.array(np.repeat(np.array([1, -1], np.int8), [len(some) for some in listed])),
+                "change": pa.array(np.repeat(np.array([1, -1], np.int8), [len(positions) for positions in listed])),
             }
         )
         yield LogFile(write_log(self.store, self.version, log))

@@ -21,7 +21,7 @@ Method = Literal["exact", "heuristic"]
 
 
 @dataclass(frozen=True)
-class Made:
+class IdRecipe:
     """How a site makes the id of a set: of atoms it holds, and of ids it was sent, by the numbers of their shipments.
 
     With `overlap` these share columns, so that their ids are mixed before they are joined.
@@ -42,7 +42,7 @@ class Shipment:
     sender: int
     receiver: int
     atoms: tuple[int, ...]
-    made: Made
+    made: IdRecipe
     round: int
     rules: tuple[int, ...] = ()
 
@@ -55,8 +55,8 @@ class Settling:
     """
 
     site: int
-    left: Made
-    right: Made | None
+    left: IdRecipe
+    right: IdRecipe | None
     keys: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
@@ -161,23 +161,23 @@ def _planned(
     needs = [_need(part, bit) for part in parts]
     of_pairs = [need for part, need in zip(parts, needs, strict=True) if part.right is not None]
     problem = Problem(tuple(held), tuple(dict.fromkeys(of_pairs)), disjoint)
-    found = fewest(problem, improving=within[0], searching=within[1])
-    rounds = ordered(problem, found.ships)
+    plan = fewest(problem, improving=within[0], searching=within[1])
+    rounds = ordered(problem, plan.ships)
     assert rounds is not None, "a plan can be carried out"
-    made = _Making(problem, group.sites, rounds)
+    recipes = _Recipes(problem, group.sites, rounds)
     wide = sum(bit[atom] for atom in atoms if atom.predicate is not None and not atom.selective)
-    where = dict(zip(problem.needs, settled(problem, found.ships), strict=True))
+    where = dict(zip(problem.needs, settled(problem, plan.ships), strict=True))
     settlings = tuple(
-        _gathered(problem, group, need, wide) if part.right is None else made.settling(need, where[need])
+        _gathered(problem, group, need, wide) if part.right is None else recipes.settling(need, where[need])
         for part, need in zip(parts, needs, strict=True)
     )
     orders = [[bit[a] for a in part.atoms] for part, need in zip(parts, needs, strict=True) if part.right is not None]
     return GroupPlan(
         sites=group.sites,
         atoms=atoms,
-        shipments=_with_rules(made.shipments(), settlings, parts),
+        shipments=_with_rules(recipes.shipments(), settlings, parts),
         settlings=settlings,
-        method="exact" if found.least else "heuristic",
+        method="exact" if plan.least else "heuristic",
         alone=sum(alone(problem, need) for need in of_pairs),
         chained=chains(problem, orders),
     )
@@ -194,29 +194,29 @@ def _bits(mask: Mask) -> tuple[int, ...]:
     return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
 
 
-class _Making:
+class _Recipes:
     """How every id of a plan is made, from what its maker has when it makes it."""
 
     def __init__(self, problem: Problem, sites: Sequence[int], rounds: Sequence[Sequence[Ship]]) -> None:
         self._problem, self._sites = problem, sites
-        self._numbers = {ship: n for n, ship in enumerate(ship for some in rounds for ship in some)}
+        self._numbers = {ship: n for n, ship in enumerate(ship for ships in rounds for ship in ships)}
         self._arrived: list[dict[Mask, int]] = [{} for _ in sites]
-        self._made: list[tuple[Ship, Made, int]] = []
-        for number, some in enumerate(rounds):
+        self._steps: list[tuple[Ship, IdRecipe, int]] = []
+        for number, ships in enumerate(rounds):
             # All of a round are made of what earlier rounds brought.
-            self._made += [(ship, self._of(ship.sender, ship.what), number) for ship in some]
-            for ship in some:
+            self._steps += [(ship, self._of(ship.sender, ship.what), number) for ship in ships]
+            for ship in ships:
                 self._arrived[ship.receiver][ship.what] = self._numbers[ship]
 
-    def _of(self, site: int, what: Mask) -> Made:
+    def _of(self, site: int, what: Mask) -> IdRecipe:
         own, sent = self._problem.pieces(site, tuple(self._arrived[site]), what)
         overlap = sum(mask.bit_count() for mask in (own, *sent)) > what.bit_count()
-        return Made(_bits(own), tuple(self._arrived[site][mask] for mask in sent), overlap)
+        return IdRecipe(_bits(own), tuple(self._arrived[site][mask] for mask in sent), overlap)
 
     def shipments(self) -> tuple[Shipment, ...]:
         return tuple(
-            Shipment(self._sites[ship.sender], self._sites[ship.receiver], _bits(ship.what), made, number)
-            for ship, made, number in self._made
+            Shipment(self._sites[ship.sender], self._sites[ship.receiver], _bits(ship.what), recipe, number)
+            for ship, recipe, number in self._steps
         )
 
     def settling(self, need: Need, site: int | None) -> Settling:
@@ -228,7 +228,7 @@ class _Making:
         else:
             masks = [m for m in self._arrived[site] if m & need.right and m & ~need.both == 0]
             # The one with fewest columns beside it, so that plans read as one would write them.
-            right = Made((), (self._arrived[site][min(masks, key=lambda m: (m.bit_count(), m))],))
+            right = IdRecipe((), (self._arrived[site][min(masks, key=lambda m: (m.bit_count(), m))],))
         return Settling(self._sites[site], self._of(site, need.left), right)
 
 
@@ -238,14 +238,14 @@ def _with_rules(
     """The shipments with the rules that they serve: those settled with their id, or with an id made of it."""
     serves: list[dict[int, None]] = [{} for _ in shipments]
 
-    def serve(made: Made | None, rule: int) -> None:
-        for number in () if made is None else made.sent:
+    def serve(recipe: IdRecipe | None, rule: int) -> None:
+        for number in () if recipe is None else recipe.sent:
             serves[number][rule] = None
             serve(shipments[number].made, rule)
 
     for part, settling in zip(parts, settlings, strict=True):
-        for made in (settling.left, settling.right):
-            serve(made, part.rule)
+        for recipe in (settling.left, settling.right):
+            serve(recipe, part.rule)
     return tuple(replace(shipment, rules=tuple(rules)) for shipment, rules in zip(shipments, serves, strict=True))
 
 
@@ -264,7 +264,7 @@ def _gathered(problem: Problem, group: RowGroup, need: Need, wide: Mask) -> Sett
         missing &= ~chosen[site]
     home = max(chosen, key=lambda s: ((chosen[s] & wide).bit_count(), chosen[s].bit_count(), -s), default=0)
     keys = tuple((group.sites[s], _bits(mask)) for s, mask in sorted(chosen.items()) if s != home)
-    return Settling(group.sites[home], Made(_bits(chosen.get(home, 0)), ()), None, keys)
+    return Settling(group.sites[home], IdRecipe(_bits(chosen.get(home, 0)), ()), None, keys)
 
 
 def _nowhere(sites: Sites, group: RowGroup, atom: Atom, parts: Sequence[RulePart]) -> SitesError:

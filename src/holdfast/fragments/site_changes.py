@@ -146,11 +146,11 @@ class SiteChangesTask:
     def _now(self, site: int, changes: pa.Table) -> SiteRows:
         """The rows that the site has now under the hashes of the changes' keys."""
         segments = self.tables[table_name(site, ROWS)].segments
-        found = entries_with(self.store, segments, np.unique(changes.column("h").to_numpy()))
+        tables = entries_with(self.store, segments, np.unique(changes.column("h").to_numpy()))
         kind = changes.column("k").type
         types = {"h": pa.int64(), "k": kind, "ids": pa.binary(), "bits": pa.binary(), **_MARKS}
-        if found:
-            entries = pa.concat_tables([as_typed(entries, types) for entries in found])
+        if tables:
+            entries = pa.concat_tables([as_typed(entries, types) for entries in tables])
             entries = entries.filter(pa.array(present(entries, entries.column("k"))))
         else:
             entries = pa.schema(list(types.items())).empty_table()
@@ -158,9 +158,9 @@ class SiteChangesTask:
 
     def _projected(self, changes: pa.Table, site: int, at: Ints) -> SiteRows:
         """What the changes at these places bring to the site: its own columns and conditions, and no others."""
-        some = changes.select(["h", "k", "ids", "bits"]).take(pa.array(at))
+        rows = changes.select(["h", "k", "ids", "bits"]).take(pa.array(at))
         every = self.held_atoms.all_columns
-        whole = unpacked_rows(some, 2 * len(every), len(self.held_atoms.atoms))
+        whole = unpacked_rows(rows, 2 * len(every), len(self.held_atoms.atoms))
         places = [every.index(atom) for atom in self.held_atoms.columns(site)]
         pairs = whole.ids.reshape(len(at), len(every), 2)[:, places]
         bits = whole.bits[:, list(self.held_atoms.held[site])]
@@ -224,7 +224,7 @@ def placed_rows(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of all parts that the group's sites settle, as (part, grp, sign, h, gid, sid, k, message)."""
     first = rows[plan.groups[group].sites[0]]
-    keys = _one_array(first.keys)
+    keys = _as_array(first.keys)
     known = {site: Known.unpacked(held_atoms, site, own.ids, own.bits) for site, own in rows.items()}
     for placed in carried_out(plan.groups[group], plan.parts, known, keys, signs, door):
         if len(placed.at):
@@ -236,7 +236,7 @@ def _batches(
 ) -> Iterator[pa.RecordBatch]:
     size = len(placed.at)
     alone = placed.groups is None or placed.sides is None
-    ids = [no_ids(size) if some is None else some for some in (placed.groups, placed.sides)]
+    ids = [no_ids(size) if known is None else known for known in (placed.groups, placed.sides)]
     rows = pa.table(
         {
             "part": pa.array(np.full(size, placed.part, np.int32)),
@@ -268,5 +268,5 @@ def message_row(key: pa.DataType, message: Message) -> pa.RecordBatch:
     )
 
 
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
+def _as_array(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)

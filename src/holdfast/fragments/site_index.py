@@ -79,25 +79,25 @@ class SiteIndex:
 
     def look_up(self, ids: Ids) -> IndexCounts:
         """What is known of the ids, which are different."""
-        found = IndexCounts.nothing(len(ids))
+        counts = IndexCounts.nothing(len(ids))
         hashes = hashes_of(ids)
         order = np.argsort(hashes, kind="stable")
         ordered = hashes[order]
         tables = entries_with(self.store, self.counts.segments, np.unique(ordered))
         if not tables:
-            return found
-        entries = pa.concat_tables([as_typed(some, _COUNTS) for some in tables])
+            return counts
+        entries = pa.concat_tables([as_typed(table, _COUNTS) for table in tables])
         entries = entries.filter(pa.array(present(entries, entries.column("id"))))
         own = from_arrow(entries.column("id"))
         at = order[np.searchsorted(ordered, hashes_of(own))]
         same = (ids[at] == own).all(axis=1)
         at = at[same]
         entries = entries.filter(pa.array(same))
-        found.n[at] = entries.column("n").to_numpy()
-        found.other[at] = from_arrow(entries.column("other"))
-        found.violated[at] = entries.column("violated").to_numpy().astype(np.bool_)
-        found.peers[at] = entries.column("peers").to_numpy()
-        return found
+        counts.n[at] = entries.column("n").to_numpy()
+        counts.other[at] = from_arrow(entries.column("other"))
+        counts.violated[at] = entries.column("violated").to_numpy().astype(np.bool_)
+        counts.peers[at] = entries.column("peers").to_numpy()
+        return counts
 
     def rows_of(self, sides: Ids, kind: pa.DataType) -> tuple[Ints, pa.ChunkedArray]:
         """The keys of the rows on these different sides, and for each which side it is on."""
@@ -106,11 +106,11 @@ class SiteIndex:
             return nobody
         hashes = hashes_of(sides)
         order = np.argsort(hashes, kind="stable")
-        found = entries_with(self.store, self.members.segments, np.unique(hashes))
-        if not found:
+        tables = entries_with(self.store, self.members.segments, np.unique(hashes))
+        if not tables:
             return nobody
         types = {"h": pa.int64(), "side": pa.binary(), "k": kind, "v": pa.int32(), "gone": pa.uint8()}
-        entries = pa.concat_tables([as_typed(some, types) for some in found])
+        entries = pa.concat_tables([as_typed(table, types) for table in tables])
         entries = entries.filter(pa.array(present(entries, entries.column("k"))))
         own = from_arrow(entries.column("side"))
         at = order[np.searchsorted(hashes[order], hashes_of(own))]

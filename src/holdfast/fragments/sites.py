@@ -55,7 +55,7 @@ class Sites:
         members: dict[str | None, list[int]] = {}
         for number, site in enumerate(self.sites):
             members.setdefault(None if site.where is None else " ".join(site.where.split()), []).append(number)
-        return tuple(RowGroup(self.sites[some[0]].where, tuple(some)) for some in members.values())
+        return tuple(RowGroup(self.sites[numbers[0]].where, tuple(numbers)) for numbers in members.values())
 
     @property
     def split(self) -> Literal["vertical", "horizontal", "hybrid"]:
@@ -108,7 +108,7 @@ class _File(BaseModel):
 
     @field_validator("key", mode="before")
     @classmethod
-    def _one_or_many(cls, value: object) -> object:
+    def _as_list(cls, value: object) -> object:
         return [value] if isinstance(value, str) else value
 
 
@@ -153,7 +153,7 @@ def parse_sites(text: str, *, origin: str = "sites", folder: Path | None = None)
             if given is None or given.columns is None
             else _columns(name, given.columns, content.key, root, origin),
             None if given is None else given.where,
-            None if given is None else _found(given.data, folder),
+            None if given is None else _resolved_path(given.data, folder),
         )
         for name, given in content.sites.items()
     )
@@ -180,7 +180,7 @@ rules: ["CC = 44, zip -> street"]"""
 
 def _rules(content: _File, root: yaml.Node, origin: str, folder: Path | None) -> RuleSet:
     if isinstance(content.rules, str):
-        return read_rules(_found(content.rules, folder) or content.rules)
+        return read_rules(_resolved_path(content.rules, folder) or content.rules)
     if not content.rules:
         raise SitesError(f"{origin}, line {line_of(root, ('rules',))}: there are no rules.")
     return rules_of(node_at(root, ("rules",)), origin=origin)
@@ -194,8 +194,8 @@ def _columns(site: str, columns: list[str], key: list[str], root: yaml.Node, ori
     return tuple(name for name in columns if name not in key)
 
 
-def _found(data: str | None, folder: Path | None) -> str | None:
-    """The file beside the sites file where there is one, and otherwise what was said."""
+def _resolved_path(data: str | None, folder: Path | None) -> str | None:
+    """Returns the file beside the sites file if there is one, and otherwise the path as given."""
     if data is None or folder is None or ":" in data.split("/")[0]:
         return data
     beside = folder / data

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from holdfast.fragments.door import COUNT, ID, KEY, Door, Kind
 from holdfast.fragments.ids import Ids, group_ids, mixed, no_ids, side_ids, to_arrow
 from holdfast.fragments.parts import RulePart
-from holdfast.fragments.shipment_plan import GroupPlan, Made, Settling
+from holdfast.fragments.shipment_plan import GroupPlan, IdRecipe, Settling
 from holdfast.fragments.site_tables import HeldAtoms
 
 Bools = NDArray[np.bool_]
@@ -72,24 +72,24 @@ class _Steps:
         self.plan, self.known, self.keys, self.signs, self.door = plan, known, keys, signs, door
         self.arrived: dict[int, tuple[Bools, Ids]] = {}
 
-    def _made(self, site: int, made: Made) -> tuple[Bools, Ids]:
+    def _make_ids(self, site: int, recipe: IdRecipe) -> tuple[Bools, Ids]:
         """Which rows the site knows the id of, and the ids."""
         own = self.known[site]
         rows, ids = np.ones(len(self.keys), np.bool_), no_ids(len(self.keys))
-        for atom in made.own:
+        for atom in recipe.own:
             rows = rows & own.bits[atom]
             if atom in own.ids:
-                ids = ids ^ (mixed(own.ids[atom], _OVERLAPPING + atom) if made.overlap else own.ids[atom])
-        for number in made.sent:
+                ids = ids ^ (mixed(own.ids[atom], _OVERLAPPING + atom) if recipe.overlap else own.ids[atom])
+        for number in recipe.sent:
             assert self.plan.shipments[number].receiver == site, "a site uses what it was sent"
             met, sent = self.arrived[number]
             rows = rows & met
-            ids = ids ^ (mixed(sent, _OVERLAPPING * 2 + number) if made.overlap else sent)
+            ids = ids ^ (mixed(sent, _OVERLAPPING * 2 + number) if recipe.overlap else sent)
         return rows, ids
 
     def ship(self, number: int) -> None:
         shipment = self.plan.shipments[number]
-        rows, ids = self._made(shipment.sender, shipment.made)
+        rows, ids = self._make_ids(shipment.sender, shipment.made)
         # Conditions alone have no id: that a key arrives says all.
         with_ids = any(self.plan.atoms[atom].is_column for atom in shipment.atoms)
         self._cross(shipment.sender, shipment.receiver, "eqids", rows, ids if with_ids else None)
@@ -103,14 +103,14 @@ class _Steps:
         self.door.cross(sender, receiver, kind, pa.table(letters))
 
     def settled(self, number: int, settling: Settling) -> Placed:
-        rows, left = self._made(settling.site, settling.left)
+        rows, left = self._make_ids(settling.site, settling.left)
         if settling.right is None:
             for site, atoms in settling.keys:
-                met, _ = self._made(site, Made(atoms, ()))
+                met, _ = self._make_ids(site, IdRecipe(atoms, ()))
                 self._cross(site, settling.site, "tuples", met, None)
                 rows = rows & met
             return Placed(number, np.flatnonzero(rows))
-        met, right = self._made(settling.site, settling.right)
+        met, right = self._make_ids(settling.site, settling.right)
         at = np.flatnonzero(rows & met)
         groups = group_ids(left[at], number)
         return Placed(number, at, groups, side_ids(groups, right[at]))

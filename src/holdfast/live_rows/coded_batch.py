@@ -32,12 +32,12 @@ class RowBatch:
     columns: Mapping[str, Sequence[Any] | pa.Array]
 
     def take(self, places: Sequence[int]) -> RowBatch:
-        def some(column: Sequence[Any] | pa.Array) -> Sequence[Any] | pa.Array:
+        def taken(column: Sequence[Any] | pa.Array) -> Sequence[Any] | pa.Array:
             if isinstance(column, pa.Array):
                 return column.take(pa.array(places, pa.int64()))
             return [column[i] for i in places]
 
-        return RowBatch(len(places), {name: some(column) for name, column in self.columns.items()})
+        return RowBatch(len(places), {name: taken(column) for name, column in self.columns.items()})
 
     def without(self, name: str) -> RowBatch:
         return RowBatch(self.size, {n: column for n, column in self.columns.items() if n != name})
@@ -197,7 +197,7 @@ class Coding:
     def encoded(self, batch: RowBatch, keys: Sequence[str]) -> tuple[NDArray[np.int64], Bools]:
         """Codes and validity, a row per row. ChangeError, naming column and key, where a value is of another kind."""
         if batch.size == 1:
-            return self._one_row(batch, keys)
+            return self._encode_row(batch, keys)
         codes = np.zeros((batch.size, len(self.names)), np.int64)
         valid = np.zeros((batch.size, len(self.names)), np.bool_)
         for at, name in enumerate(self.names):
@@ -206,7 +206,7 @@ class Coding:
                 codes[:, at], valid[:, at] = self._column(batch, name, coder, keys)
         return codes, valid
 
-    def _one_row(self, batch: RowBatch, keys: Sequence[str]) -> tuple[NDArray[np.int64], Bools]:
+    def _encode_row(self, batch: RowBatch, keys: Sequence[str]) -> tuple[NDArray[np.int64], Bools]:
         codes, valid = [], []
         for name in self.names:
             value = batch.columns[name][0]
@@ -214,7 +214,9 @@ class Coding:
                 value = value.as_py()
             coder = self.coders.get(self.families[name])
             valid.append(value is not None)
-            codes.append(0 if value is None or coder is None else self._one(batch, 0, name, value, coder, keys))
+            codes.append(
+                0 if value is None or coder is None else self._encode_value(batch, 0, name, value, coder, keys)
+            )
         return np.array([codes], np.int64), np.array([valid])
 
     def _column(
@@ -225,28 +227,28 @@ class Coding:
             try:
                 values = pa.array(values)
             except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
-                return self._one_by_one(batch, name, coder, keys)
+                return self._encode_each(batch, name, coder, keys)
         try:
             if arrow_column_type(values.type).family == "void":
                 return 0, False
             return coder.codes(values), values.is_valid().to_numpy(zero_copy_only=False)
         except (TypeMismatchError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            return self._one_by_one(batch, name, coder, keys)
+            return self._encode_each(batch, name, coder, keys)
 
-    def _one_by_one(
+    def _encode_each(
         self, batch: RowBatch, name: str, coder: Coder, keys: Sequence[str]
     ) -> tuple[NDArray[np.int64], Bools]:
         values = batch.listed(name)
-        found = [0 if v is None else self._one(batch, i, name, v, coder, keys) for i, v in enumerate(values)]
-        return np.array(found, np.int64), np.array([v is not None for v in values], np.bool_)
+        codes = [0 if v is None else self._encode_value(batch, i, name, v, coder, keys) for i, v in enumerate(values)]
+        return np.array(codes, np.int64), np.array([v is not None for v in values], np.bool_)
 
-    def _one(self, batch: RowBatch, at: int, name: str, value: Any, coder: Coder, keys: Sequence[str]) -> int:
+    def _encode_value(self, batch: RowBatch, at: int, name: str, value: Any, coder: Coder, keys: Sequence[str]) -> int:
         try:
             return coder.code(value)
         except TypeMismatchError as problem:
             key = tuple(batch.take([at]).listed(part)[0] for part in keys)
             raise ChangeError(
-                f"the row with key {_told(key)} has {value!r} in column {name!r}, which holds {self.kinds[name]}: "
+                f"the row with key {_key_text(key)} has {value!r} in column {name!r}, which holds {self.kinds[name]}: "
                 f"{problem.message}.",
                 hint=f"nothing was changed. Name the type that {name!r} should have with schema={{{name!r}: …}}.",
             ) from None
@@ -262,27 +264,27 @@ class Coding:
 
     def moved(self) -> Moved:
         """Per column whose codes have changed, the old codes in order and the new ones; once."""
-        found: Moved = {}
+        moved: Moved = {}
         for family, coder in self.coders.items():
             change = coder.moved() if isinstance(coder, LabelCoder) else None
             if change is not None:
-                found |= {self.names.index(name): change for name in family}
-        if found:
+                moved |= {self.names.index(name): change for name in family}
+        if moved:
             self.bounds.clear()
-        return found
+        return moved
 
 
-def _told(key: tuple[Any, ...]) -> str:
+def _key_text(key: tuple[Any, ...]) -> str:
     return repr(key[0]) if len(key) == 1 else repr(key)
 
 
 def _kind_of(values: Sequence[Any] | pa.Array, name: str) -> ColumnType:
     if not isinstance(values, pa.Array):
-        some = [value for value in values if value is not None]
-        if not some:
+        present = [value for value in values if value is not None]
+        if not present:
             return VOID
         try:
-            values = pa.array(some)
+            values = pa.array(present)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as problem:
             raise ChangeError(
                 f"the values of column {name!r} are not of one type: {problem}.",

@@ -21,9 +21,9 @@ class KeyMap:
 
     def find(self, stored: NDArray[np.int64], codes: NDArray[np.int64]) -> NDArray[np.int32]:
         """Per row of codes the slot of the stored row with its key, or -1."""
-        found = np.empty(len(codes), np.int32)
-        find_keys(self._table, stored, codes, self._columns, found)
-        return found
+        slots = np.empty(len(codes), np.int32)
+        find_keys(self._table, stored, codes, self._columns, slots)
+        return slots
 
     def add(self, stored: NDArray[np.int64], slots: NDArray[np.int32]) -> None:
         """The slots, whose keys are not in it, are in it."""

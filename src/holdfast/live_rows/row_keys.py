@@ -25,7 +25,7 @@ class RowKeys:
         self.key, self._store, self._coding = tuple(key), store, coding
         self._map = KeyMap(len(self.key))
         self._kept: list[Any] = []
-        self._told_by_codes = False  # of the rows that are there
+        self._codes_are_keys = False  # of the rows that are there
 
     @property
     def _whole_numbers(self) -> bool:
@@ -34,8 +34,8 @@ class RowKeys:
     def add(self, slots: Slots, keys: Callable[[], list[Any]]) -> None:
         """Rows have come, with these keys."""
         self._map.add(self._store.rows.codes, slots)
-        self._told_by_codes = self._whole_numbers
-        if not self._told_by_codes:
+        self._codes_are_keys = self._whole_numbers
+        if not self._codes_are_keys:
             self._kept += keys()
 
     def remove(self, slots: Slots) -> None:
@@ -63,7 +63,7 @@ class RowKeys:
         """The keys of the rows, to be listed later, when the rows may have gone."""
         if len(slots) == 0:
             return list
-        if self._told_by_codes:
+        if self._codes_are_keys:
             codes = self._store.rows.codes[slots, 0]
             return lambda: list(codes.tolist())
         kept = self._kept  # only grows
@@ -71,23 +71,23 @@ class RowKeys:
 
     def slots(self, keys: Sequence[Any]) -> Slots:
         """The slots of the keys. ChangeError when one is not there, or is named twice."""
-        found = self._found(keys)
-        missing = np.flatnonzero(found < 0)
+        slots = self._find(keys)
+        missing = np.flatnonzero(slots < 0)
         if len(missing):
             raise ChangeError(
                 f"there is no row with key {keys[missing[0]]!r}.",
                 hint="nothing was changed. Only rows that are there can be deleted or updated.",
             )
-        ordered = np.sort(found)
+        ordered = np.sort(slots)
         again = np.flatnonzero(ordered[1:] == ordered[:-1])
         if len(again):
-            raise _named_twice(keys[int(np.flatnonzero(found == ordered[again[0]])[0])])
-        return found
+            raise _named_twice(keys[int(np.flatnonzero(slots == ordered[again[0]])[0])])
+        return slots
 
     def are_there(self, keys: Sequence[Any]) -> list[bool]:
-        return [slot >= 0 for slot in self._found(keys).tolist()]
+        return [slot >= 0 for slot in self._find(keys).tolist()]
 
-    def _found(self, keys: Sequence[Any]) -> Slots:
+    def _find(self, keys: Sequence[Any]) -> Slots:
         codes = np.zeros((len(keys), len(self.key)), np.int64)
         known = np.ones(len(keys), np.bool_)
         if self._whole_numbers and all(type(key) is int and abs(key) < 2**63 for key in keys):
@@ -103,9 +103,9 @@ class RowKeys:
                     known[i] = False
                 else:
                     codes[i, j] = code
-        found = self._map.find(self._store.rows.codes, codes)
-        found[~known] = -1
-        return found
+        slots = self._map.find(self._store.rows.codes, codes)
+        slots[~known] = -1
+        return slots
 
     def _code(self, name: str, value: Any) -> int | None:
         coder = self._coding.coder(name)

@@ -37,12 +37,12 @@ def accesses(program: PairProgram, *, nulls_equal: bool, share: Preference) -> t
 
     Of a symmetric rule only as left row: there it meets all.
     """
-    found = []
+    ways = []
     for left in (True,) if program.symmetric else (True, False):
         for at, denial in enumerate(program.denials):
             earlier = program.denials[:at]
-            found += _accesses(denial, earlier, left=left, nulls_equal=nulls_equal, share=share)
-    return tuple(found)
+            ways += _accesses(denial, earlier, left=left, nulls_equal=nulls_equal, share=share)
+    return tuple(ways)
 
 
 def _accesses(

@@ -107,7 +107,7 @@ class _Side:
 
     compares: Mapping[Part, tuple[Compare, ...]]
     order: tuple[Compare, ...]
-    made: Schedule[Part, Compare]
+    schedule: Schedule[Part, Compare]
 
 
 class BitmapPath:
@@ -174,34 +174,34 @@ class BitmapPath:
             return sets[compare]
 
         starts: dict[Part, tuple[frozenset[Compare], BitMap]] = {}
-        for shared in side.made.shared:
-            found = _refined(None, shared.predicates, related)
-            assert found is not None, "a start has predicates"
+        for shared in side.schedule.shared:
+            matches = _refined(None, shared.predicates, related)
+            assert matches is not None, "a start has predicates"
             for part in (shared.rule, *shared.others):
                 if part not in starts or len(starts[part][0]) < len(shared.predicates):
-                    starts[part] = (frozenset(shared.predicates), found)
+                    starts[part] = (frozenset(shared.predicates), matches)
         partners: dict[int, BitMap] = {}
-        for part, predicates in side.made.rules.items():
+        for part, predicates in side.schedule.rules.items():
             denial = self._denials[part]
             own, other = (denial.left, denial.right) if left else (denial.right, denial.left)
             if own is not None and not rows.flags[slot, own]:
                 continue
             done, begun = starts.get(part, (frozenset(), None))
-            found = _refined(begun, [p for p in predicates if p not in done], related)
-            if found is None:
-                found = self._rows
+            matches = _refined(begun, [p for p in predicates if p not in done], related)
+            if matches is None:
+                matches = self._rows
             if other is not None:
-                found = found & self._flags[other]
-            if len(found):
-                partners[part[0]] = partners[part[0]] | found if part[0] in partners else found
-        for at, found in partners.items():
-            if slot in found:
-                partners[at] = found - BitMap([slot])
+                matches = matches & self._flags[other]
+            if len(matches):
+                partners[part[0]] = partners[part[0]] | matches if part[0] in partners else matches
+        for at, matches in partners.items():
+            if slot in matches:
+                partners[at] = matches - BitMap([slot])
         return partners
 
     def _side(self, left: bool) -> _Side:
         compares = {part: tuple(seen_from(c, left) for c in d.compares) for part, d in self._denials.items()}
-        order = self._order(c for some in compares.values() for c in some)
+        order = self._order(c for group in compares.values() for c in group)
         return _Side(compares, order, schedule(compares, order))
 
     def _order(self, compares: Iterable[Compare]) -> tuple[Compare, ...]:
@@ -218,13 +218,13 @@ class BitmapPath:
             return
         self._looked = 0
         for left, side in self._sides.items():
-            if self._order(c for some in side.compares.values() for c in some) != side.order:
+            if self._order(c for group in side.compares.values() for c in group) != side.order:
                 self._sides[left] = self._side(left)
 
     @property
     def schedule(self) -> Schedule[Part, Compare]:
         """That of a row as left row."""
-        return self._sides[True].made
+        return self._sides[True].schedule
 
     def assert_invariants(self) -> None:
         slots, rows = self._store.slots(), self._store.rows
@@ -235,13 +235,11 @@ class BitmapPath:
             assert held == BitMap(slots[rows.flags[slots, flag]]), "truth values are those of the rows"
 
 
-def _refined(
-    found: BitMap | None, predicates: Sequence[Compare], related: Callable[[Compare], BitMap]
-) -> BitMap | None:
+def _refined(rows: BitMap | None, predicates: Sequence[Compare], related: Callable[[Compare], BitMap]) -> BitMap | None:
     """The rows that also satisfy the predicates; None where there is neither a set nor a predicate."""
     for predicate in predicates:
-        if found is not None and not len(found):
-            return found
+        if rows is not None and not len(rows):
+            return rows
         operand = related(predicate)
-        found = operand if found is None else found & operand
-    return found
+        rows = operand if rows is None else rows & operand
+    return rows

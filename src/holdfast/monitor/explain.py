@@ -36,18 +36,18 @@ def access_lines(ways: Sequence[tuple[Access, GroupIndex]], columns: Sequence[st
         yield f"as {part} row: {where}{checked} ({len(index):,} rows in {runs} run{'' if runs == 1 else 's'})"
 
 
-def schedule_lines(made: Schedule[Part, Compare], rules: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
+def schedule_lines(schedule: Schedule[Part, Compare], rules: Sequence[str], columns: Sequence[str]) -> Iterator[str]:
     """The rules that go by sets of rows, their predicates in order, and the starts that they share."""
 
-    def told(compare: Compare) -> str:
+    def compare_text(compare: Compare) -> str:
         left, right = quoted_name(columns[compare.left]), quoted_name(columns[compare.right])
         return f"t.{left} {operator_of(compare.allowed)} s.{right}"
 
     def several(compares: Sequence[Compare]) -> str:
-        return " and ".join(map(told, compares))
+        return " and ".join(map(compare_text, compares))
 
-    for prefix in made.shared:
+    for prefix in schedule.shared:
         helped = ", ".join(dict.fromkeys(rules[at] for at, _ in prefix.others))
         yield f"once for {rules[prefix.rule[0]]} and {helped}: {several(prefix.predicates)}"
-    for (at, _), predicates in made.rules.items():
-        yield f"{rules[at]}: {', then '.join(map(told, predicates))}"
+    for (at, _), predicates in schedule.rules.items():
+        yield f"{rules[at]}: {', then '.join(map(compare_text, predicates))}"

@@ -113,7 +113,7 @@ class GroupIndex:
         members = self.member_slots(slots)
         if len(members) <= self._most_in_tail:
             return _empty_arena(self.spec, 0)._replace(tail=members)
-        return _made_run(self.spec, self._store, members)
+        return _build_run(self.spec, self._store, members)
 
     def add(self, slots: Slots, run: Arena | None = None) -> None:
         """The rows are in the index; `run` is their `run_of` where it is known."""
@@ -130,7 +130,7 @@ class GroupIndex:
             sorted_now = self._there(np.concatenate([self._tail[: self._in_tail], loose]))
             self._in_tail = 0
             if len(sorted_now):
-                self._push(_made_run(self.spec, self._store, sorted_now))
+                self._push(_build_run(self.spec, self._store, sorted_now))
         else:
             self._tail[self._in_tail : self._in_tail + len(loose)] = loose
             self._in_tail += len(loose)
@@ -168,7 +168,7 @@ class GroupIndex:
             merged.sort()
             self.arena = self.arena._replace(runs=self.arena.runs[:first])
             self._used = begin
-            run = _made_run(self.spec, self._store, merged)
+            run = _build_run(self.spec, self._store, merged)
         self._append(run)
 
     def _append(self, run: Arena) -> None:
@@ -263,7 +263,7 @@ def _empty_arena(spec: IndexSpec, room: int) -> Arena:
     )
 
 
-def _made_run(spec: IndexSpec, store: RowStore, slots: Slots) -> Arena:
+def _build_run(spec: IndexSpec, store: RowStore, slots: Slots) -> Arena:
     """The rows, all of which the spec speaks of, as an arena of one run."""
     rows, many = store.rows, len(slots)
     x, y = (*spec.by, None, None)[:2]

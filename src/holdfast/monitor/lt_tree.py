@@ -48,17 +48,17 @@ class LessThanTree:
         distinct = values[starts].tolist()
         parts = np.split(rows, starts[1:])
 
-        def made(low: int, high: int) -> tuple[_Node | None, BitMap]:
+        def build(low: int, high: int) -> tuple[_Node | None, BitMap]:
             if low >= high:
                 return None, BitMap()
             middle = (low + high) // 2
             node = _Node(distinct[middle], BitMap(parts[middle]))
-            node.left, node.less = made(low, middle)
-            node.right, above = made(middle + 1, high)
+            node.left, node.less = build(low, middle)
+            node.right, above = build(middle + 1, high)
             node.height = 1 + max(_height(node.left), _height(node.right))
             return node, node.less | node.rows | above
 
-        tree._root, tree.rows = made(0, len(distinct))
+        tree._root, tree.rows = build(0, len(distinct))
         return tree
 
     def __len__(self) -> int:

@@ -184,8 +184,8 @@ class Monitor(KeyedRows, Presented):
                 continue
             listed = self._lazily(at, lone[1], new, limit), self._lazily(at, lone[0], lost, limit)
             changes[name] = RuleViolationsChange(*listed, added, removed)
-            of_one_row = isinstance(self._programs.programs[at], RowProgram)
-            self._totals[name] += len(lone[1]) - len(lone[0]) if of_one_row else new.count - lost.count
+            is_row_rule = isinstance(self._programs.programs[at], RowProgram)
+            self._totals[name] += len(lone[1]) - len(lone[0]) if is_row_rule else new.count - lost.count
         if kept:
             self._store.settle(come)
         for name, change in changes.items() if self.keep == "pairs" else ():
@@ -232,12 +232,12 @@ class Monitor(KeyedRows, Presented):
         alone_names, left, right = map(self._keys.names, (alone, pairs.left, pairs.right))
         symmetric = is_symmetric(self._programs.programs[at])
 
-        def made() -> list[Violation]:
-            found: list[Violation] = [(key, None) for key in alone_names()]
+        def name_violations() -> list[Violation]:
+            rows: list[Violation] = [(key, None) for key in alone_names()]
             ends = zip(left(), right(), strict=True)
-            return found + [(b, a) if symmetric and b < a else (a, b) for a, b in ends]
+            return rows + [(b, a) if symmetric and b < a else (a, b) for a, b in ends]
 
-        return made
+        return name_violations
 
     # Rows ---------------------------------------------------------------------------------------------------------
 

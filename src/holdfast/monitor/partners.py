@@ -43,7 +43,7 @@ class Way:
 
     access: Access
     index: GroupIndex
-    asked: Asked
+    options: Asked
     symmetric: bool
 
 
@@ -76,14 +76,14 @@ class Partners:
             self._plan(indexed=slots[: np.searchsorted(slots, come[0])])
         runs: dict[tuple[IndexSpec, bool], Arena] = {}
         if len(come) == len(self._store) and len(come) >= self._tuning.least_at_once:
-            found = self._at_once(come, limit)
+            pairs = self._at_once(come, limit)
         else:
-            found = self._by_sets(gone, come, kept, limit)
+            pairs = self._by_sets(gone, come, kept, limit)
         for at in self._pairs:
-            if at not in found:
-                lost = self._found(at, gone, kept, runs, limit, coming=False) if len(gone) else NO_PAIRS
-                new = self._found(at, come, kept, runs, limit, coming=True) if len(come) else NO_PAIRS
-                found[at] = (lost, new)
+            if at not in pairs:
+                lost = self._pairs_with(at, gone, kept, runs, limit, coming=False) if len(gone) else NO_PAIRS
+                new = self._pairs_with(at, come, kept, runs, limit, coming=True) if len(come) else NO_PAIRS
+                pairs[at] = (lost, new)
         for index in self._indexes.values():
             if len(gone):
                 index.remove(gone)
@@ -91,21 +91,21 @@ class Partners:
                 index.add(come, runs.get((index.spec, True)))
         if len(self._store) > max(_GROWTH * self._planned, _LEAST_TO_PLAN):
             self._plan(indexed=self._store.slots())
-        return found
+        return pairs
 
-    def _found(
+    def _pairs_with(
         self, at: int, slots: Slots, kept: bool, runs: dict[tuple[IndexSpec, bool], Arena], limit: int, *, coming: bool
     ) -> SlotPairs:
         """The pairs of these rows with each other and with all others, through sorted runs."""
         collector, ways = PairCollector(limit), self._ways[at]
         for way in ways:
-            asked = way.asked
+            options = way.options
             if kept or way.index.dead or not coming:
-                asked = asked._replace(each=True, kept=kept)
-            found = self._probed(way.access, way.index.arena, slots, asked, collector.room)
+                options = options._replace(each=True, kept=kept)
+            pairs = self._probed(way.access, way.index.arena, slots, options, collector.room)
             if len(slots) == 1 == len(ways):
-                return found
-            collector.add(found)
+                return pairs
+            collector.add(pairs)
             if way.access.left and len(slots) > 1:
                 # Rows that come together meet each other here, and nowhere else.
                 place = (way.access.spec, coming)
@@ -117,36 +117,36 @@ class Partners:
     def _among(self, way: Way, run: Arena, slots: Slots, kept: bool, limit: int) -> SlotPairs:
         """The pairs that rows of one change make with each other."""
         access, probe = way.access, way.access.probe
-        asked = way.asked._replace(once=way.symmetric, each=True, alive=False, kept=kept)
+        options = way.options._replace(once=way.symmetric, each=True, alive=False, kept=kept)
         by_range = len(probe.compares) == probe.equal + probe.by and not run.runs[:, COLLIDED].any()
         if kept or not by_range or len(probe.others) or (way.symmetric and not access.mutual) or len(run.runs) == 0:
-            return self._probed(access, run, slots, asked, limit)
+            return self._probed(access, run, slots, options, limit)
         # Counted without being met one by one: both ends of a pair, and rows with themselves, are counted too.
         rows = self._store.rows
-        count, _ = probed(rows, run, slots, probe, asked._replace(once=False, each=False), _NOBODY, _NOBODY)
+        count, _ = probed(rows, run, slots, probe, options._replace(once=False, each=False), _NOBODY, _NOBODY)
         count -= alone_together(rows, run.slots, probe)
         count = count // 2 if way.symmetric else count
         if count == 0:
             return NO_PAIRS
-        listed = self._probed(access, run, slots, asked._replace(enough=True), min(limit, count))
+        listed = self._probed(access, run, slots, options._replace(enough=True), min(limit, count))
         return SlotPairs(count, listed.left, listed.right)
 
-    def _probed(self, access: Access, arena: Arena, slots: Slots, asked: Asked, limit: int) -> SlotPairs:
-        mine, others = self._room
-        if limit < len(mine):
-            mine, others = mine[:limit], others[:limit]
+    def _probed(self, access: Access, arena: Arena, slots: Slots, options: Asked, limit: int) -> SlotPairs:
+        own, others = self._room
+        if limit < len(own):
+            own, others = own[:limit], others[:limit]
         rows = self._store.rows
-        count, listed = probed(rows, arena, slots, access.probe, asked, mine, others)
+        count, listed = probed(rows, arena, slots, access.probe, options, own, others)
         if count == 0:
             return NO_PAIRS
-        if (count > listed or asked.enough) and len(mine) == listed < limit:
-            room = limit if asked.enough else min(count, limit)
-            mine, others = np.empty(room, np.int32), np.empty(room, np.int32)
-            count, listed = probed(rows, arena, slots, access.probe, asked, mine, others)
+        if (count > listed or options.enough) and len(own) == listed < limit:
+            room = limit if options.enough else min(count, limit)
+            own, others = np.empty(room, np.int32), np.empty(room, np.int32)
+            count, listed = probed(rows, arena, slots, access.probe, options, own, others)
             if len(self._room[0]) < room <= _MOST_ROOM:  # the next change is likely to need as much
                 self._room = (np.empty(2 * room, np.int32), np.empty(2 * room, np.int32))
-        mine, others = mine[:listed].copy(), others[:listed].copy()
-        return SlotPairs(count, mine, others) if access.left else SlotPairs(count, others, mine)
+        own, others = own[:listed].copy(), others[:listed].copy()
+        return SlotPairs(count, own, others) if access.left else SlotPairs(count, others, own)
 
     def _at_once(self, come: Slots, limit: int) -> dict[int, tuple[SlotPairs, SlotPairs]]:
         """The pairs of the first rows of all, under rules for which each row would have to look at many others.
@@ -155,7 +155,7 @@ class Partners:
         """
         if self.bitmaps is not None:
             self.bitmaps.load(come)
-        rows, found = self._store.rows, {}
+        rows, pairs = self._store.rows, {}
         columns, flags = range(rows.codes.shape[1]), range(rows.flags.shape[1])
         part = Part(
             len(come),
@@ -171,8 +171,8 @@ class Partners:
             as_left, _ = pair_counts(program, part)
             count = int(as_left.sum()) // (2 if program.symmetric else 1)
             left, right = pairs_of(program, part, limit=min(limit, count))
-            found[at] = (NO_PAIRS, SlotPairs(count, come[left], come[right]))
-        return found
+            pairs[at] = (NO_PAIRS, SlotPairs(count, come[left], come[right]))
+        return pairs
 
     def _by_sets(self, gone: Slots, come: Slots, kept: bool, limit: int) -> dict[int, tuple[SlotPairs, SlotPairs]]:
         """Of the rules that go by sets of rows, the pairs that go and those that come; net of each other."""
@@ -188,11 +188,11 @@ class Partners:
         for slot in come.tolist():
             _collect(path, slot, new)
             path.add(slot)
-        found = {at: (lost[at].pairs(), new[at].pairs()) for at in path.programs}
+        pairs = {at: (lost[at].pairs(), new[at].pairs()) for at in path.programs}
         if not kept:
-            return found
+            return pairs
         twin = self._store.rows.twin
-        net = {at: net_pairs(*both, twin, path.programs[at].symmetric) for at, both in found.items()}
+        net = {at: net_pairs(*both, twin, path.programs[at].symmetric) for at, both in pairs.items()}
         return {at: (gone.cut(limit), come.cut(limit)) for at, (gone, come) in net.items()}
 
     def current(self, at: int, limit: int) -> SlotPairs:
@@ -206,8 +206,8 @@ class Partners:
                 )
         for way in self._ways[at]:
             if way.access.left:
-                asked = way.asked._replace(once=program.symmetric, each=True, enough=True)
-                collector.add(self._probed(way.access, way.index.arena, slots, asked, collector.room))
+                options = way.options._replace(once=program.symmetric, each=True, enough=True)
+                collector.add(self._probed(way.access, way.index.arena, slots, options, collector.room))
         return collector.pairs()
 
     # The plan ---------------------------------------------------------------------------------------------------
@@ -219,10 +219,10 @@ class Partners:
         """
         nulls_equal = self._nulls == "equal"
         ways = {at: accesses(p, nulls_equal=nulls_equal, share=self._share) for at, p in self._pairs.items()}
-        by_sets = {at for at, some in ways.items() if self._goes_by_sets(some)}
-        chosen = {at: () if at in by_sets else some for at, some in ways.items()}
+        by_sets = {at for at, rule_accesses in ways.items() if self._goes_by_sets(rule_accesses)}
+        chosen = {at: () if at in by_sets else rule_accesses for at, rule_accesses in ways.items()}
         kept = {}
-        for spec in dict.fromkeys(access.spec for some in chosen.values() for access in some):
+        for spec in dict.fromkeys(access.spec for rule_accesses in chosen.values() for access in rule_accesses):
             index = self._indexes.get(spec)
             if index is None:
                 index = GroupIndex(spec, self._store, most_in_tail=self._tuning.most_in_tail)
@@ -237,11 +237,11 @@ class Partners:
             programs = {at: self._pairs[at] for at in sorted(by_sets)}
             self.bitmaps = BitmapPath(self._store, programs, nulls_equal=nulls_equal)
             self.bitmaps.load(indexed)
-        self._ways = {at: [self._way(at, access) for access in some] for at, some in chosen.items()}
+        self._ways = {at: [self._way(at, access) for access in rule_accesses] for at, rule_accesses in chosen.items()}
 
     def _way(self, at: int, access: Access) -> Way:
-        asked = Asked(False, bool(len(access.probe.others)), False, True, False, access.left, *self._tables[at])
-        return Way(access, self._indexes[access.spec], asked, self._pairs[at].symmetric)
+        options = Asked(False, bool(len(access.probe.others)), False, True, False, access.left, *self._tables[at])
+        return Way(access, self._indexes[access.spec], options, self._pairs[at].symmetric)
 
     def _goes_by_sets(self, ways: Sequence[Access]) -> bool:
         """Whether sets of rows find a row's partners sooner than ranges, from what ranges let through in a sample."""
@@ -250,15 +250,15 @@ class Partners:
         slots = self._store.slots()
         if len(slots) < self._tuning.least_for_sets or all(left_to_check(access) == 0 for access in ways):
             return False
-        some = np.random.default_rng(7).choice(slots, self._tuning.sampled_probes).astype(np.int32)
+        sample = np.random.default_rng(7).choice(slots, self._tuning.sampled_probes).astype(np.int32)
         met = 0
         for access in ways:
             index = self._indexes.get(access.spec)
             if index is None or len(index) < len(slots) // 2:  # not indexed yet
                 index = GroupIndex(access.spec, self._store, most_in_tail=self._tuning.most_in_tail)
                 index.add(slots)
-            asked = Asked(False, False, False, True, False, access.left, *constraint_table(()))
-            count, _ = probed(self._store.rows, index.arena, some, by_range_only(access), asked, _NOBODY, _NOBODY)
+            options = Asked(False, False, False, True, False, access.left, *constraint_table(()))
+            count, _ = probed(self._store.rows, index.arena, sample, by_range_only(access), options, _NOBODY, _NOBODY)
             met += count
         inequalities = max(sum(is_inequality(int(c[2])) for c in access.probe.compares) for access in ways)
         seconds = met / self._tuning.sampled_probes * self._tuning.seconds_per_candidate

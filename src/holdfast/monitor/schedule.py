@@ -68,19 +68,19 @@ def schedule(rules: Mapping[R, Sequence[P]], order: Sequence[P]) -> Schedule[R, 
     sorted_rules = {rule: tuple(sorted(ps, key=place.__getitem__)) for rule, ps in rules.items()}
     execution = sorted(sorted_rules, key=lambda rule: -place[sorted_rules[rule][0]] if sorted_rules[rule] else 0)
     ordered = {rule: sorted_rules[rule] for rule in execution}
-    candidates = {rule: found for rule in execution if (found := _prefix(rule, ordered)) is not None}
+    candidates = {rule: start for rule in execution if (start := _prefix(rule, ordered)) is not None}
     shared: list[SharedPrefix[R, P]] = []
     not_shared: list[SharedPrefix[R, P]] = []
     for rule in sorted(candidates, key=lambda rule: place[ordered[rule][0]]):
         predicates, others = candidates[rule]
         # A rule whose start is shared takes no part in what others share.
-        fixed = {one.rule for one in shared}
+        fixed = {prior.rule for prior in shared}
         helped = tuple(other for other in others if other not in fixed)
         benefit = (len(predicates) - 1) * len(helped)
         gains = [
             len(theirs) - 1
             for other, (theirs, whom) in candidates.items()
-            if other != rule and rule in whom and other not in {one.rule for one in not_shared}
+            if other != rule and rule in whom and other not in {prior.rule for prior in not_shared}
         ]
         potential = max(gains, default=0)
         prefix = SharedPrefix(rule, predicates, helped, benefit, potential)

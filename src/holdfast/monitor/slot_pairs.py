@@ -44,8 +44,8 @@ class PairCollector:
         many = len(partners)
         if many:
             others = np.array(partners if many <= self.room else partners[: self.room], np.int32)
-            mine = np.full(len(others), slot, np.int32)
-            self.add(SlotPairs(many, mine, others) if left else SlotPairs(many, others, mine))
+            own = np.full(len(others), slot, np.int32)
+            self.add(SlotPairs(many, own, others) if left else SlotPairs(many, others, own))
 
     def pairs(self) -> SlotPairs:
         if len(self._parts) <= 1:
@@ -64,8 +64,8 @@ def net_pairs(gone: SlotPairs, come: SlotPairs, twin: Slots, symmetric: bool) ->
     left, right = (twin[side].astype(np.int64) for side in (gone.left, gone.right))  # the rows that replace them
     was, there = names(left, right), (left >= 0) & (right >= 0)
     now = names(come.left.astype(np.int64), come.right.astype(np.int64))
-    return _some(gone, ~(there & np.isin(was, now))), _some(come, ~np.isin(now, was[there]))
+    return _filtered(gone, ~(there & np.isin(was, now))), _filtered(come, ~np.isin(now, was[there]))
 
 
-def _some(pairs: SlotPairs, wanted: NDArray[np.bool_]) -> SlotPairs:
+def _filtered(pairs: SlotPairs, wanted: NDArray[np.bool_]) -> SlotPairs:
     return SlotPairs(int(wanted.sum()), pairs.left[wanted], pairs.right[wanted])

@@ -36,11 +36,11 @@ class BatchOutcome(Presented):
     @property
     def added(self) -> tuple[RuleViolation, ...]:
         """The violations that came, as far as they are listed, in order of rules and keys."""
-        return _in_one_list(self.change.added)
+        return _rule_violations(self.change.added)
 
     @property
     def removed(self) -> tuple[RuleViolation, ...]:
-        return _in_one_list(self.change.removed)
+        return _rule_violations(self.change.removed)
 
     @property
     def added_count(self) -> int:
@@ -64,5 +64,5 @@ class BatchOutcome(Presented):
         return {"batch": self.batch, "applied": self.applied, **self.change.to_dict()}
 
 
-def _in_one_list(side: Mapping[str, Sequence[Violation]]) -> tuple[RuleViolation, ...]:
+def _rule_violations(side: Mapping[str, Sequence[Violation]]) -> tuple[RuleViolation, ...]:
     return tuple(RuleViolation(rule, *keys) for rule, listed in side.items() for keys in listed)

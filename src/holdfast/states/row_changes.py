@@ -79,10 +79,10 @@ class RowChangesTask:
         """The rows that are there now under the hashes of the changes' keys."""
         columns = ["h", *(f"c{i}" for i in range(self.width))]
         types = {name: changes.column(name).type for name in columns}
-        found = entries_with(self.store, self.segments, np.unique(changes.column("h").to_numpy()))
-        if not found:
+        tables = entries_with(self.store, self.segments, np.unique(changes.column("h").to_numpy()))
+        if not tables:
             return changes.select(columns).slice(0, 0)
-        entries = pa.concat_tables([as_typed(entries, {**types, **_MARKS}) for entries in found])
+        entries = pa.concat_tables([as_typed(entries, {**types, **_MARKS}) for entries in tables])
         return entries.filter(pa.array(present(entries, self._key(entries)))).select(columns)
 
     def _key(self, rows: pa.Table) -> pa.ChunkedArray:
@@ -173,14 +173,14 @@ def net_effect(changes: pa.Table, key_codes: Ints, now_codes: Ints, *, whole: bo
     bad = {int(i): _wrong(int(kinds[i]), bool(there[keys[i]])) for i in once[wrong]}
     entering = once[(kind == INSERT) | (kind == AFTER)]
     comes[keys[entering]] = order[entering]
-    bad |= _one_after_the_other(np.flatnonzero(often), keys, kinds, order, there, comes)
+    bad |= _replay_repeated(np.flatnonzero(often), keys, kinds, order, there, comes)
     if bad:
         first = min(bad)
         return Misfit(bad[first], int(order[first]))
     return NetEffect(was[was >= 0], comes[comes >= 0])
 
 
-def _one_after_the_other(
+def _replay_repeated(
     repeated: Ints, keys: Ints, kinds: Ints, order: Ints, there: NDArray[np.bool_], comes: Ints
 ) -> dict[int, Refusal]:
     """What is wrong with keys that occur several times, by place; `comes` gets what is left of each in the end."""

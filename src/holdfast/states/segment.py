@@ -98,7 +98,7 @@ def _zones(ordered: pa.Table, columns: Sequence[str], block_rows: int) -> pa.Tab
     Bounds are values of the columns; a block of nulls has none.
     """
     starts, ends = _blocks(ordered.column("h").to_numpy(), block_rows)
-    found: dict[str, Any] = {"start": pa.array(starts), "end": pa.array(ends)}
+    zones: dict[str, Any] = {"start": pa.array(starts), "end": pa.array(ends)}
     at, block = spread(starts, ends), np.repeat(np.arange(len(starts)), ends - starts)
     for name in columns:
         column = ordered.column(name)
@@ -113,11 +113,11 @@ def _zones(ordered: pa.Table, columns: Sequence[str], block_rows: int) -> pa.Tab
             place[own[holders]] = rows[holders]
             empty = np.ones(len(starts), np.bool_)
             empty[own] = False
-            found[f"{name}_{what}"] = column.take(pa.array(place, mask=empty))
+            zones[f"{name}_{what}"] = column.take(pa.array(place, mask=empty))
         nulls = np.zeros(len(starts), np.bool_)
         nulls[block[~valid]] = True
-        found[f"{name}_nulls"] = pa.array(nulls)
-    return pa.table(found)
+        zones[f"{name}_nulls"] = pa.array(nulls)
+    return pa.table(zones)
 
 
 def _blocks(hashes: Ints, block_rows: int) -> tuple[Ints, Ints]:
@@ -177,29 +177,29 @@ def _mapped(path: Path) -> pa.Table:
 
 def meeting_hashes(segments: Sequence[Segment], hashes: Ints) -> list[tuple[Segment, Ints]]:
     """The segments that may have some of the hashes, which are in order, each with those."""
-    found = []
+    meeting = []
     for segment in segments:
         start, end = np.searchsorted(hashes, segment.low, "left"), np.searchsorted(hashes, segment.high, "right")
         if end > start:
-            found.append((segment, hashes[start:end]))
-    return found
+            meeting.append((segment, hashes[start:end]))
+    return meeting
 
 
 def entries_with(store: Store, segments: Sequence[Segment], hashes: Ints) -> list[pa.Table]:
     """All entries with the hashes, which are in order, a table per segment that has any."""
-    found = []
-    for segment, some in meeting_hashes(segments, hashes):
+    tables = []
+    for segment, own in meeting_hashes(segments, hashes):
         opened = OpenSegment(store, segment)
-        at = spread(*opened.ranges(some))
+        at = spread(*opened.ranges(own))
         if len(at):
-            found.append(opened.entries(at))
-    return found
+            tables.append(opened.entries(at))
+    return tables
 
 
 def entries_between(store: Store, segments: Sequence[Segment], place: int, places: int) -> pa.Table | None:
     """All entries of one of `places` ranges of hashes, as a table; None where there are none."""
     low, high = _bounds(place, places)
-    found: list[pa.Table] = []
+    tables: list[pa.Table] = []
     for segment in segments:
         if segment.low > high or segment.high < low:
             continue
@@ -207,9 +207,11 @@ def entries_between(store: Store, segments: Sequence[Segment], place: int, place
         own = table.column("h").to_numpy()
         start, end = np.searchsorted(own, low, "left"), np.searchsorted(own, high, "right")
         if end > start:
-            some = table.slice(int(start), int(end - start))
-            found.append(as_typed(some, {n: (found[0] if found else some).column(n).type for n in some.column_names}))
-    return pa.concat_tables(found) if found else None
+            entries = table.slice(int(start), int(end - start))
+            tables.append(
+                as_typed(entries, {n: (tables[0] if tables else entries).column(n).type for n in entries.column_names})
+            )
+    return pa.concat_tables(tables) if tables else None
 
 
 def _bounds(place: int, places: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from holdfast.states.manifest import BATCHES, CHANGES, HISTORY, KEPT, PENDING, V
 from holdfast.states.segment import ENDING
 from holdfast.states.store import Store
 
-_MADE_BY = {
+_INIT_COMMANDS = {
     "watch": "holdfast watch init STATE --data … --rules … --key …",
     "evolve": "holdfast evolve init STATE --data … --key …",
     "fragments": "holdfast fragments init STATE SITES.yaml",
@@ -22,13 +22,13 @@ def latest(store: Store, body: type[AnyBody]) -> Manifest[AnyBody]:
     """Returns the newest version of a state with such a body; raises StateError if there is none, or of another job."""
     names, job = _versions(store), body.job
     if not names:
-        raise StateError(f"there is no state at {store.root}.", hint=f"make one with {_MADE_BY[job]}")
+        raise StateError(f"there is no state at {store.root}.", hint=f"make one with {_INIT_COMMANDS[job]}")
     newest = read_version(store, names[-1])
     if not isinstance(newest.body, body):
         other = newest.body.job
         raise StateError(
             f"the state at {store.root} was made by holdfast {other}, not by holdfast {job}.",
-            hint=f"use holdfast {other} on it, or make another with {_MADE_BY[job]}",
+            hint=f"use holdfast {other} on it, or make another with {_INIT_COMMANDS[job]}",
         )
     return newest
 

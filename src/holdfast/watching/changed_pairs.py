@@ -54,10 +54,10 @@ class ChangedRows:
         """Who is left and who is right in the pairs that have one of these changed rows."""
         left, right = (self.role & LEFT) > 0, (self.role & RIGHT) > 0
         met = self.rest | changed if self.inner else self.rest
-        found = [Roles(changed & left, met & right, changed & met & (self.role == BOTH))]
+        sides = [Roles(changed & left, met & right, changed & met & (self.role == BOTH))]
         if self.rest.any():
-            found.append(Roles(self.rest & left, changed & right, np.zeros(self.part.size, np.bool_)))
-        return found
+            sides.append(Roles(self.rest & left, changed & right, np.zeros(self.part.size, np.bool_)))
+        return sides
 
 
 def pair_change(program: PairProgram, rows: ChangedRows, *, limit: int, listable: int = LISTABLE) -> PairChange:
@@ -98,12 +98,12 @@ def _by_lists(program: PairProgram, rows: ChangedRows, limit: int) -> PairChange
 def _listed(program: PairProgram, rows: ChangedRows, changed: Bools) -> tuple[Ints, Ints]:
     if not changed.any():
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    found = [listed_pairs(program, replace(rows.part, roles=roles)) for roles in rows.sides(changed)]
-    return _once_each(rows.part, found)
+    lists = [listed_pairs(program, replace(rows.part, roles=roles)) for roles in rows.sides(changed)]
+    return _once_each(rows.part, lists)
 
 
-def _once_each(part: Part, found: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
-    left, right = (np.concatenate([pairs[side] for pairs in found]) for side in (0, 1))
+def _once_each(part: Part, lists: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    left, right = (np.concatenate([pairs[side] for pairs in lists]) for side in (0, 1))
     _, first = np.unique(_ids(part, left, right), return_index=True)
     return left[first], right[first]
 
@@ -116,12 +116,12 @@ def _ids(part: Part, left: Ints, right: Ints) -> Ints:
 def _by_counts(program: PairProgram, rows: ChangedRows, limit: int) -> PairChange:
     both = _count_both(program, rows)
     added, removed = (_count(program, rows, changed) - both for changed in (rows.after, rows.before))
-    come = _some(program, rows, rows.after, rows.before, added, limit)
-    go = _some(program, rows, rows.before, rows.after, removed, limit)
+    come = _limited_pairs(program, rows, rows.after, rows.before, added, limit)
+    go = _limited_pairs(program, rows, rows.before, rows.after, removed, limit)
     return PairChange(added, removed, come, go)
 
 
-def _some(
+def _limited_pairs(
     program: PairProgram, rows: ChangedRows, changed: Bools, other: Bools, count: int, limit: int
 ) -> tuple[Ints, Ints]:
     """Pairs with these changed rows that are none with the others; all of them where `count` is within the limit."""
@@ -131,10 +131,10 @@ def _some(
     wanted = limit
     while True:
         parts = [replace(rows.part, roles=roles) for roles in rows.sides(changed)]
-        found = _once_each(rows.part, [pairs_of(program, part, limit=wanted) for part in parts])
-        kept = ~_violating_otherwise(program, rows, found, changed, other)
+        pairs = _once_each(rows.part, [pairs_of(program, part, limit=wanted) for part in parts])
+        kept = ~_violating_otherwise(program, rows, pairs, changed, other)
         if kept.sum() >= min(count, limit) or wanted >= MOST_SEARCHED:
-            return found[0][kept][:limit], found[1][kept][:limit]
+            return pairs[0][kept][:limit], pairs[1][kept][:limit]
         # Most of those found stay as they were, so more have to be looked at.
         wanted *= 4
 
@@ -148,13 +148,13 @@ def _violating_otherwise(
     instead[part.order[other]] = np.flatnonzero(other)
     turned = [np.where(changed[side], instead[part.order[side]], side) for side in pairs]
     there = (turned[0] >= 0) & (turned[1] >= 0)
-    found = np.zeros(len(there), np.bool_)
+    violating = np.zeros(len(there), np.bool_)
     left, right = turned[0][there], turned[1][there]
     violated = violated_by(program, part, left, right)
     if program.symmetric:
         violated |= violated_by(program, part, right, left)
-    found[there] = violated
-    return found
+    violating[there] = violated
+    return violating
 
 
 def _count_both(program: PairProgram, rows: ChangedRows) -> int:
@@ -170,9 +170,9 @@ def _count_both(program: PairProgram, rows: ChangedRows) -> int:
     old = np.concatenate([before[old_first[in_old]], rest])
     new = np.concatenate([after[new_first[in_new]], rest])
     plays = []
-    for one in (LEFT, RIGHT):
-        of_changed = [np.isin(keys, part.order[who[(role[who] & one) > 0]]) for who in (before, after)]
-        plays.append(np.concatenate([of_changed[0] & of_changed[1], (role[rest] & one) > 0]))
+    for side in (LEFT, RIGHT):
+        of_changed = [np.isin(keys, part.order[who[(role[who] & side) > 0]]) for who in (before, after)]
+        plays.append(np.concatenate([of_changed[0] & of_changed[1], (role[rest] & side) > 0]))
     updated = np.arange(len(old)) < len(keys)
     doubled = Part(
         size=len(old),

@@ -10,8 +10,8 @@ from holdfast.states.manifest import HISTORY, VERSIONS
 from holdfast.states.store import Store
 from holdfast.states.versions import read_version
 
-# So many versions are told at most, the newest.
-TOLD = 500
+# At most so many versions are listed, the newest.
+MOST_VERSIONS = 500
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def history(store: Store) -> tuple[Point, ...]:
     """The state's versions, the oldest first; those that changed neither rows nor totals are left out."""
     names = {*store.names(HISTORY), *store.names(VERSIONS)}
     points: list[Point] = []
-    for name in sorted(name for name in names if name.endswith(".json") and not name.startswith("."))[-TOLD:]:
+    for name in sorted(name for name in names if name.endswith(".json") and not name.startswith("."))[-MOST_VERSIONS:]:
         point = _point(store, name)
         if not points or (points[-1].rows, points[-1].totals) != (point.rows, point.totals):
             points.append(point)
@@ -40,5 +40,5 @@ def _point(store: Store, name: str) -> Point:
     if store.exists(f"{HISTORY}/{name}"):
         kept = json.loads(store.read(f"{HISTORY}/{name}"))
         return Point(kept["version"], kept["at"], kept["rows"], kept["totals"])
-    made = read_version(store, name)
-    return Point(made.version, store.path(f"{VERSIONS}/{name}").stat().st_mtime, made.rows, made.totals)
+    manifest = read_version(store, name)
+    return Point(manifest.version, store.path(f"{VERSIONS}/{name}").stat().st_mtime, manifest.rows, manifest.totals)

@@ -133,10 +133,10 @@ class PairChangesTask:
         for rows, keys in self._beside(number, group, changed):
             for rule in group.rules:
                 room = max(log.room(rule, 1), log.room(rule, -1))
-                found = pair_change(self.groups.program(rule), rows, limit=room, listable=self.listable)
-                counts[rule][0] += found.added
-                counts[rule][1] += found.removed
-                for change, (left, right) in ((1, found.come), (-1, found.go)):
+                net = pair_change(self.groups.program(rule), rows, limit=room, listable=self.listable)
+                counts[rule][0] += net.added
+                counts[rule][1] += net.removed
+                for change, (left, right) in ((1, net.come), (-1, net.go)):
                     log.add(rule, change, _at(keys, left), _at(keys, right))
         for rule, (added, removed) in counts.items():
             if added or removed:
@@ -152,9 +152,9 @@ class PairChangesTask:
         yield self._rows(own, sign, inner=True), own.column("k")
         rest = self._rest(number, group, changed, columns)
         for start in range(0, rest.num_rows, self.rest_rows):
-            some = pa.concat_tables([own, rest.slice(start, self.rest_rows)])
-            signs = np.concatenate([sign, np.zeros(some.num_rows - len(sign), sign.dtype)])
-            yield self._rows(some, signs, inner=False), some.column("k")
+            table = pa.concat_tables([own, rest.slice(start, self.rest_rows)])
+            signs = np.concatenate([sign, np.zeros(table.num_rows - len(sign), sign.dtype)])
+            yield self._rows(table, signs, inner=False), table.column("k")
 
     def _rows(self, table: pa.Table, sign: NDArray[Any], *, inner: bool) -> ChangedRows:
         part = part_of(table, self.groups.programs)
@@ -167,15 +167,15 @@ class PairChangesTask:
         types = {name: changed.column(name).type for name in ("h", *columns)}
         types |= {"v": pa.int32(), "gone": pa.uint8()}
         hashes = changed.column("h").to_numpy()
-        found = []
-        for segment, some in meeting_hashes(self.tables[number].segments, np.unique(hashes)):
+        tables = []
+        for segment, own_hashes in meeting_hashes(self.tables[number].segments, np.unique(hashes)):
             opened = OpenSegment(self.store, segment)
-            at = self._met(opened, group, changed, some)
+            at = self._met(opened, group, changed, own_hashes)
             if len(at):
-                found.append(as_typed(opened.entries(at), types))
-        if not found:
+                tables.append(as_typed(opened.entries(at), types))
+        if not tables:
             return changed.select(columns).slice(0, 0)
-        entries = pa.concat_tables(found)
+        entries = pa.concat_tables(tables)
         entries = entries.filter(pa.array(present(entries, entries.column("k"))))
         keys, going = shared_codes([entries.column("k"), changed.column("k")])
         before = going.codes[changed.column("sign").to_numpy() < 0]
@@ -201,10 +201,10 @@ class PairChangesTask:
             np.repeat(np.arange(len(long)), last_block[long] - first_block[long]),
             self.groups.programs.nulls,
         )
-        some = zones.filter(pa.array(fits))
+        fitting = zones.filter(pa.array(fits))
         short = np.ones(len(hashes), np.bool_)
         short[long] = False
-        met = spread(some.column("start").to_numpy(), some.column("end").to_numpy())
+        met = spread(fitting.column("start").to_numpy(), fitting.column("end").to_numpy())
         return np.concatenate([spread(starts[short], ends[short]), met])
 
     # Files ----------------------------------------------------------------------------------------------------

@@ -80,8 +80,8 @@ class PairGroups:
 
         Of all groups and the one of rows alone, or only of those given.
         """
-        some = range(len(self.groups)) if which is None else which
-        parts = [self._route(number) for number in some]
+        numbers = range(len(self.groups)) if which is None else which
+        parts = [self._route(number) for number in numbers]
         flags = sorted(set(self.alone.values()))
         if alone and flags:
             parts.append(

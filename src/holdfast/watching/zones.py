@@ -36,12 +36,12 @@ def feasible(
     """
     runs = int(max(changed_run.max(initial=-1), zone_run.max(initial=-1))) + 1
     beside = _Beside(changed, changed_run, zones, zone_run, runs, nulls)
-    found = np.zeros(len(zone_run), np.bool_)
+    mask = np.zeros(len(zone_run), np.bool_)
     for program in programs:
         for denial in program.denials:
             for part in (LEFT, RIGHT):
-                found |= beside.fits(denial, part)
-    return found
+                mask |= beside.fits(denial, part)
+    return mask
 
 
 @dataclass(frozen=True)
@@ -85,16 +85,16 @@ class _Beside:
         tests = [self._test(compare, part) for compare in denial.compares if compare.allowed != EQ]
         for test in tests:
             rows = rows & ~test.null_rows
-        found = np.isin(self.zone_run, self.changed_run[rows])
-        if not found.any():
-            return found
+        mask = np.isin(self.zone_run, self.changed_run[rows])
+        if not mask.any():
+            return mask
         ordered = []
         for test in tests:
             if test.compare.allowed == NE:
-                found &= self._differ(test, rows)
+                mask &= self._differ(test, rows)
             else:
                 ordered.append(test.as_less(part))
-        return found & self._below(ordered, rows)
+        return mask & self._below(ordered, rows)
 
     def _test(self, compare: Compare, part: int) -> _Test:
         own, met = (compare.left, compare.right) if part == LEFT else (compare.right, compare.left)

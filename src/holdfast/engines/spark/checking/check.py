@@ -60,7 +60,7 @@ def plan_check(table: Table, rules: RuleSet, key: Sequence[str]) -> Plan:
     odd = mismatched_columns(rules, schema)
     if odd:
         # A column that is entirely null has no type and compares with anything.
-        with told_plainly(table):
+        with translate_spark_errors(table):
             schema = without_types(schema, entirely_null(table.frame, sorted(odd)))
         require_types(rules, schema)
     return make_plan(rules, schema, key)
@@ -87,16 +87,16 @@ def run_check(
     hidden = _hidden(table, redact)
     started = time.monotonic()
     notes = list(table.notes)
-    with told_plainly(table):
+    with translate_spark_errors(table):
         register_functions(spark, plan)
         scan = Scan.of(spark, table, plan, all_columns, hidden)
         # One task sees for itself whether a key occurs twice; everywhere else that is asked before anything runs.
         in_one_task = _in_one_task(scan, engine)
-        problem, engines = scan.key_missing or (None if in_one_task else scan.key_twice), []
+        problem, engines = scan.key_missing or (None if in_one_task else scan.duplicate_key), []
         if problem is None:
             engines = _engines(scan, limit, engine, notes)
             first = engines[0]
-            problem = scan.told_twice(first.duplicate_key) if first.finds_duplicate_keys else scan.key_twice
+            problem = scan.duplicate_key_text(first.duplicate_key) if first.finds_duplicate_keys else scan.duplicate_key
         if problem is not None:
             scan.close()
             if key_required:
@@ -284,7 +284,7 @@ class CheckResult:
         """Which rules the row with this key breaks, with which others, and which change of one cell would mend it."""
         from holdfast.engines.spark.explaining.suggestions import explained_row  # which knows this class
 
-        with told_plainly(self._scan.table):
+        with translate_spark_errors(self._scan.table):
             return redacted_explanation(explained_row(self, row), self._scan.hidden)
 
     @cached_property
@@ -293,7 +293,7 @@ class CheckResult:
         violated = self._violated
         if not violated:
             return self.outcome
-        with told_plainly(self._scan.table):
+        with translate_spark_errors(self._scan.table):
             witnesses = {i: keys for engine in self.engines for i, keys in engine.witnesses(violated).items()}
             worst = {i: rows for engine in self.engines for i, rows in engine.worst(violated).items()}
             ends = [witnesses[i] for i in violated]
@@ -319,7 +319,7 @@ class CheckResult:
         """What a report shows: of each violated rule some violations in the table's own values, never all."""
         from holdfast.engines.spark.checking.shown_violations import shown_violations  # which knows this class
 
-        with told_plainly(self._scan.table):
+        with translate_spark_errors(self._scan.table):
             return redacted_check(shown_violations(self), self._scan.hidden)
 
     def to_html(self) -> str:
@@ -413,7 +413,7 @@ class CheckResult:
 
 
 @contextmanager
-def told_plainly(table: Table, doing: str = "checking") -> Iterator[None]:
+def translate_spark_errors(table: Table, doing: str = "checking") -> Iterator[None]:
     """Turns what Spark throws into an error in the user's terms; `doing` is what failed."""
     try:
         with query_log_off():

@@ -75,13 +75,13 @@ class Scan:
         return f"the key {', '.join(self.plan.key)} is null in {number(missing, 'row')}" if missing else None
 
     @cached_property
-    def key_twice(self) -> str | None:
-        """That a key occurs twice, in words; asked of Spark, once."""
+    def duplicate_key(self) -> str | None:
+        """Returns, in words, that a key occurs twice; None where none does. Spark computes it, once."""
         if not self.plan.key or self._numbers_once_each:
             return None
         same = "SELECT k, count(*) AS c FROM {rows} GROUP BY k HAVING count(*) > 1"
         duplicate = self._one(f"SELECT min(named_struct('k', k, 'c', c)) AS d FROM ({same})")["d"]
-        return self.told_twice(None if duplicate is None else (duplicate["k"], duplicate["c"]))
+        return self.duplicate_key_text(None if duplicate is None else (duplicate["k"], duplicate["c"]))
 
     @property
     def _numbers_once_each(self) -> bool:
@@ -99,11 +99,11 @@ class Scan:
         )
         return bool(self._one(f"SELECT sum(bitmap_count(b)) AS n FROM ({bits})")["n"] == self.count)
 
-    def told_twice(self, twice: tuple[object, int] | None) -> str | None:
-        if twice is None or not self.plan.key:
+    def duplicate_key_text(self, duplicate: tuple[object, int] | None) -> str | None:
+        if duplicate is None or not self.plan.key:
             return None
-        value = HIDDEN if self.hidden & set(self.plan.key) else value_text(plain(twice[0]))
-        times = twice[1]
+        value = HIDDEN if self.hidden & set(self.plan.key) else value_text(plain(duplicate[0]))
+        times = duplicate[1]
         return f"the key {', '.join(self.plan.key)} is not unique: {value!r} occurs {times:,} times"
 
     def close(self) -> None:

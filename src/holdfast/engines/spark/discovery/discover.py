@@ -28,7 +28,7 @@ from holdfast.discovery.task import (
 )
 from holdfast.discovery.with_constants import ConstantsOutcome, ranked_with_constants
 from holdfast.encode.column_type import ColumnType
-from holdfast.engines.spark.checking.check import told_plainly
+from holdfast.engines.spark.checking.check import translate_spark_errors
 from holdfast.engines.spark.checking.rows import schema_of
 from holdfast.engines.spark.discovery.counted_rules import verified, with_suspects
 from holdfast.engines.spark.sources.table import Table
@@ -133,7 +133,7 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
     types, notes = compared_columns(table, options)
     if options.conditional:
         return _run_conditional(table, types, options, top, notes, started)
-    with told_plainly(table, "discovering the rules of"):
+    with translate_spark_errors(table, "discovering the rules of"):
         result, constants = _search_all(table, types, options) if types else (None, None)
         rows = result.rows if result is not None else table.frame.count()
     space = result.space if result is not None else PredicateSpace(())
@@ -168,7 +168,7 @@ def _run_conditional(
     notes: tuple[str, ...],
     started: float,
 ) -> DiscoverResult:
-    with told_plainly(table, "discovering the rules of"):
+    with translate_spark_errors(table, "discovering the rules of"):
         result = None
         if types:
             task = ConditionalTask(types, options)
@@ -273,7 +273,7 @@ def _collected(lines: DataFrame) -> list[tuple[str, int, bytes]]:
 def explain_discover(table: Table, options: DiscoverOptions) -> ExplainedSpace:
     """Returns what a discovery of the table would compare. Scans the table once, to see which columns overlap."""
     types, notes = compared_columns(table, options)
-    with told_plainly(table, "looking at the columns of"):
+    with translate_spark_errors(table, "looking at the columns of"):
         lines = []
         if types:
             task = ExplainTask(types, options)

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from holdfast.encode.column_type import ColumnType
-from holdfast.engines.spark.checking.check import run_check, told_plainly
+from holdfast.engines.spark.checking.check import run_check, translate_spark_errors
 from holdfast.engines.spark.checking.rows import schema_of
 from holdfast.engines.spark.discovery.discover import (
     LINES,
@@ -160,7 +160,7 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
         """What a discovery of the rows of the table would compare otherwise."""
         compared = Table(self.rows_of(table, rows), self.manifest.table)
         task = SpaceTask(self.store, self.compared, self.options, self.manifest.body.kept)
-        with told_plainly(compared, "looking at the columns of"):
+        with translate_spark_errors(compared, "looking at the columns of"):
             messages = task_messages(compared_rows(compared, self.compared).coalesce(1), task)
         return [note.text for note in of_type(messages, SpaceNote)]
 
@@ -196,7 +196,7 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
     def rules_status(self, *, top: int | None, started: float) -> EvolveStatus:
         """The rules as they are now, best first, as a discovery would tell them; and what became of others."""
         now, kept = self.manifest, self.kept
-        found = kept.found(self.options, threads=own_cores())
+        result = kept.found(self.options, threads=own_cores())
         outcome = DiscoverOutcome(
             table=now.table,
             rows=now.rows,
@@ -205,24 +205,24 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
             evidence=len(kept.evidence),
             complete=True,
             seconds=time.monotonic() - started,
-            found=ranked(found),
+            found=ranked(result),
             options=self.options,
             top=top,
-            strategy=found.strategy,
+            strategy=result.strategy,
             notes=(*(() if kept.exact else (_BY_INDEXES,)), *why_nothing(now.rows, self.compared)),
         )
         return EvolveStatus(outcome, now.version, now.key, now.applied, tuple(self.history(_SHOWN_CHANGES)))
 
     def history(self, most: int) -> list[tuple[int, RulesChange]]:
         """The last changes of the rules, at most so many, the latest first, each with its version."""
-        found = []
+        changes = []
         for name in reversed(self.store.names(CHANGES)):
             change = json.loads(self.store.read(f"{CHANGES}/{name}")) if name.endswith(".json") else {}
             if change and (change["added"] or change["removed"]):
-                found.append((int(name.removesuffix(".json")), change_from_json(change)))
-            if len(found) == most:
+                changes.append((int(name.removesuffix(".json")), change_from_json(change)))
+            if len(changes) == most:
                 break
-        return found
+        return changes
 
 
 def evolved_table(spark: SparkSession, place: str | os.PathLike[str]) -> EvolvedTable:
@@ -257,14 +257,14 @@ def init_evolve(
         with run_check(spark, table, plan, limit=0, all_columns=True, key_required=True) as result:
             rows = result.outcome.rows
             try:
-                with told_plainly(table, "loading"):
+                with translate_spark_errors(table, "loading"):
                     row_table = first_rows(store, result.scanned, len(table.frame.columns), rows)
                     exact = keeps_evidence(rows, strategy)
-                    found = search(table, types, replace(options, strategy="all-pairs") if exact else options)
+                    searched = search(table, types, replace(options, strategy="all-pairs") if exact else options)
             except RunError as problem:
                 raise_unfit(problem)
                 raise
-        kept = KeptRules.of(found) if found is not None else _nothing(types, options)
+        kept = KeptRules.of(searched) if searched is not None else _nothing(types, options)
         kept = replace(kept, exact=kept.exact and exact)
         manifest = Manifest(
             version=0,

@@ -28,11 +28,11 @@ def meetings_of(spark: SparkSession, plan: ShipmentPlan, schema: StructType) -> 
     barred = _contradicted(spark, plan.parts, conditions, schema)
     apart = set()
     for number, part in enumerate(plan.parts):
-        for one in range(len(groups)):
+        for site_group in range(len(groups)):
             # Rows of one group agree on the left side, and so on whatever a condition on left columns says of them.
-            local = columns[one] <= part.left_columns or (number, one) in barred
+            local = columns[site_group] <= part.left_columns or (number, site_group) in barred
             others = range(len(groups)) if local else ()
-            apart |= {(number, min(one, other), max(one, other)) for other in others}
+            apart |= {(number, min(site_group, other), max(site_group, other)) for other in others}
     return Meetings(frozenset(apart))
 
 
@@ -62,12 +62,12 @@ def _contradicted(
         lines.append(f"SELECT {i} AS i, {', '.join(values)}")
     texts = list(dict.fromkeys(piece for _, piece in wanted))
     frame, truths = with_truths(spark.sql(" UNION ALL ".join(lines)), schema.names, texts)
-    found = {row["i"]: row for row in frame.collect()}
+    rows = {row["i"]: row for row in frame.collect()}
     return {
         (i, group)
         for (group, piece), own in wanted.items()
         for i, given in constants.items()
-        if own <= set(given) and not found[i][truths[piece]]
+        if own <= set(given) and not rows[i][truths[piece]]
     }
 
 
@@ -83,7 +83,7 @@ def _constants(part: RulePart) -> dict[str, Constant]:
 
 def _pieces(condition: str) -> list[str]:
     """Conditions that together say what the condition says; itself alone where it cannot simply be cut."""
-    masked = re.sub(r"'[^']*'|\([^()]*\)|`[^`]*`", lambda found: "_" * len(found[0]), condition)
+    masked = re.sub(r"'[^']*'|\([^()]*\)|`[^`]*`", lambda match: "_" * len(match[0]), condition)
     if re.search(r"\b(or|between|case)\b|[()'\"`]", masked, re.IGNORECASE):
         return [condition]
     pieces, start = [], 0

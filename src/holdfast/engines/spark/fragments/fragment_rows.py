@@ -67,7 +67,7 @@ class Packing:
                 bits.append("X'01'" if self.nulls == "equal" else f"IF({value} IS NOT NULL, X'01', X'00')")
             else:
                 bits.append(f"IF(coalesce({self._condition(encoder, atom, truths)}, false), X'01', X'00')")
-        return tuple(f"concat({', '.join(some)})" if some else "X''" for some in (ids, bits))  # type: ignore[return-value]
+        return tuple(f"concat({', '.join(texts)})" if texts else "X''" for texts in (ids, bits))  # type: ignore[return-value]
 
     def _condition(self, encoder: Encoder, atom: Atom, truths: Mapping[str, str]) -> str:
         if atom.where is not None:

@@ -65,11 +65,11 @@ def open_sources(spark: SparkSession, sites: Sites, tables: Sequence[Table] | No
     _require_alike(known)
     require_held(known)
     if tables is None:
-        opened = _with_one_reading(spark, known, opened)
+        opened = _read_alike(spark, known, opened)
     return Sources(known, _whole(known, opened), tuple(opened))
 
 
-def _with_one_reading(spark: SparkSession, sites: Sites, tables: Sequence[Table]) -> list[Table]:
+def _read_alike(spark: SparkSession, sites: Sites, tables: Sequence[Table]) -> list[Table]:
     """The tables, with CSV files read anew whose columns are text in one file and something else in another.
 
     What a CSV holds decides its types: one without a value in a column takes the other's type, and text stays text.
@@ -169,13 +169,13 @@ def _whole(sites: Sites, tables: Sequence[Table]) -> StructType:
     return StructType([StructField(name, kind) for name, (kind, _) in fields.items()])
 
 
-def _common(one: DataType, other: DataType) -> DataType | None:
+def _common(first: DataType, second: DataType) -> DataType | None:
     """A type that values of both have: 1 and 1.0 are one value. None where there is none."""
-    if one == other or one.simpleString() == other.simpleString():
-        return one
-    a, b = column_type(one.simpleString()), column_type(other.simpleString())
+    if first == second or first.simpleString() == second.simpleString():
+        return first
+    a, b = column_type(first.simpleString()), column_type(second.simpleString())
     if "void" in (a.family, b.family):
-        return other if a.family == "void" else one
+        return second if a.family == "void" else first
     if not (a.numeric and b.numeric):
         return None
     if "float" in (a.family, b.family):

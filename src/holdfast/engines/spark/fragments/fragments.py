@@ -65,9 +65,9 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
         return latest(self.store, FragmentsBody)
 
     def opened(self) -> Self:
-        found = super().opened()
-        found.fixed  # noqa: B018 (refuses at the door)
-        return found
+        state = super().opened()
+        state.fixed  # noqa: B018 (refuses at the door)
+        return state
 
     @cached_property
     def fixed(self) -> Fixed:
@@ -219,6 +219,6 @@ def run_steps(rows: DataFrame, index: IndexChangesTask, last: RuleViolationsTask
         ]
     )
     grouped = rows.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
-    found = grouped.mapInArrow(index, between).withColumn("h", F.expr("xxhash64(k, rule)"))
-    by_key = found.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
+    violations = grouped.mapInArrow(index, between).withColumn("h", F.expr("xxhash64(k, rule)"))
+    by_key = violations.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
     return task_messages(by_key, last)

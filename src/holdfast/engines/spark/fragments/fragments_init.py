@@ -11,7 +11,7 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from holdfast.engines.spark.checking.check import told_plainly
+from holdfast.engines.spark.checking.check import translate_spark_errors
 from holdfast.engines.spark.fragments.fragment_meetings import meetings_of
 from holdfast.engines.spark.fragments.fragment_rows import Packing, schema_as_seen, with_truths
 from holdfast.engines.spark.fragments.fragment_sources import Sources, open_sources, tellable, wrong_sql
@@ -81,7 +81,7 @@ def init_fragments(
         whole = Table(sources.tables[0].frame, sites.origin)
         names = tuple(rule.name for rule in sites.rules)
         try:
-            with told_plainly(whole, "loading the sites of"), _site_named(sources):
+            with translate_spark_errors(whole, "loading the sites of"), _site_named(sources):
                 rows = _site_rows(sources, packing)
                 key = rows.schema["k"].dataType
                 count = _count(sources)
@@ -99,7 +99,7 @@ def init_fragments(
         refused = of_type(messages, RefusedFragment)
         if refused:
             discard(store, messages)
-            raise _refused(min(refused, key=lambda one: (one.problem, str(one.key))), plan)
+            raise _refused(min(refused, key=lambda fragment: (fragment.problem, str(fragment.key))), plan)
         write_fixed(store, fixed)
         manifest = Manifest(
             version=0,
@@ -219,9 +219,9 @@ def _require_free(store: Store) -> None:
     place = store.path("")
     if place.exists() and not place.is_dir():
         raise StateError(f"{store.root} is a file, not a folder.")
-    found = sorted(entry.name for entry in place.iterdir()) if place.is_dir() else []
+    names = sorted(entry.name for entry in place.iterdir()) if place.is_dir() else []
     ours = (*_FOLDERS, LOCK, NAME, "violations")
-    others = [name for name in found if name not in ours and not name.startswith("site-")]
+    others = [name for name in names if name not in ours and not name.startswith("site-")]
     if others:
         raise StateError(
             f"the folder {store.root} holds other things ({', '.join(others[:3])}), so no state is made there.",

@@ -183,8 +183,8 @@ def follow_frame(
             hint="leave it out, and read what the batches did from the state: holdfast watch show, or its changes/.",
         )
 
-    def take(some: DataFrame, number: int) -> None:
-        outcome = opened(some.sparkSession, place).apply_frame(some, stream=_STREAM, number=number, limit=limit)
+    def take(rows: DataFrame, number: int) -> None:
+        outcome = opened(rows.sparkSession, place).apply_frame(rows, stream=_STREAM, number=number, limit=limit)
         if on_batch is not None:
             on_batch(outcome)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
-from holdfast.engines.spark.checking.check import told_plainly
+from holdfast.engines.spark.checking.check import translate_spark_errors
 from holdfast.engines.spark.checking.sql_engine import unfit_workers
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import MISFIT
@@ -72,7 +72,7 @@ def shown_key(key: Any) -> str:
 def translate_change_errors(table: Table, schema: StructType) -> Iterator[None]:
     """Turns what Spark throws while it applies the table's changes into an error in the user's terms."""
     try:
-        with told_plainly(table, "applying"):
+        with translate_spark_errors(table, "applying"):
             yield
     except UnfitValueError as problem:
         # Files of changes are read with the state's types, which nobody can choose any more.

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from holdfast.engines.spark.checking.check import CheckResult, register_functions, run_check, told_plainly
+from holdfast.engines.spark.checking.check import CheckResult, register_functions, run_check, translate_spark_errors
 from holdfast.engines.spark.checking.rows import keyed, select_rows, with_conditions, with_lookups
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes
@@ -156,10 +156,16 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
 
     def with_worst_rows(self, result: CheckResult, *, seconds: float) -> WatchStatus:
         """The status with the worst rows that a check of the state found."""
-        found = totals_of(result)
-        assert found == dict(self.manifest.totals), f"the totals are those of a check: {self.manifest.totals}, {found}"
+        totals = totals_of(result)
+        assert totals == dict(self.manifest.totals), (
+            f"the totals are those of a check: {self.manifest.totals}, {totals}"
+        )
         rules = result.detailed.rules
-        worst = {one.rule.name: tuple((row.key, row.conflicts) for row in one.worst) for one in rules if one.worst}
+        worst = {
+            outcome.rule.name: tuple((row.key, row.conflicts) for row in outcome.worst)
+            for outcome in rules
+            if outcome.worst
+        }
         return replace(self.status(seconds=seconds), worst=worst)
 
     def report(self, status: WatchStatus, result: CheckResult) -> str:
@@ -208,7 +214,7 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
         missing = [i for i, about in enumerate(abouts) if about not in have]
         if missing:
             rows = keyed(select_rows(table.frame, plan, all_columns=False), plan)
-            with told_plainly(table, "loading"):
+            with translate_spark_errors(table, "loading"):
                 tables = first_tables(self.store, rows, plan, groups, tables, missing, version, now.rows)
         manifest = replace(
             now,
@@ -234,8 +240,8 @@ def _meaning(rule: Any) -> Any:
 def totals_of(result: CheckResult) -> dict[str, int]:
     """By rule name, the violating pairs that a check found, or the rows where a rule speaks of single rows."""
     return {
-        found.rule.name: found.violating_rows if found.violating_pairs is None else found.violating_pairs
-        for found in result.outcome.rules
+        outcome.rule.name: outcome.violating_rows if outcome.violating_pairs is None else outcome.violating_pairs
+        for outcome in result.outcome.rules
     }
 
 

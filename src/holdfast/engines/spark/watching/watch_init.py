@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql.types import StructField, StructType
 
-from holdfast.engines.spark.checking.check import run_check, told_plainly
+from holdfast.engines.spark.checking.check import run_check, translate_spark_errors
 from holdfast.engines.spark.checking.rows import schema_of
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.refused_changes import raise_unfit
@@ -48,7 +48,7 @@ def init_watch(
             groups, rows = pair_groups(plan.programs), result.outcome.rows
             tables = [StoredTable(f"pairs-0-{i}", about=groups.about(i, plan)) for i in range(len(groups.groups))]
             try:
-                with told_plainly(table, "loading"):
+                with translate_spark_errors(table, "loading"):
                     row_table = first_rows(store, result.scanned, len(table.frame.columns), rows)
                     tables = first_tables(store, result.scanned, plan, groups, tables, range(len(tables)), 0, rows)
                     kind = StructType([StructField("k", result.scanned.schema["k"].dataType)])
@@ -95,8 +95,8 @@ def require_free(store: Store) -> None:
     place = store.path("")
     if place.exists() and not place.is_dir():
         raise StateError(f"{store.root} is a file, not a folder.")
-    found = sorted(entry.name for entry in place.iterdir()) if place.is_dir() else []
-    others = [name for name in found if name not in (*FOLDERS, KEPT, LOCK) and not name.startswith("pairs-")]
+    names = sorted(entry.name for entry in place.iterdir()) if place.is_dir() else []
+    others = [name for name in names if name not in (*FOLDERS, KEPT, LOCK) and not name.startswith("pairs-")]
     if others:
         raise StateError(
             f"the folder {store.root} holds other things ({', '.join(others[:3])}), so no state is made there.",
