@@ -34,7 +34,7 @@ from holdfast.rules.rule import Nulls
 from holdfast.search.clock import Clock
 from holdfast.search.device import changes_on_gpu, gpu_failed, own_card
 from holdfast.search.evidence import Evidence, distinct
-from holdfast.search.find import Found, How, find_in, weighed
+from holdfast.search.find import How, SearchResult, find_in, weighed
 from holdfast.search.invert import full_mask
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import PredicateSpace, Words, as_masks, both_ways
@@ -59,7 +59,7 @@ class KeptRules:
     exact: bool = True
 
     @classmethod
-    def of(cls, found: Found) -> KeptRules:
+    def of(cls, found: SearchResult) -> KeptRules:
         """What a search found. RunError where it did not come to its end: then nothing tells what is missing."""
         if not found.complete:
             raise RunError(
@@ -68,7 +68,7 @@ class KeptRules:
             )
         return cls(found.space, found.masks, found.violating, found.evidence, found.rows, found.exact)
 
-    def found(self, options: DiscoverOptions, *, threads: int) -> Found:
+    def found(self, options: DiscoverOptions, *, threads: int) -> SearchResult:
         """The same as a search would have told it."""
         how, size = How("evidence" if self.exact else "index", exact=self.exact), (self.rows, self.rows)
         return weighed(
