@@ -68,8 +68,8 @@ def repaired_rules(
             repaired = _repaired(space, masks, before, change, options, threads)
         if repaired is not None:
             return Repaired(repaired, np.zeros(len(repaired), np.int64), True, True)
-    found = most_general(space, change.after, options, clock, threads=threads)
-    return Repaired(found.masks, found.violating, found.complete, False, found.why)
+    result = most_general(space, change.after, options, clock, threads=threads)
+    return Repaired(result.masks, result.violating, result.complete, False, result.why)
 
 
 def _repaired(
@@ -135,8 +135,8 @@ def generalised(
     gone[which[len(before) :]] = True
     left = lines[~gone]
     most = min(options.max_predicates or len(space.pairs), len(space.pairs))
-    found = hitting_sets(left, space.pair_of_bit, most_slots=most, spare=vanished, threads=threads)
-    new, _ = distinct(mirror_representatives(space, ~found.sets & full_mask(space)))
+    hitting = hitting_sets(left, space.pair_of_bit, most_slots=most, spare=vanished, threads=threads)
+    new, _ = distinct(mirror_representatives(space, ~hitting.sets & full_mask(space)))
     new = new[~trivial(space, new)]
     sets = ~masks & full_mask(space)
     # A rule that stays valid is no longer the most general where a new one allows more.
