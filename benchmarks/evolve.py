@@ -29,7 +29,7 @@ from discover import ADULT, TABLES, Source, written
 
 import holdfast as hf
 from holdfast.encode.arrow_column_type import arrow_column_type
-from holdfast.search.find import Found, find
+from holdfast.search.find import SearchResult, find
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import as_masks
 
@@ -52,14 +52,14 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, done
 
 
-def searched(table: pa.Table) -> Found:
+def searched(table: pa.Table) -> SearchResult:
     """The rules of the table from nothing, all pairs or by a sample as `discover` would choose."""
     names = [name for name in table.column_names if name != KEY]
     types = {name: arrow_column_type(table.schema.field(name).type) for name in names}
     return find(table.select(names), types, DiscoverOptions(cross_columns=None), threads=os.cpu_count() or 1)
 
 
-def rules_of(found: Found) -> set[str]:
+def rules_of(found: SearchResult) -> set[str]:
     return {str(found.space.constraint(mask)) for mask in as_masks(found.masks)}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from holdfast.encode.column_type import ColumnType, column_type
 from holdfast.rules.rule import Nulls
-from holdfast.search.find import Found, find
+from holdfast.search.find import SearchResult, find
 from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
 
@@ -54,7 +54,7 @@ def tax_records(n: int, seed: int, *, missing: float) -> pa.Table:
     return pa.concat_tables([table, table.slice(0, n // 10)])
 
 
-def found(table: pa.Table, strategy: str, nulls: Nulls, **options: object) -> Found:
+def found(table: pa.Table, strategy: str, nulls: Nulls, **options: object) -> SearchResult:
     asked = DiscoverOptions(strategy=strategy, nulls=nulls, **options)  # type: ignore[arg-type]
     return find(table, TYPES, asked, threads=2)
 

@@ -16,7 +16,7 @@ from holdfast import reference
 from holdfast.encode.column_type import column_type
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import RuleSet
-from holdfast.search.find import Found, find
+from holdfast.search.find import SearchResult, find
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
 from holdfast.search.space import as_masks
@@ -31,13 +31,13 @@ slowly = settings(
 )
 
 
-def found_in(case: Discovery, error: Decimal, threads: int = 1) -> Found:
+def found_in(case: Discovery, error: Decimal, threads: int = 1) -> SearchResult:
     columns = {n: pa.array([row[n] for row in case.table.rows], ARROW[kind]) for n, kind in case.table.types.items()}
     types = {name: column_type(kind) for name, kind in case.table.types.items()}
     return find(pa.table(columns), types, DiscoverOptions(**case.options, error=error), threads=threads)
 
 
-def constraints(found: Found) -> list[DenialConstraint]:
+def constraints(found: SearchResult) -> list[DenialConstraint]:
     return [found.space.constraint(mask) for mask in as_masks(found.masks)]
 
 

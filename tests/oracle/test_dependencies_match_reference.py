@@ -15,7 +15,7 @@ from holdfast import reference
 from holdfast.encode.column_type import column_type
 from holdfast.rules.dependency import FD, Key
 from holdfast.rules.rule import RuleSet
-from holdfast.search.find import Found, find
+from holdfast.search.find import SearchResult, find
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
 from strategies import ARROW, RandomTable, tables
@@ -38,7 +38,7 @@ def repeating(draw: st.DrawFn) -> RandomTable:
     return RandomTable({name: kind for name, kind in table.types.items() if name != "id"}, tuple(rows))
 
 
-def found_in(table: RandomTable, options: DiscoverOptions) -> Found:
+def found_in(table: RandomTable, options: DiscoverOptions) -> SearchResult:
     columns = {name: pa.array([row[name] for row in table.rows], ARROW[kind]) for name, kind in table.types.items()}
     return find(pa.table(columns), {name: column_type(kind) for name, kind in table.types.items()}, options)
 

@@ -26,7 +26,7 @@ from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows
 from holdfast.search.device import count_pairs
 from holdfast.search.evidence import Evidence
-from holdfast.search.find import ByRows, Found, chosen_strategy, find, find_in, found_from
+from holdfast.search.find import ByRows, SearchResult, chosen_strategy, find, find_in, search_evidence
 from holdfast.search.lines import PIECE_BYTES, Batches, Parts, arrived, joined_parts, lines_of, own_cores, parts_in
 from holdfast.search.options import Device, DiscoverOptions
 from holdfast.search.space import PredicateSpace
@@ -149,12 +149,12 @@ class SolveTask:
         ]
         devices = sorted({bytes(content).decode() for name, content in parts.items() if name.endswith("-device")})
 
-        def search() -> Found:
+        def search() -> SearchResult:
             cores = own_cores()
             if not counted:
                 return find_in(rows, self.options, clock, threads=cores, strategy=about["strategy"])
             evidence = rows.evidence(merged(counted))
-            return found_from(rows, evidence, self.options, clock, threads=cores, device=" and ".join(devices))
+            return search_evidence(rows, evidence, self.options, clock, threads=cores, device=" and ".join(devices))
 
         yield from lines_of(_unless_refused(lambda: _search_parts(search())))
 
@@ -165,7 +165,7 @@ def worth_sharing(about: bytes, least: int) -> bool:
     return bool(values["strategy"] == "all-pairs" and values["distinct_rows"] >= least)
 
 
-def read_search(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
+def read_search(lines: Iterable[tuple[str, int, bytes]]) -> SearchResult | None:
     """Returns the result of a search from the lines of its task; None without lines. Raises SessionError where the task
     did not have the device that was asked for."""
     parts = joined_parts(lines)
@@ -178,7 +178,7 @@ def read_search(lines: Iterable[tuple[str, int, bytes]]) -> Found | None:
     about = json.loads(parts["about"])
     space = PredicateSpace.from_lists(about["pairs"])
     words, masks = (np.frombuffer(parts[name], np.uint64).reshape(-1, space.words) for name in ("words", "masks"))
-    return Found(
+    return SearchResult(
         space=space,
         masks=masks,
         support=np.frombuffer(parts["support"], np.int64),
@@ -243,7 +243,7 @@ def _by_rows(parts: Parts) -> ByRows | None:
     return ByRows(np.frombuffer(parts["by-rows-suspects"], np.int64), *floats)
 
 
-def _search_parts(result: Found) -> Parts:
+def _search_parts(result: SearchResult) -> Parts:
     by_rows = {} if result.by_rows is None else vars(result.by_rows)
     plain = {name: getattr(result, name) for name in _PLAIN_FIELDS}
     about = {"pairs": result.space.to_lists(), "error": str(result.error), **plain}

@@ -29,7 +29,7 @@ from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows, family_codes
 from holdfast.search.device import count_pairs
 from holdfast.search.evidence import Evidence
-from holdfast.search.find import Found, find_in
+from holdfast.search.find import SearchResult, find_in
 from holdfast.search.invert import most_general
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import FoundRule, RankedRules
@@ -69,7 +69,7 @@ class ConstantsOutcome:
 
 def find_with_constants(
     table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, *, threads: int = 1
-) -> tuple[Found, ConstantsOutcome]:
+) -> tuple[SearchResult, ConstantsOutcome]:
     """Returns the most general constraints, and those with values that no other constraint implies."""
     clock = Clock(options.time_limit)
     with clock.phase("encode"):
@@ -91,7 +91,7 @@ class _Search:
     """The search over sets of values, smaller sets first, with the evidence of the rows that have them."""
 
     def __init__(
-        self, table: pa.Table, types: Mapping[str, ColumnType], rows: CodedRows, result: Found,
+        self, table: pa.Table, types: Mapping[str, ColumnType], rows: CodedRows, result: SearchResult,
         options: DiscoverOptions, clock: Clock, threads: int,
     ) -> None:  # fmt: skip
         self.rows, self.result, self.options, self.clock, self.threads = rows, result, options, clock, threads
@@ -241,7 +241,7 @@ class _Search:
         slots = coded.space.pair_of_bit
         support = least_support(masks, slots, evidence.words, evidence.counts, threads=self.threads) + violating
         size = coded.rows
-        result = Found(
+        result = SearchResult(
             space=coded.space, masks=masks, support=support, evidence=evidence, rows=size, distinct_rows=size,
             strategy="all-pairs", exact=True, complete=True, violating=violating, error=self.options.error,
         )  # fmt: skip
@@ -258,7 +258,7 @@ def _both(given: Given) -> list[Predicate]:
 # Rules ------------------------------------------------------------------------------------------------------------
 
 
-def ranked_with_constants(result: Found, parts: Sequence[PartRules]) -> RankedRules:
+def ranked_with_constants(result: SearchResult, parts: Sequence[PartRules]) -> RankedRules:
     """Returns all constraints, with values and without, best first."""
     plain = ranked(result)
     scores = np.concatenate([plain.scores, *(part.scores for part in parts)])
@@ -291,7 +291,7 @@ def _kind(part: PartRules, at: int, inner: DenialConstraint) -> str:
     return kind_of([_with_values(part, at, inner)])
 
 
-def _rule(part: PartRules, at: int, inner: DenialConstraint, result: Found) -> FoundRule:
+def _rule(part: PartRules, at: int, inner: DenialConstraint, result: SearchResult) -> FoundRule:
     constraint = _with_values(part, at, inner)
     dependency = dependency_of([constraint])
     body = dependency if isinstance(dependency, CFD) else Denial(constraint)

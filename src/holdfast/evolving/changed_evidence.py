@@ -38,12 +38,12 @@ class KeptRows(Mergeable):
     size: int
 
     def part(self, start: int, end: int) -> KeptRows:
-        return self.some(slice(start, end), min(end, self.size) - start)
+        return self._selected(slice(start, end), min(end, self.size) - start)
 
     def take(self, rows: Ints) -> KeptRows:
-        return self.some(rows, len(rows))
+        return self._selected(rows, len(rows))
 
-    def some(self, which: Ints | slice, size: int) -> KeptRows:
+    def _selected(self, which: Ints | slice, size: int) -> KeptRows:
         codes = {name: codes[which] for name, codes in self.codes.items()}
         return KeptRows(codes, {name: valid[which] for name, valid in self.valid.items()}, size)
 
@@ -169,22 +169,22 @@ def _compared(
     how = [comparing(pair, nullable, nulls) for pair in space.pairs]
     kind = np.int32 if wide else np.int16
     left, right = np.zeros((len(how), block.size), kind), np.zeros((len(how), others.size), kind)
-    for i, (pair, one) in enumerate(zip(space.pairs, how, strict=True)):
+    for i, (pair, comparison) in enumerate(zip(space.pairs, how, strict=True)):
         if pair.one_row:
-            left[i] = _states_of_rows(block, one.names, one.way, one.nulls_are_values)
-            right[i] = _states_of_rows(others, one.names, one.way, one.nulls_are_values)
+            left[i] = _states_of_rows(block, comparison.names, comparison.way, comparison.nulls_are_values)
+            right[i] = _states_of_rows(others, comparison.names, comparison.way, comparison.nulls_are_values)
             continue
-        a, b = one.names
+        a, b = comparison.names
         left[i], right[i] = beside(
             block.codes[a],
             block.valid[a],
             others.codes[b],
             others.valid[b],
-            nulls_equal=one.nulls_are_values,
+            nulls_equal=comparison.nulls_are_values,
             wide=wide,
         )
-    ways = tuple(row_way(p) if p.one_row else one.way for p, one in zip(space.pairs, how, strict=True))
-    return left, right, ways, tuple(one.shown for one in how)
+    ways = tuple(row_way(p) if p.one_row else comparison.way for p, comparison in zip(space.pairs, how, strict=True))
+    return left, right, ways, tuple(comparison.shown for comparison in how)
 
 
 def evidence_on_card(

@@ -34,7 +34,7 @@ from holdfast.rules.rule import Nulls
 from holdfast.search.clock import Clock
 from holdfast.search.device import changes_on_gpu, gpu_failed, own_card
 from holdfast.search.evidence import Evidence, distinct
-from holdfast.search.find import Found, How, find_in, weighed
+from holdfast.search.find import How, SearchResult, find_in, weighed
 from holdfast.search.invert import full_mask
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import PredicateSpace, Words, as_masks, both_ways
@@ -59,17 +59,17 @@ class KeptRules:
     exact: bool = True
 
     @classmethod
-    def of(cls, found: Found) -> KeptRules:
+    def of(cls, result: SearchResult) -> KeptRules:
         """What a search found. RunError where it did not come to its end: then nothing tells what is missing."""
-        if not found.complete:
+        if not result.complete:
             raise RunError(
-                f"the rules to start from were not all found: {found.why}.",
+                f"the rules to start from were not all found: {result.why}.",
                 hint="allow more with --time-limit, or fewer rules with --max-predicates, --columns or --exclude.",
             )
-        return cls(found.space, found.masks, found.violating, found.evidence, found.rows, found.exact)
+        return cls(result.space, result.masks, result.violating, result.evidence, result.rows, result.exact)
 
-    def found(self, options: DiscoverOptions, *, threads: int) -> Found:
-        """The same as a search would have told it."""
+    def search_result(self, options: DiscoverOptions, *, threads: int) -> SearchResult:
+        """Returns the rules as a search would."""
         how, size = How("evidence" if self.exact else "index", exact=self.exact), (self.rows, self.rows)
         return weighed(
             self.space, size, self.masks, self.violating, self.evidence, options, Clock(None), threads=threads, how=how
@@ -90,7 +90,7 @@ class KeptRules:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> KeptRules:
-        """What `to_bytes` told."""
+        """Returns the rules that `to_bytes` wrote."""
         with np.load(io.BytesIO(content), allow_pickle=False) as parts:
             about = json.loads(parts["about"].tobytes())
             evidence = Evidence(parts["words"], parts["counts"])
@@ -126,16 +126,16 @@ def evidence_change(
             return on_card
     came, went = [no_evidence(space)], [no_evidence(space)]
     new: list[NewPair] = []
-    went += [one.evidence() for one in related(space, nulls, gone, stay, threads=threads)]
-    for one in related(space, nulls, come, stay, threads=threads, firsts=True):
-        came.append(one.evidence())
-        new += one.breaking_pairs(known, masks)
+    went += [block.evidence() for block in related(space, nulls, gone, stay, threads=threads)]
+    for block in related(space, nulls, come, stay, threads=threads, firsts=True):
+        came.append(block.evidence())
+        new += block.breaking_pairs(known, masks)
     leaving = related_within(space, nulls, gone, threads=threads, share=share, shares=shares)
-    went += [one.evidence() for one, _ in leaving]
+    went += [block.evidence() for block, _ in leaving]
     coming = related_within(space, nulls, come, threads=threads, share=share, shares=shares, firsts=True)
-    for one, start in coming:
-        came.append(one.evidence())
-        broken = one.breaking_pairs(known, masks)
+    for block, start in coming:
+        came.append(block.evidence())
+        broken = block.breaking_pairs(known, masks)
         new += [NewPair(p.left, p.right + start + stay.size, p.words) for p in broken]
     return EvidenceChange(_sum(came), _sum(went), tuple(new))
 
@@ -162,10 +162,10 @@ def _on_card(
             break
         part = come.part(start, start + step)
         others = stay.plus(come.part(start + part.size, come.size))
-        found = broken_pairs(space, fell, nulls, part, others, threads=threads)
+        pairs = broken_pairs(space, fell, nulls, part, others, threads=threads)
         # After the rows that stay come those that come after the part, and then the part itself.
         after = np.r_[np.arange(stay.size), stay.size + np.r_[start + part.size : come.size, start : start + part.size]]
-        broken += [NewPair(pair.left + start, int(after[pair.right]), pair.words) for pair in found]
+        broken += [NewPair(pair.left + start, int(after[pair.right]), pair.words) for pair in pairs]
         shown = np.array([pair.words for pair in broken], np.uint64).reshape(-1, space.words)
         fell = fell[first_missed(~fell & full_mask(space), both_ways(space, shown)) < 0]
     return EvidenceChange(sides[0], sides[1], tuple(broken), "gpu")
@@ -183,9 +183,9 @@ def evolved(kept: KeptRules, change: EvidenceChange, rows: int, options: Discove
     moved = changed_evidence(kept.evidence, change.came, change.went)
     assert moved.after.pairs == rows * (rows - 1), "every ordered pair is counted once"
     clock = Clock(None)
-    made = repaired_rules(kept.space, kept.masks, kept.evidence, moved, options, clock=clock, threads=threads)
-    assert made.complete, "a search without a time limit comes to its end"
-    return KeptRules(kept.space, made.masks, made.violating, moved.after, rows)
+    repaired = repaired_rules(kept.space, kept.masks, kept.evidence, moved, options, clock=clock, threads=threads)
+    assert repaired.complete, "a search without a time limit comes to its end"
+    return KeptRules(kept.space, repaired.masks, repaired.violating, moved.after, rows)
 
 
 def keeps_evidence(rows: int, strategy: EvolveStrategy) -> bool:
@@ -218,8 +218,8 @@ def searched(
     have codes that compare with each other."""
     wanted = replace(options, strategy="all-pairs") if before.exact else options
     taken = coded(rows, families, before.space, options.nulls)
-    found = find_in(taken, wanted, Clock(options.time_limit), threads=threads)
-    return replace(KeptRules.of(found), exact=found.exact and before.exact)
+    result = find_in(taken, wanted, Clock(options.time_limit), threads=threads)
+    return replace(KeptRules.of(result), exact=result.exact and before.exact)
 
 
 def fallen_masks(before: KeptRules, after: KeptRules) -> Words:
@@ -238,12 +238,12 @@ def broken_pairs(
     """For each of the constraints, which held before the rows came and do not now, a pair that breaks it; positions as
     in `evidence_change`."""
     none = no_evidence(space).words
-    found: list[NewPair] = []
-    for one in related(space, nulls, come, stay, threads=threads, firsts=True):
-        found += one.breaking_pairs(none, masks)
-    for one, start in related_within(space, nulls, come, threads=threads, firsts=True):
-        found += [NewPair(p.left, p.right + start + stay.size, p.words) for p in one.breaking_pairs(none, masks)]
-    return found
+    pairs: list[NewPair] = []
+    for block in related(space, nulls, come, stay, threads=threads, firsts=True):
+        pairs += block.breaking_pairs(none, masks)
+    for block, start in related_within(space, nulls, come, threads=threads, firsts=True):
+        pairs += [NewPair(p.left, p.right + start + stay.size, p.words) for p in block.breaking_pairs(none, masks)]
+    return pairs
 
 
 def strengthened_by_indexes(
@@ -260,22 +260,22 @@ def strengthened_by_indexes(
     if indexes.selection.uncovered or indexes.named(come) > options.limits.most_named * come.size * max(stay.size, 1):
         # What is looked up would cost more than what is related block by block.
         parts = list(related(space, nulls, come, stay, threads=threads, firsts=True))
-        told = "all pairs with rows that came, since indexes would let too many through"
+        how = "all pairs with rows that came, since indexes would let too many through"
     else:
         through = indexes.let_through(come)
         where = np.searchsorted(ids, through.rows)
         parts = list(listed(space, nulls, come, stay, through.asking, where))
-        told = f"{len(indexes)} indexes let {len(through.rows):,} of {come.size * stay.size:,} pairs through"
-    for one in parts:
-        words.append(one.evidence().words)
-        broken += one.breaking_pairs(words[0], kept.masks)
-    for one, start in related_within(space, nulls, come, threads=threads, firsts=True):
-        words.append(one.evidence().words)
-        pairs = one.breaking_pairs(words[0], kept.masks)
+        how = f"{len(indexes)} indexes let {len(through.rows):,} of {come.size * stay.size:,} pairs through"
+    for block in parts:
+        words.append(block.evidence().words)
+        broken += block.breaking_pairs(words[0], kept.masks)
+    for block, start in related_within(space, nulls, come, threads=threads, firsts=True):
+        words.append(block.evidence().words)
+        pairs = block.breaking_pairs(words[0], kept.masks)
         broken += [NewPair(p.left, p.right + start + stay.size, p.words) for p in pairs]
     shown, _ = distinct(np.concatenate(words))
-    made = strengthened(space, kept.masks, shown, options, however_many=True)
-    if made is None:
+    stronger = strengthened(space, kept.masks, shown, options, however_many=True)
+    if stronger is None:
         raise RunError(
             "there are more rules now than can be kept.",
             hint="allow fewer with --max-predicates, --columns or --exclude at evolve init.",
@@ -283,12 +283,12 @@ def strengthened_by_indexes(
     new = Evidence(shown, np.ones(len(shown), np.int64))
     after = replace(
         kept,
-        masks=made.masks,
-        violating=np.zeros(len(made.masks), np.int64),
+        masks=stronger.masks,
+        violating=np.zeros(len(stronger.masks), np.int64),
         evidence=kept.evidence.plus(new),
         rows=kept.rows + come.size,
     )
-    return after, broken, told
+    return after, broken, how
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ def rules_change(
     had[which[: len(before.masks)]] = True
     has[which[len(before.masks) :]] = True
     gone, new = lines[had & ~has], lines[has & ~had]
-    told = _Telling(space)
+    texts = _RuleTexts(space)
     gone_sets, new_sets, now_sets = (~masks & full_mask(space) for masks in (gone, new, after.masks))
 
     def removed() -> list[RemovedRule]:
@@ -323,16 +323,16 @@ def rules_change(
         shown = np.array([pair.words for pair in pairs], np.uint64).reshape(-1, space.words)
         broken = first_missed(gone_sets, both_ways(space, shown)).tolist()
         implied = contained_in(gone_sets, both_ways(space, now_sets), strictly=True).tolist()
-        found = []
+        rules = []
         for mask, pair, by in zip(as_masks(gone), broken, implied, strict=True):
             if pair >= 0:
-                names = dict.fromkeys(column.name for column in told.constraint(mask).columns())
+                names = dict.fromkeys(column.name for column in texts.constraint(mask).columns())
                 witness = pairs[pair % len(pairs)].witness(names, turned=pair >= len(pairs))
-                found.append(RemovedRule(told(mask), witness))
+                rules.append(RemovedRule(texts(mask), witness))
             else:
-                other = None if by < 0 else told(as_masks(after.masks[[by % len(after.masks)]])[0])
-                found.append(RemovedRule(told(mask), None, other))
-        return found
+                other = None if by < 0 else texts(as_masks(after.masks[[by % len(after.masks)]])[0])
+                rules.append(RemovedRule(texts(mask), None, other))
+        return rules
 
     def added() -> list[AddedRule]:
         refined = contained_in(new_sets, both_ways(space, gone_sets), strictly=True).tolist()
@@ -341,9 +341,9 @@ def rules_change(
         old = as_masks(gone)
         return [
             AddedRule(
-                told(mask),
-                told(old[refined[i] % len(gone)]) if refined[i] >= 0 else None,
-                told(old[replaces[i]]) if i in replaces else None,
+                texts(mask),
+                texts(old[refined[i] % len(gone)]) if refined[i] >= 0 else None,
+                texts(old[replaces[i]]) if i in replaces else None,
             )
             for i, mask in enumerate(as_masks(new))
         ]
@@ -352,17 +352,17 @@ def rules_change(
     return RulesChange(*lists, len(after.masks), strategy, tuple(notes))
 
 
-class _Telling:
-    """Texts of masks, each made once."""
+class _RuleTexts:
+    """Texts of masks, each written once."""
 
     def __init__(self, space: PredicateSpace) -> None:
         self._space = space
-        self._made: dict[int, DenialConstraint] = {}
+        self._constraints: dict[int, DenialConstraint] = {}
 
     def constraint(self, mask: int) -> DenialConstraint:
-        if mask not in self._made:
-            self._made[mask] = self._space.constraint(mask)
-        return self._made[mask]
+        if mask not in self._constraints:
+            self._constraints[mask] = self._space.constraint(mask)
+        return self._constraints[mask]
 
     def __call__(self, mask: int) -> str:
         return str(self.constraint(mask))

@@ -13,15 +13,15 @@ EVOLVE_STRATEGIES: tuple[EvolveStrategy, ...] = ("auto", "evidence", "index", "r
 
 def evolve_options(**options: Any) -> DiscoverOptions:
     """The options of the discovery whose rules are kept; OptionError for kinds of rules that are not."""
-    made = discover_options(**options)
-    for name, given in (("error-rows", made.error_rows is not None), ("conditional", made.conditional),
-                        ("constants", made.constants)):  # fmt: skip
+    chosen = discover_options(**options)
+    for name, given in (("error-rows", chosen.error_rows is not None), ("conditional", chosen.conditional),
+                        ("constants", chosen.constants)):  # fmt: skip
         if given:
             raise OptionError(
                 f"{name} is given, but evolve keeps rules over pairs of rows.",
                 hint=f"leave {name} out, or use discover again when the table has changed.",
             )
-    return made
+    return chosen
 
 
 def require_strategy(strategy: str, options: DiscoverOptions) -> EvolveStrategy:

@@ -34,9 +34,10 @@ class EvolveOutcome(Presented):
 def change_to_json(change: RulesChange) -> dict[str, Any]:
     """The change as plain values, with its reasons."""
     return {
-        "added": [[one.rule, one.refines, one.replaces] for one in change.added],
+        "added": [[entry.rule, entry.refines, entry.replaces] for entry in change.added],
         "removed": [
-            [one.rule, None if one.witness is None else one.witness.to_dict(), one.implied_by] for one in change.removed
+            [entry.rule, None if entry.witness is None else entry.witness.to_dict(), entry.implied_by]
+            for entry in change.removed
         ],
         "total": change.total,
         "strategy": change.strategy,
@@ -44,18 +45,18 @@ def change_to_json(change: RulesChange) -> dict[str, Any]:
     }
 
 
-def change_from_json(told: dict[str, Any]) -> RulesChange:
-    """What `change_to_json` told; values of witnesses are as JSON has them."""
+def change_from_json(fields: dict[str, Any]) -> RulesChange:
+    """Returns the change that `change_to_json` wrote; values of witnesses are as JSON has them."""
 
-    def witness(one: dict[str, Any] | None) -> BreakingPair | None:
-        if one is None:
+    def witness(entry: dict[str, Any] | None) -> BreakingPair | None:
+        if entry is None:
             return None
-        return BreakingPair(one["left"], one["right"], tuple((n, a, b) for n, (a, b) in one["values"].items()))
+        return BreakingPair(entry["left"], entry["right"], tuple((n, a, b) for n, (a, b) in entry["values"].items()))
 
     return RulesChange(
-        tuple(AddedRule(*one) for one in told["added"]),
-        tuple(RemovedRule(rule, witness(seen), by) for rule, seen, by in told["removed"]),
-        told["total"],
-        told["strategy"],
-        tuple(told["notes"]),
+        tuple(AddedRule(*entry) for entry in fields["added"]),
+        tuple(RemovedRule(rule, witness(seen), by) for rule, seen, by in fields["removed"]),
+        fields["total"],
+        fields["strategy"],
+        tuple(fields["notes"]),
     )

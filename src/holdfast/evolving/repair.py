@@ -16,7 +16,7 @@ from holdfast.kernels.extended_sets import contained_in, extended_sets, first_mi
 from holdfast.kernels.hitting_sets import hitting_sets
 from holdfast.search.clock import Clock
 from holdfast.search.evidence import Evidence, distinct
-from holdfast.search.invert import full_mask, most_general, one_of_each, trivial
+from holdfast.search.invert import full_mask, mirror_representatives, most_general, trivial
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import PredicateSpace, Words, both_ways
 
@@ -68,8 +68,8 @@ def repaired_rules(
             repaired = _repaired(space, masks, before, change, options, threads)
         if repaired is not None:
             return Repaired(repaired, np.zeros(len(repaired), np.int64), True, True)
-    found = most_general(space, change.after, options, clock, threads=threads)
-    return Repaired(found.masks, found.violating, found.complete, False, found.why)
+    result = most_general(space, change.after, options, clock, threads=threads)
+    return Repaired(result.masks, result.violating, result.complete, False, result.why)
 
 
 def _repaired(
@@ -117,7 +117,7 @@ def strengthened(
     extended = extended_sets(fallen, others, appeared, space.pair_of_bit, most_slots=most)
     if not extended.complete:
         return None
-    new, _ = distinct(one_of_each(space, ~extended.sets & full_mask(space)))
+    new, _ = distinct(mirror_representatives(space, ~extended.sets & full_mask(space)))
     own = ~new & full_mask(space)
     fit = ~trivial(space, new)
     fit[fit] = contained_in(own[fit], others) < 0
@@ -135,8 +135,8 @@ def generalised(
     gone[which[len(before) :]] = True
     left = lines[~gone]
     most = min(options.max_predicates or len(space.pairs), len(space.pairs))
-    found = hitting_sets(left, space.pair_of_bit, most_slots=most, spare=vanished, threads=threads)
-    new, _ = distinct(one_of_each(space, ~found.sets & full_mask(space)))
+    hitting = hitting_sets(left, space.pair_of_bit, most_slots=most, spare=vanished, threads=threads)
+    new, _ = distinct(mirror_representatives(space, ~hitting.sets & full_mask(space)))
     new = new[~trivial(space, new)]
     sets = ~masks & full_mask(space)
     # A rule that stays valid is no longer the most general where a new one allows more.

@@ -139,11 +139,11 @@ class RuleIndexes:
 
     def _keys(self, chosen: Inequalities) -> dict[str, tuple[str, str, int, int]]:
         """The chains that rows on the right are found by, and rows on the left."""
-        one, other = (self._space.pairs[i] for i in chosen.pairs)
+        first_pair, second_pair = (self._space.pairs[i] for i in chosen.pairs)
         first, second = chosen.ops
         return {
-            "s": (one.right.name, other.right.name, first, second),
-            "t": (one.left.name, other.left.name, first, second),
+            "s": (first_pair.right.name, second_pair.right.name, first, second),
+            "t": (first_pair.left.name, second_pair.left.name, first, second),
         }
 
     def add(self, rows: KeptRows, ids: Ints) -> None:
@@ -164,26 +164,28 @@ class RuleIndexes:
     def named(self, rows: KeptRows) -> int:
         """How many pairs the indexes name for these rows, some of them several times. Cost: searches, no lists."""
         total = 0
-        for index, codes, valid in self._equalities_asked(rows):
+        for index, codes, valid in self._equality_lookups(rows):
             total += index.count(codes, valid, self._nulls)
-        for chain, a, b, ops, _ in self._chains_asked(rows):
+        for chain, a, b, ops, _ in self._chain_lookups(rows):
             total += chain.count(a, b, *ops)
         return total
 
     def let_through(self, rows: KeptRows) -> LetThrough:
         """All pairs of one of the rows and one of the table that could break a rule, in either order."""
-        found: list[tuple[Ints, Ints]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-        found += [index.fetch(codes, valid, self._nulls) for index, codes, valid in self._equalities_asked(rows)]
-        for chain, a, b, ops, there in self._chains_asked(rows):
+        fetched_pairs: list[tuple[Ints, Ints]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+        fetched_pairs += [
+            index.fetch(codes, valid, self._nulls) for index, codes, valid in self._equality_lookups(rows)
+        ]
+        for chain, a, b, ops, there in self._chain_lookups(rows):
             fetched = chain.fetch(a, b, *ops)
-            found.append((there[fetched.asking], fetched.rows))
-        asking, ids = (np.concatenate([part[i] for part in found]) for i in (0, 1))
+            fetched_pairs.append((there[fetched.asking], fetched.rows))
+        asking, ids = (np.concatenate([part[i] for part in fetched_pairs]) for i in (0, 1))
         base = max(int(ids.max(initial=-1)) + 1, 1)
         once = np.unique(asking * base + ids)
         return LetThrough(once // base, once % base)
 
-    def _equalities_asked(self, rows: KeptRows) -> Iterator[tuple[EqualityIndex, Ints, NDArray[np.bool_]]]:
-        """Which index is asked, and for which values."""
+    def _equality_lookups(self, rows: KeptRows) -> Iterator[tuple[EqualityIndex, Ints, NDArray[np.bool_]]]:
+        """The indexes to look in, each with the values to look up."""
         for chosen in self.selection.chosen:
             if isinstance(chosen, Equality):
                 pair = self._space.pairs[chosen.pair]
@@ -192,21 +194,21 @@ class RuleIndexes:
                 if left != right:
                     yield self._equalities[left], rows.codes[right], rows.valid[right]
 
-    def _chains_asked(self, rows: KeptRows) -> Iterator[tuple[ChainIndex, Ints, Ints, tuple[int, int], Ints]]:
-        """Which index is asked, by which values and operators, and for which rows: those that have both values."""
+    def _chain_lookups(self, rows: KeptRows) -> Iterator[tuple[ChainIndex, Ints, Ints, tuple[int, int], Ints]]:
+        """The indexes to look in, each with values, operators, and the rows that have both values."""
         for chosen in self.selection.chosen:
             if isinstance(chosen, Equality):
                 continue
-            one, other = (self._space.pairs[i] for i in chosen.pairs)
+            first_pair, second_pair = (self._space.pairs[i] for i in chosen.pairs)
             keys = self._keys(chosen)
             for ops in chosen.wanted:
                 backward = swapped(ops[0]), swapped(ops[1])
-                for side, asked, used in (
-                    ("s", (one.left.name, other.left.name), ops),
-                    ("t", (one.right.name, other.right.name), backward),
+                for side, names, used in (
+                    ("s", (first_pair.left.name, second_pair.left.name), ops),
+                    ("t", (first_pair.right.name, second_pair.right.name), backward),
                 ):
-                    there = np.flatnonzero(rows.valid[asked[0]] & rows.valid[asked[1]])
-                    a, b = (rows.codes[name][there] for name in asked)
+                    there = np.flatnonzero(rows.valid[names[0]] & rows.valid[names[1]])
+                    a, b = (rows.codes[name][there] for name in names)
                     yield self._chains[keys[side]], a, b, used, there
 
     def assert_invariants(self) -> None:
@@ -221,8 +223,8 @@ def _add(chain: ChainIndex, key: tuple[str, str, int, int], rows: KeptRows, ids:
 
 def statistics(space: PredicateSpace, rows: KeptRows, coming: KeptRows, *, seed: int = 1) -> ColumnStatistics:
     """What a sample of the rows says of the columns, and whether they or those that come have nulls."""
-    some = np.random.default_rng(seed).permutation(rows.size)[:SAMPLED_ROWS]
-    sample = rows.take(np.sort(some))
+    drawn = np.random.default_rng(seed).permutation(rows.size)[:SAMPLED_ROWS]
+    sample = rows.take(np.sort(drawn))
     distinct = {name: len(np.unique(sample.codes[name])) / max(sample.size, 1) for name in space.columns}
     ordered = list(dict.fromkeys(c.name for p in space.pairs if p.ordered for c in (p.left, p.right)))
     correlation = {(a, b): correlated(sample, a, b) for i, a in enumerate(ordered) for b in ordered[i + 1 :]}

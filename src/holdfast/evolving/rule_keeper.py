@@ -99,8 +99,8 @@ class RuleKeeper(Presented):
         self._columns = {name: types[name] for name in table.column_names if _compared(name, types, self.options)}
         exact = keeps_evidence(table.num_rows, self.strategy)
         searching = replace(self.options, strategy="all-pairs") if exact else self.options
-        found = find(table.select(list(self._columns)), self._columns, searching, threads=self._threads)
-        self._kept = replace(KeptRules.of(found), exact=found.exact and exact)
+        result = find(table.select(list(self._columns)), self._columns, searching, threads=self._threads)
+        self._kept = replace(KeptRules.of(result), exact=result.exact and exact)
         self._table = _live_table(self.key, types, self._columns, self._kept.space, self.options)
         if table.num_rows:
             self._table.make(self._table.inserting(table.select(list(self._table.names))))
@@ -129,12 +129,12 @@ class RuleKeeper(Presented):
     @property
     def found(self) -> RankedRules:
         """Every rule with what speaks for it, best first."""
-        return ranked(self._kept.found(self.options, threads=self._threads))
+        return ranked(self._kept.search_result(self.options, threads=self._threads))
 
     @property
     def rules(self) -> RuleSet:
         """Every rule, best first, ready for a check."""
-        return RuleSet(tuple(one.rule for one in self.found), nulls=self.options.nulls)
+        return RuleSet(tuple(entry.rule for entry in self.found), nulls=self.options.nulls)
 
     @property
     def bytes(self) -> int:
@@ -182,11 +182,11 @@ class RuleKeeper(Presented):
 
         shown = [self._shown(pair, change, rows, stay) for pair in pairs]
         notes = self._notes(rows)
-        told = rules_change(before, after, shown, strategy=way, notes=notes)
+        rule_changes = rules_change(before, after, shown, strategy=way, notes=notes)
         coming = self._table.make(change)
         self._keep_indexes(rows, change, coming)
         self._kept = after
-        return told
+        return rule_changes
 
     def _notes(self, rows: _Rows) -> tuple[str, ...]:
         """What a discovery would compare otherwise, looked at from time to time."""

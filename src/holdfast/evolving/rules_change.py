@@ -63,8 +63,8 @@ class RulesChange(Presented):
 
     @property
     def added_rules(self) -> Sequence[str]:
-        return [one.rule for one in self.added]
+        return [entry.rule for entry in self.added]
 
     @property
     def removed_rules(self) -> Sequence[str]:
-        return [one.rule for one in self.removed]
+        return [entry.rule for entry in self.removed]

@@ -141,10 +141,10 @@ def _both(unequal: Bools, pair: tuple[int, int]) -> Bools:
 
 def _candidates(space: PredicateSpace, unequal: Bools) -> list[tuple[int, int]]:
     """Two operand pairs that some rule compares by inequalities, and one alone where a rule has no other."""
-    some = np.flatnonzero(unequal.any(axis=0)).tolist()
-    found = [pair for pair in combinations(some, 2) if _both(unequal, pair).any()]
+    ordered = np.flatnonzero(unequal.any(axis=0)).tolist()
+    pairs = [pair for pair in combinations(ordered, 2) if _both(unequal, pair).any()]
     alone = unequal.sum(axis=1) == 1
-    return found + [(i, i) for i in some if bool((alone & unequal[:, i]).any())]
+    return pairs + [(i, i) for i in ordered if bool((alone & unequal[:, i]).any())]
 
 
 def _columns(space: PredicateSpace, pair: tuple[int, int]) -> list[str]:
@@ -161,8 +161,8 @@ def _equality_score(space: PredicateSpace, i: int, about: ColumnStatistics) -> f
 
 
 def _chain_score(space: PredicateSpace, pair: tuple[int, int], about: ColumnStatistics) -> float:
-    one, other = space.pairs[pair[0]], space.pairs[pair[1]]
-    return 1 - abs(about.correlated(one.left.name, other.left.name))
+    first, second = space.pairs[pair[0]], space.pairs[pair[1]]
+    return 1 - abs(about.correlated(first.left.name, second.left.name))
 
 
 _KINDS = {LT: (LT,), LE: (LE,), GT: (GT,), GE: (GE,), NE: (LT, GT)}
@@ -173,19 +173,19 @@ def _inequalities(
     options: SelectOptions,
 ) -> Inequalities:  # fmt: skip
     """The index for these rules, built for the relation that most of them ask for, unless the columns correlate."""
-    asked: dict[tuple[int, int], int] = {}
+    counts: dict[tuple[int, int], int] = {}
     for line in allowed:
         for a in _KINDS[int(line[pair[0]])]:
             for b in _KINDS[int(line[pair[1]])]:
                 if pair[0] != pair[1] or a == b:
-                    asked[a, b] = asked.get((a, b), 0) + 1
-    rises = {one: _rises_together(one) for one in asked}
-    together = 2 * sum(n for one, n in asked.items() if rises[one]) >= sum(asked.values())
+                    counts[a, b] = counts.get((a, b), 0) + 1
+    rises = {ops: _rises_together(ops) for ops in counts}
+    together = 2 * sum(n for ops, n in counts.items() if rises[ops]) >= sum(counts.values())
     r = about.correlated(space.pairs[pair[0]].left.name, space.pairs[pair[1]].left.name)
     if abs(r) > options.correlation:
         together = r > 0
     # Chains along which values may stay are fewer, and serve strict inequalities as well.
-    return Inequalities(pair, (GE, GE if together else LE), tuple(sorted(asked)))
+    return Inequalities(pair, (GE, GE if together else LE), tuple(sorted(counts)))
 
 
 def _rises_together(ops: tuple[int, int]) -> bool:

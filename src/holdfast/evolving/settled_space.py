@@ -30,16 +30,16 @@ def other_pairs(
 ) -> tuple[str, ...]:
     """Notes on what a discovery of these rows would compare that the space does not, and the other way round."""
     now = set(predicate_space(codes, types, options).pairs)
-    told = []
+    notes = []
     for more, pairs in ((True, now - set(space.pairs)), (False, set(space.pairs) - now)):
         for a, b in sorted({_columns(pair) for pair in pairs}):
             if more:
-                told.append(f"a discovery would now also compare {a} with {b}; evolve init makes a state that does")
+                notes.append(f"a discovery would now also compare {a} with {b}; evolve init makes a state that does")
             else:
-                told.append(
+                notes.append(
                     f"a discovery would no longer compare {a} with {b}; evolve init makes a state that does not"
                 )
-    return tuple(told)
+    return tuple(notes)
 
 
 def _columns(pair: OperandPair) -> tuple[str, str]:

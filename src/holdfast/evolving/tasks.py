@@ -91,13 +91,13 @@ class KeptTable:
 
     def rows(self, places: Sequence[int], types: Mapping[str, pa.DataType]) -> pa.Table | None:
         """The rows of some ranges: key and compared columns, in these types."""
-        found = []
+        tables = []
         for place in places:
             entries = entries_between(self.store, self.segments, place, self.places)
             if entries is not None:
                 there = present(entries, self.keys(entries))
-                found.append(as_typed(entries.filter(pa.array(there)), types))
-        return pa.concat_tables(found) if found else None
+                tables.append(as_typed(entries.filter(pa.array(there)), types))
+        return pa.concat_tables(tables) if tables else None
 
     def keys(self, rows: pa.Table) -> pa.ChunkedArray:
         return key_of(rows, self.key, self.key_names)
@@ -171,19 +171,19 @@ class ChangedEvidenceTask:
         table = arrived(batches)
         if table is None:
             return
-        mine = np.unique(table.column("share").to_numpy()).tolist()
-        given = _Arrived.of(parts_in(table.filter(pa.array(table.column("share").to_numpy() == mine[0]))))
-        if 0 in mine:
+        shares = np.unique(table.column("share").to_numpy()).tolist()
+        given = _Arrived.of(parts_in(table.filter(pa.array(table.column("share").to_numpy() == shares[0]))))
+        if 0 in shares:
             yield from lines_of({_MESSAGES: _packed(given.messages)})
         if given.changed is None:
             return
         kept = KeptRules.from_bytes(self.table.store.read(self.kept))
-        for share in mine:
-            yield from lines_of(self._told(kept, given.changed, share))
+        for share in shares:
+            yield from lines_of(self._share_parts(kept, given.changed, share))
 
-    def _told(self, kept: KeptRules, changed: pa.Table, share: int) -> Mapping[str, bytes]:
-        mine = range(share, self.table.places, self.shares)
-        rows = _Related.of(self.table, changed, mine, self.types, self.options)
+    def _share_parts(self, kept: KeptRules, changed: pa.Table, share: int) -> Mapping[str, bytes]:
+        places = range(share, self.table.places, self.shares)
+        rows = _Related.of(self.table, changed, places, self.types, self.options)
         change = evidence_change(kept, self.options, *rows.coded, threads=1, share=share, shares=self.shares)
         size = rows.come.num_rows - rows.go.num_rows if share == 0 else 0
         about = {"size": size, "shown": [rows.shown(pair) for pair in change.new_pairs], "device": change.device}
@@ -214,7 +214,7 @@ class RepairTask:
         change = EvidenceChange(_evidence_in(parts, "came", space), _evidence_in(parts, "went", space))
         rows = before.rows + sum(about["size"] for about in abouts)
         after = evolved(before, change, rows, self.options, threads=own_cores())
-        shown = [one for about in abouts for one in about["shown"]]
+        shown = [pair for about in abouts for pair in about["shown"]]
         on_card = any(about["device"] == "gpu" for about in abouts)
         return _written(self.store, before, after, shown, "evidence, on gpu" if on_card else "evidence")
 
@@ -283,11 +283,11 @@ def _written(
     """The rules after a batch in a file of their own, and what changed, with the pairs that show it."""
     pairs = [
         ShownPair(
-            (one["left"]["key"], one["left"]["values"]),
-            (one["right"]["key"], one["right"]["values"]),
-            np.array(list(map(int, one["words"])), np.uint64),
+            (pair["left"]["key"], pair["left"]["values"]),
+            (pair["right"]["key"], pair["right"]["values"]),
+            np.array(list(map(int, pair["words"])), np.uint64),
         )
-        for one in shown
+        for pair in shown
     ]
     changed = rules_change(before, after, pairs, strategy=strategy)
     return RepairedRules(write_kept(store, after), after.rows, change_to_json(changed))
@@ -296,8 +296,8 @@ def _written(
 def write_kept(store: Store, kept: KeptRules) -> str:
     """The name of a new file with the rules; it is on the disk, and no version names it yet."""
     name = f"{KEPT}/{secrets.token_hex(12)}.npz"
-    made = store.create(name, kept.to_bytes())
-    assert made, "its name is new"
+    created = store.create(name, kept.to_bytes())
+    assert created, "its name is new"
     return name
 
 

@@ -19,7 +19,7 @@ from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
 from holdfast.kernels.pairs_between import BlockPair, beside
 from holdfast.kernels.partitions import broken_dependency, broken_within, frequent_codes, refined, whole
-from holdfast.kernels.runs import Arena, Asked, Probe, Rows, alone_together, collides, hash_rows, probed
+from holdfast.kernels.runs import Arena, PairCounting, Probe, Rows, alone_together, collides, hash_rows, probed
 from holdfast.kernels.support import least_support, violating_pairs
 
 
@@ -89,7 +89,13 @@ def _compile_runs() -> None:
     arena = Arena(none, hashes, columns, slots, slots, slots, columns, np.zeros((1, 2), np.int32), slots)
     probe = Probe(np.zeros((1, 3), np.int64), 1, 0, -1, none, none[:, :3].copy(), False)
     probed(
-        rows, arena, slots, probe, Asked(False, False, False, True, False, True, none, none[:, :3].copy()), slots, slots
+        rows,
+        arena,
+        slots,
+        probe,
+        PairCounting(False, False, False, True, False, True, none, none[:, :3].copy()),
+        slots,
+        slots,
     )
     alone_together(rows, slots, probe)
     table = np.full(4, FREE, np.int32)

@@ -23,9 +23,9 @@ def fewest_chains(x: Ints, y: Ints, *, x_strictly: bool, y_strictly: bool) -> tu
     # Places of one x follow each other in a chain only where x may stay; then y has to rise among them.
     order = np.lexsort((~y if x_strictly else y, x))
     chains, count = _fewest_chains(y[order], y_strictly)
-    found = np.empty(len(x), np.int64)
-    found[order] = chains
-    return found, int(count)
+    chain_of_place = np.empty(len(x), np.int64)
+    chain_of_place[order] = chains
+    return chain_of_place, int(count)
 
 
 @njit(cache=True, nogil=True)
@@ -63,17 +63,17 @@ def _until(values, start, end, value, equal):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def met_ranges(x, y, starts, asked_x, asked_y, op_x, op_y):  # type: ignore[no-untyped-def]
+def met_ranges(x, y, starts, values_x, values_y, op_x, op_y):  # type: ignore[no-untyped-def]
     """Per row that asks and chain, where those begin and end that it stands to as asked, in both values.
 
     The value that asks is on the left: it is LESS than all from some place on, GREATER than all before some place.
     """
     chains = len(starts) - 1
-    begin, end = np.empty((len(asked_x), chains), np.int64), np.empty((len(asked_x), chains), np.int64)
-    for i in range(len(asked_x)):
+    begin, end = np.empty((len(values_x), chains), np.int64), np.empty((len(values_x), chains), np.int64)
+    for i in range(len(values_x)):
         for c in range(chains):
             first, last = starts[c], starts[c + 1]
-            for values, value, op in ((x, asked_x[i], op_x), (y, asked_y[i], op_y)):
+            for values, value, op in ((x, values_x[i], op_x), (y, values_y[i], op_y)):
                 if op in (LESS, LESS_EQUAL):
                     first = max(first, _until(values, starts[c], starts[c + 1], value, op == LESS))
                 else:
@@ -117,16 +117,16 @@ def join_chains(x, y, starts, new_x, new_y, x_strictly, y_strictly):  # type: ig
     by_size[:chains] = order
     joined, at = np.empty(len(new_x), np.int64), np.empty(len(new_x), np.int64)
     for i in range(len(new_x)):
-        a, b, found, fits = new_x[i], new_y[i], -1, -1
+        a, b, chain, fits = new_x[i], new_y[i], -1, -1
         for rank in range(chains):
             c = by_size[rank]
             old = c < len(starts) - 1
             place = _place_of(x, y, starts[c], starts[c + 1], a, b) if old else len(x)
             if old and place < starts[c + 1] and x[place] == a and y[place] == b:
-                found, at[i] = c, place
+                chain, at[i] = c, place
                 break
             if grown[c] and last_x[c] == a and last_y[c] == b:
-                found, at[i] = c, place
+                chain, at[i] = c, place
                 break
             if fits >= 0:
                 continue
@@ -135,29 +135,29 @@ def join_chains(x, y, starts, new_x, new_y, x_strictly, y_strictly):  # type: ig
             since = not grown[c] or _rises(last_x[c], last_y[c], a, b, x_strictly, y_strictly)
             if after and before and since:
                 fits, at[i] = c, place
-        if found < 0:
-            found = fits
-        if found < 0:
-            found, at[i] = chains, len(x)
+        if chain < 0:
+            chain = fits
+        if chain < 0:
+            chain, at[i] = chains, len(x)
             by_size[chains] = chains
             chains += 1
-        elif found == fits and found < len(starts) - 1:
-            at[i] = _place_of(x, y, starts[found], starts[found + 1], a, b)
-        joined[i], grown[found], last_x[found], last_y[found] = found, True, a, b
+        elif chain == fits and chain < len(starts) - 1:
+            at[i] = _place_of(x, y, starts[chain], starts[chain + 1], a, b)
+        joined[i], grown[chain], last_x[chain], last_y[chain] = chain, True, a, b
     return joined, at, chains
 
 
 @njit(cache=True, nogil=True)
 def places_of_rows(x, y, ids, starts, gone_x, gone_y, gone_ids):  # type: ignore[no-untyped-def]
     """Where the rows with these values and ids are; -1 where they are not."""
-    found = np.full(len(gone_ids), -1, np.int64)
+    places = np.full(len(gone_ids), -1, np.int64)
     for i in range(len(gone_ids)):
         for c in range(len(starts) - 1):
             at = _place_of(x, y, starts[c], starts[c + 1], gone_x[i], gone_y[i])
             while at < starts[c + 1] and x[at] == gone_x[i] and y[at] == gone_y[i]:
                 if ids[at] == gone_ids[i]:
-                    found[i] = at
+                    places[i] = at
                 at += 1
-            if found[i] >= 0:
+            if places[i] >= 0:
                 break
-    return found
+    return places

@@ -22,14 +22,14 @@ def contradictory(allowed: NDArray[np.uint8], left: NDArray[np.int64], right: ND
 @njit(cache=True, nogil=True)
 def _contradictory(allowed, left, right, operands):  # type: ignore[no-untyped-def]
     count, pairs = allowed.shape
-    found = np.zeros(count, np.bool_)
+    contradicted = np.zeros(count, np.bool_)
     below = np.zeros((operands, operands), np.uint8)
     used, place = np.zeros(operands, np.int64), np.full(operands, -1, np.int64)
     for i in range(count):
         n = 0
         for p in range(pairs):
             if allowed[i, p] == 0:
-                found[i] = True
+                contradicted[i] = True
             if allowed[i, p] != _LT | _EQ | _GT:
                 for operand in (left[p], right[p]):
                     if place[operand] < 0:
@@ -56,7 +56,7 @@ def _contradictory(allowed, left, right, operands):  # type: ignore[no-untyped-d
             if mask != _LT | _EQ | _GT:
                 a, b = place[left[p]], place[right[p]]
                 if below[a, b] and below[b, a] and (below[a, a] == 2 or not mask & _EQ):
-                    found[i] = True
+                    contradicted[i] = True
         for at in range(n):
             place[used[at]] = -1
-    return found
+    return contradicted

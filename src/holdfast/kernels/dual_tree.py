@@ -35,11 +35,11 @@ def satisfying_pairs(
     if left.shape[1] == 0 or right.shape[1] == 0:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), True
     a, b = _boxes(left, _LEAF), _boxes(right, _LEAF)
-    found_left, found_right = np.zeros(limit, np.int64), np.zeros(limit, np.int64)
-    found, finished = _walk(
-        left, right, a, b, allowed, left_ids, right_ids, repeated, found_left, found_right, seed, flag, _LEAF
+    pairs_left, pairs_right = np.zeros(limit, np.int64), np.zeros(limit, np.int64)
+    count, finished = _walk(
+        left, right, a, b, allowed, left_ids, right_ids, repeated, pairs_left, pairs_right, seed, flag, _LEAF
     )
-    return found_left[:found], found_right[:found], bool(finished)
+    return pairs_left[:count], pairs_right[:count], bool(finished)
 
 
 @njit(cache=True, nogil=True)
@@ -123,17 +123,17 @@ def _satisfied(left, i, right, j, allowed):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _walk(  # type: ignore[no-untyped-def]
-    left, right, boxes_a, boxes_b, allowed, left_ids, right_ids, repeated, found_left, found_right, seed, flag, leaf
+    left, right, boxes_a, boxes_b, allowed, left_ids, right_ids, repeated, pairs_left, pairs_right, seed, flag, leaf
 ):
     starts_a, least_a, greatest_a, null_a = boxes_a
     starts_b, least_b, greatest_b, null_b = boxes_b
     stack = np.zeros((1024, 4), np.int64)
     stack[0, 0], stack[0, 2] = len(starts_a) - 2, len(starts_b) - 2
-    depth, found = 1, 0
+    depth, count = 1, 0
     state = np.uint64(seed) * np.uint64(2) + np.uint64(1)
     while depth:
         if flag[0]:
-            return found, False
+            return count, False
         depth -= 1
         level_a, at_a, level_b, at_b = stack[depth]
         a, b = starts_a[level_a] + at_a, starts_b[level_b] + at_b
@@ -145,10 +145,10 @@ def _walk(  # type: ignore[no-untyped-def]
                     if left_ids[i] == right_ids[j] and not repeated[left_ids[i]]:
                         continue
                     if _satisfied(left, i, right, j, allowed):
-                        if found == len(found_left):
-                            return found, False
-                        found_left[found], found_right[found] = left_ids[i], right_ids[j]
-                        found += 1
+                        if count == len(pairs_left):
+                            return count, False
+                        pairs_left[count], pairs_right[count] = left_ids[i], right_ids[j]
+                        count += 1
             continue
         if depth + 2 > len(stack):
             larger = np.zeros((2 * len(stack), 4), np.int64)
@@ -171,4 +171,4 @@ def _walk(  # type: ignore[no-untyped-def]
                 if starts_b[level_b - 1] + child < starts_b[level_b]:
                     stack[depth] = (level_a, at_a, level_b - 1, child)
                     depth += 1
-    return found, True
+    return count, True

@@ -61,13 +61,13 @@ class Packing:
     @cached_property
     def places(self) -> list[tuple[int, int]]:
         """Per operand pair its group and its weight in it."""
-        found, group, weight = [], 0, 1
+        places, group, weight = [], 0, 1
         for states in self.states:
             if weight * states > _GROUP:
                 group, weight = group + 1, 1
-            found.append((group, weight))
+            places.append((group, weight))
             weight *= states
-        return found
+        return places
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -152,18 +152,18 @@ def pairs_in_groups(
         since = np.repeat(inner_ends, inner_ends - inner_starts)
     until = np.repeat(ends, ends - starts)
     itself = apart is None and bool((weights != 1).any())
-    some = np.flatnonzero((since < until) | itself)
-    work = _pieces(some, starts, ends, DEFAULT_LIMITS.block)
+    with_partners = np.flatnonzero((since < until) | itself)
+    work = _pieces(with_partners, starts, ends, DEFAULT_LIMITS.block)
     threads = max(1, min(threads, len(work)))
 
     def run(which: int) -> Counted:
         counter = PairCounter(packing)
         for first, second in work[which::threads]:
-            one = order[first[0] : first[1]]
-            two = one if second == first else order[second[0] : second[1]]
+            left_rows = order[first[0] : first[1]]
+            right_rows = left_rows if second == first else order[second[0] : second[1]]
             begin = np.clip(since[first[0] : first[1]], second[0], second[1]) - second[0]
             end = np.clip(until[first[0] : first[1]], second[0], second[1]) - second[0]
-            left, right = ((np.ascontiguousarray(columns[:, rows]), weights[rows]) for rows in (one, two))
+            left, right = ((np.ascontiguousarray(columns[:, rows]), weights[rows]) for rows in (left_rows, right_rows))
             counter.add(left, right, begin, end, itself=itself and second == first)
         return counter.counted()
 
@@ -184,10 +184,10 @@ def _runs(values: Ints, within: Ints | None = None) -> tuple[Ints, Ints]:
     return np.concatenate([[0], inner]), np.append(inner, len(values))
 
 
-def _pieces(some: Ints, starts: Ints, ends: Ints, block: int) -> list[tuple[_Span, _Span]]:
-    """Pairs of spans of rows that hold all partners of the rows `some`: whole groups, or two spans of a large one."""
+def _pieces(rows: Ints, starts: Ints, ends: Ints, block: int) -> list[tuple[_Span, _Span]]:
+    """Pairs of spans of rows that hold all partners of the `rows`: whole groups, or two spans of a large one."""
     pieces: list[tuple[_Span, _Span]] = []
-    wanted = np.unique(np.searchsorted(starts, some, side="right") - 1)
+    wanted = np.unique(np.searchsorted(starts, rows, side="right") - 1)
     at = 0
     while at < len(wanted):
         start, end = int(starts[wanted[at]]), int(ends[wanted[at]])
@@ -316,34 +316,34 @@ class PairCounter:
 
     def counted(self) -> Counted:
         if self.packing.cells is not None:
-            found = np.flatnonzero(self.cells)
-            packed = np.empty((len(found), self.width), np.uint16)
-            rest = found.copy()
+            filled = np.flatnonzero(self.cells)
+            packed = np.empty((len(filled), self.width), np.uint16)
+            rest = filled.copy()
             for group, size in enumerate(self.packing.sizes):
                 packed[:, group] = rest % size
                 rest //= size
-            return Counted(packed, self.cells[found], self._firsts(found))
-        found = np.flatnonzero(self.counts)
-        keys = np.ascontiguousarray(self.keys[:, found].T)
+            return Counted(packed, self.cells[filled], self._firsts(filled))
+        filled = np.flatnonzero(self.counts)
+        keys = np.ascontiguousarray(self.keys[:, filled].T)
         return Counted(
-            keys.view(np.uint16).reshape(len(found), 4 * self.words)[:, : self.width].copy(),
-            self.counts[found],
-            self._firsts(found),
+            keys.view(np.uint16).reshape(len(filled), 4 * self.words)[:, : self.width].copy(),
+            self.counts[filled],
+            self._firsts(filled),
         )
 
-    def _firsts(self, found: Ints) -> Ints | None:
-        return self.firsts[found] if self.tracking else None
+    def _firsts(self, places: Ints) -> Ints | None:
+        return self.firsts[places] if self.tracking else None
 
 
 @njit(cache=True, nogil=True)
 def _ranked(x, y, size):  # type: ignore[no-untyped-def]
     """Both as ranks among the values of both, all below `size`; nulls stay. Cost: the rows, and a bit per code."""
-    one = np.uint64(1)
+    bit = np.uint64(1)
     present = np.zeros(size // 64 + 1, np.uint64)
     for codes in (x, y):
         for code in codes:
             if code != NULL:
-                present[code >> 6] |= one << np.uint64(code & 63)
+                present[code >> 6] |= bit << np.uint64(code & 63)
     before = np.zeros(len(present) + 1, np.int64)
     for w in range(len(present)):
         before[w + 1] = before[w] + popcount(present[w])
@@ -354,7 +354,7 @@ def _ranked(x, y, size):  # type: ignore[no-untyped-def]
             if code == NULL:
                 ranks[i] = NULL
             else:
-                below = present[code >> 6] & ((one << np.uint64(code & 63)) - one)
+                below = present[code >> 6] & ((bit << np.uint64(code & 63)) - bit)
                 ranks[i] = before[code >> 6] + popcount(below)
     return a, b
 
@@ -473,7 +473,7 @@ def _place(keys, counts, lines, j, mask):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _place_of_one(keys, counts, key, mask):  # type: ignore[no-untyped-def]
+def _place_of_word(keys, counts, key, mask):  # type: ignore[no-untyped-def]
     """As `_place`, for keys of one word."""
     at = np.int64(_mixed(np.uint64(0), key) & np.uint64(mask))
     while counts[at] != 0 and keys[at] != key:
@@ -527,7 +527,7 @@ def _count_keys(  # type: ignore[no-untyped-def]
                 if times == 0:
                     continue
             if words == 1:
-                at = _place_of_one(keys[0], counts, lines[0, j], mask)
+                at = _place_of_word(keys[0], counts, lines[0, j], mask)
             else:
                 at = _place(keys, counts, lines, j, mask)
             if counts[at] == 0:
@@ -545,7 +545,7 @@ def _rehash(old_keys, old_counts, old_firsts, keys, counts, firsts, filled):  # 
     mask = len(counts) - 1
     for at in range(len(old_counts)):
         if old_counts[at] != 0:
-            to = _place_of_one(keys[0], counts, old_keys[0, at], mask) if len(keys) == 1 else -1
+            to = _place_of_word(keys[0], counts, old_keys[0, at], mask) if len(keys) == 1 else -1
             if len(keys) > 1:
                 to = _place(keys, counts, old_keys, at, mask)
             for w in range(len(keys)):

@@ -68,84 +68,84 @@ def contained_in(sets: Words, others: Words, *, strictly: bool = False) -> Ints:
     lowest_of = np.asarray(_lowest_elements(np.ascontiguousarray(others)), np.int64)
     by = np.argsort(lowest_of, kind="stable")
     starts = np.searchsorted(lowest_of[by], np.arange(64 * sets.shape[1] + 1))
-    found = _contained_in(np.ascontiguousarray(sets), np.ascontiguousarray(others[by]), starts, strictly)
-    return np.where(found < 0, -1, by[np.maximum(found, 0)])
+    contained = _contained_in(np.ascontiguousarray(sets), np.ascontiguousarray(others[by]), starts, strictly)
+    return np.where(contained < 0, -1, by[np.maximum(contained, 0)])
 
 
 @njit(cache=True, nogil=True)
 def _first_missed(sets, new):  # type: ignore[no-untyped-def]
-    found = np.full(len(sets), -1, np.int64)
+    missed = np.full(len(sets), -1, np.int64)
     for i in range(len(sets)):
         for k in range(len(new)):
             common = np.uint64(0)
             for w in range(sets.shape[1]):
                 common |= sets[i, w] & new[k, w]
             if common == 0:
-                found[i] = k
+                missed[i] = k
                 break
-    return found
+    return missed
 
 
 @njit(cache=True, nogil=True)
 def _lowest_elements(sets):  # type: ignore[no-untyped-def]
-    found = np.zeros(len(sets), np.int64)
+    elements = np.zeros(len(sets), np.int64)
     for i in range(len(sets)):
         for w in range(sets.shape[1]):
             if sets[i, w]:
-                found[i] = 64 * w + lowest(sets[i, w])
+                elements[i] = 64 * w + lowest(sets[i, w])
                 break
-    return found
+    return elements
 
 
 @njit(cache=True, nogil=True)
-def _contains(one, other, strictly):  # type: ignore[no-untyped-def]
+def _contains(words, part, strictly):  # type: ignore[no-untyped-def]
     more = False
-    for w in range(len(one)):
-        if other[w] & ~one[w]:
+    for w in range(len(words)):
+        if part[w] & ~words[w]:
             return False
-        more |= one[w] != other[w]
+        more |= words[w] != part[w]
     return more or not strictly
 
 
 @njit(cache=True, nogil=True)
 def _contained_in(sets, others, starts, strictly):  # type: ignore[no-untyped-def]
-    found = np.full(len(sets), -1, np.int64)
+    contained = np.full(len(sets), -1, np.int64)
     for i in range(len(sets)):
         for w in range(sets.shape[1]):
             rest = sets[i, w]
-            while rest and found[i] < 0:
+            while rest and contained[i] < 0:
                 element = 64 * w + lowest(rest)
                 rest &= rest - np.uint64(1)
                 for k in range(starts[element], starts[element + 1]):
                     if _contains(sets[i], others[k], strictly):
-                        found[i] = k
+                        contained[i] = k
                         break
-            if found[i] >= 0:
+            if contained[i] >= 0:
                 break
-    return found
+    return contained
 
 
 @njit(cache=True, nogil=True)
-def _free_elements(one, others, slots, order, starts, most_slots):  # type: ignore[no-untyped-def]
+def _free_elements(chosen, others, slots, order, starts, most_slots):  # type: ignore[no-untyped-def]
     """The elements that may join a set: not its own, none that makes it contain another, none that its slots forbid."""
-    words = len(one)
-    free = np.zeros(words, np.uint64)
+    width = len(chosen)
+    free = np.zeros(width, np.uint64)
     bit = np.uint64(1)
     taken, touched = np.zeros(len(starts) - 1, np.int64), 0
     for element in range(len(slots)):
-        if one[element >> 6] >> np.uint64(element & 63) & bit:
+        if chosen[element >> 6] >> np.uint64(element & 63) & bit:
             touched += taken[slots[element]] == 0
             taken[slots[element]] += 1
     for slot in range(len(starts) - 1):
         if taken[slot] < starts[slot + 1] - starts[slot] - 1 and (taken[slot] or touched < most_slots):
             for at in range(starts[slot], starts[slot + 1]):
                 free[order[at] >> 6] |= bit << np.uint64(order[at] & 63)
-    for w in range(words):
-        free[w] &= ~one[w]
+    for w in range(width):
+        free[w] &= ~chosen[w]
     for k in range(len(others)):
         size, at, rest = 0, 0, np.uint64(0)
-        for w in range(words):
-            more = others[k, w] & ~one[w]
+        for w in range(width):
+            more = others[k, w] & ~chosen[w]
             if more:
                 size += popcount(more)
                 at, rest = w, more
@@ -155,10 +155,10 @@ def _free_elements(one, others, slots, order, starts, most_slots):  # type: igno
 
 
 @njit(cache=True, nogil=True)
-def _fits(one, slots, starts, most_slots):  # type: ignore[no-untyped-def]
+def _fits(chosen, slots, starts, most_slots):  # type: ignore[no-untyped-def]
     taken, touched = np.zeros(len(starts) - 1, np.int64), 0
     for element in range(len(slots)):
-        if one[element >> 6] >> np.uint64(element & 63) & np.uint64(1):
+        if chosen[element >> 6] >> np.uint64(element & 63) & np.uint64(1):
             slot = slots[element]
             touched += taken[slot] == 0
             taken[slot] += 1
@@ -170,7 +170,7 @@ def _fits(one, slots, starts, most_slots):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _extended(missing, others, new, slots, order, starts, most_slots, limits):  # type: ignore[no-untyped-def]
     words = missing.shape[1]
-    sets, which, found = np.zeros((64, words), np.uint64), np.zeros((64, 1), np.int64), 0
+    sets, which, count = np.zeros((64, words), np.uint64), np.zeros((64, 1), np.int64), 0
     none, flag = np.zeros(0, np.int64), np.zeros(2, np.int64)
     nothing = np.zeros((0, words), np.uint64)
     missed = np.zeros((len(new), words), np.uint64)
@@ -189,13 +189,13 @@ def _extended(missing, others, new, slots, order, starts, most_slots, limits):  
             missed[:many], slots, order, starts, most_slots, depth, nothing, limits, none, free, np.int64(NO_END), flag
         )[0]
         for k in range(len(joins)):
-            if found == len(sets):
+            if count == len(sets):
                 sets, which = grown(sets), grown(which)
             for w in range(words):
-                sets[found, w] = missing[i, w] | joins[k, w]
-            if _fits(sets[found], slots, starts, most_slots):
-                which[found, 0] = i
-                found += 1
+                sets[count, w] = missing[i, w] | joins[k, w]
+            if _fits(sets[count], slots, starts, most_slots):
+                which[count, 0] = i
+                count += 1
             else:
-                sets[found] = 0
-    return sets[:found].copy(), which[:found, 0].copy(), flag[0] == 0
+                sets[count] = 0
+    return sets[:count].copy(), which[:count, 0].copy(), flag[0] == 0

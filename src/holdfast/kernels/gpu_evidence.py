@@ -51,17 +51,17 @@ def all_pairs(
 
     rows = columns.shape[1]
     plain = bool((weights == 1).all())
-    found = []
+    parts = []
     if rows > 1 and packing.ways:
         kernel = _kernel(packing, plain)
         with cupy.cuda.Device(card):
-            some = rows if first is None else first
-            found.append(kernel.run(cupy, np.ascontiguousarray(columns, np.int32), weights, share, shares, some))
+            left_rows = rows if first is None else first
+            parts.append(kernel.run(cupy, np.ascontiguousarray(columns, np.int32), weights, share, shares, left_rows))
     if not plain and share == 0:
-        found.append(_with_themselves(columns[:, :first], weights[:first], packing))
-    if not found:
+        parts.append(_with_themselves(columns[:, :first], weights[:first], packing))
+    if not parts:
         return Counted(np.zeros((0, len(packing.sizes)), np.uint16), np.zeros(0, np.int64))
-    return merged(found)
+    return merged(parts)
 
 
 def missing() -> str | None:
@@ -134,9 +134,9 @@ class _Kernel:
                     np.uint64(room), state,
                 ),
             )  # fmt: skip
-            told = state.get()
-            if told[2] == 0:
-                return self._told(cupy, counts, keys)
+            progress = state.get()
+            if progress[2] == 0:
+                return self._counted(cupy, counts, keys)
             del counts, keys, tags
             room *= 8
 
@@ -147,18 +147,18 @@ class _Kernel:
         tiles = -(-n // self.tile) - (firsts + 1) // self.tile
         return np.concatenate([[0], np.cumsum(np.maximum(-(-tiles // _TILES), 0))]).astype(np.int64)
 
-    def _told(self, cupy: Any, counts: Any, keys: Any) -> Counted:
-        found = cupy.flatnonzero(counts)
-        times = counts[found].get().astype(np.int64)
+    def _counted(self, cupy: Any, counts: Any, keys: Any) -> Counted:
+        filled = cupy.flatnonzero(counts)
+        times = counts[filled].get().astype(np.int64)
         width = len(self.packing.sizes)
         if self.cells is not None:
-            rest = found.get().astype(np.int64)
+            rest = filled.get().astype(np.int64)
             packed = np.empty((len(rest), width), np.uint16)
             for group, size in enumerate(self.packing.sizes):
                 packed[:, group] = rest % size
                 rest //= size
         else:
-            lines = keys.reshape(-1, self.words)[found].get()
+            lines = keys.reshape(-1, self.words)[filled].get()
             packed = lines.view(np.uint16).reshape(len(times), 4 * self.words)[:, :width].copy()
         order = np.lexsort(packed.T[::-1])
         return Counted(packed[order], times[order])
@@ -176,9 +176,9 @@ def _source(kernel: _Kernel) -> str:
     if kernel.cells is not None:
         radix = np.concatenate([[1], np.cumprod(packing.sizes[:-1])]).astype(np.int64)
         key = " + ".join(f"{int(radix[g])}u * g{g}" for g in range(groups))
-        made = f"key[0] = {key};"
+        assign_key = f"key[0] = {key};"
     else:
-        made = " ".join(
+        assign_key = " ".join(
             f"key[{w}] = "
             + " | ".join(f"((u64)g{g} << {16 * (g & 3)})" for g in range(4 * w, min(4 * w + 4, groups)))
             + ";"
@@ -209,7 +209,7 @@ __constant__ int left_columns[LEFT] = {{{left}}};
 __constant__ int right_columns[RIGHT] = {{{right}}};
 #define RELATE {" ".join(relate)}
 #define ZEROS {zeros}
-#define KEY {made}
+#define KEY {assign_key}
 #define READS {reads} {names}
 """
     return head + _BODY

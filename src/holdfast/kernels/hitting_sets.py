@@ -98,25 +98,25 @@ def hitting_sets(
 def _containing(family, elements):  # type: ignore[no-untyped-def]
     """Per element the bit set of the sets that contain it."""
     contains = np.zeros((elements, (len(family) + 63) // 64), np.uint64)
-    one = np.uint64(1)
+    bit = np.uint64(1)
     for i in range(len(family)):
         for v in range(family.shape[1]):
             rest = family[i, v]
             while rest:
-                contains[(v << 6) + lowest(rest), i >> 6] |= one << np.uint64(i & 63)
-                rest &= rest - one
+                contains[(v << 6) + lowest(rest), i >> 6] |= bit << np.uint64(i & 63)
+                rest &= rest - bit
     return contains
 
 
 @njit(cache=True, nogil=True)
 def _take(element, d, contains, unhit, critical, taken_from, newly, path):  # type: ignore[no-untyped-def]
     """Adds the element as the d-th chosen one, unless one chosen before would lose its last critical set."""
-    mine = contains[element]
+    containing = contains[element]
     words = len(unhit)
     for k in range(d):
         kept = False
         for w in range(words):
-            if critical[k, w] & ~mine[w]:
+            if critical[k, w] & ~containing[w]:
                 kept = True
                 break
         if not kept:
@@ -124,14 +124,14 @@ def _take(element, d, contains, unhit, critical, taken_from, newly, path):  # ty
     lost, fresh, own = taken_from[d], newly[d], critical[d]
     for w in range(words):
         lost[w] = 0
-        fresh[w] = unhit[w] & mine[w]
+        fresh[w] = unhit[w] & containing[w]
         own[w] = fresh[w]
-        unhit[w] &= ~mine[w]
+        unhit[w] &= ~containing[w]
     for k in range(d):
         other = critical[k]
         for w in range(words):
-            lost[w] |= other[w] & mine[w]
-            other[w] &= ~mine[w]
+            lost[w] |= other[w] & containing[w]
+            other[w] &= ~containing[w]
     path[d] = element
     return True
 
@@ -139,11 +139,11 @@ def _take(element, d, contains, unhit, critical, taken_from, newly, path):  # ty
 @njit(cache=True, nogil=True)
 def _spares(element, d, spared_by, unspared):  # type: ignore[no-untyped-def]
     """Whether the element, as the d-th chosen one, leaves a set unhit that so far was to be spared; with those left."""
-    some = False
+    spares = False
     for w in range(unspared.shape[1]):
         unspared[d + 1, w] = unspared[d, w] & ~spared_by[element, w]
-        some |= unspared[d + 1, w] != 0
-    return some
+        spares |= unspared[d + 1, w] != 0
+    return spares
 
 
 @njit(cache=True, nogil=True)
@@ -153,9 +153,9 @@ def _give_back(d, contains, unhit, critical, taken_from, newly, path):  # type: 
     for w in range(len(unhit)):
         unhit[w] |= fresh[w]
     for k in range(d):
-        other, mine = critical[k], contains[path[k]]
+        other, containing = critical[k], contains[path[k]]
         for w in range(len(unhit)):
-            other[w] |= lost[w] & mine[w]
+            other[w] |= lost[w] & containing[w]
 
 
 @njit(cache=True, nogil=True)
@@ -222,10 +222,10 @@ def search(  # type: ignore[no-untyped-def]
     Ends at `stop_depth` chosen elements, telling the nodes there, and when `flag` is raised. Returns the sets, the
     paths and free elements of the nodes it ended at, and how many nodes it saw.
     """
-    words, one, base = family.shape[1], np.uint64(1), len(start)
-    sets, found = np.zeros((64, words), np.uint64), 0
-    some = 64 if stop_depth <= depth else 0
-    paths, frees, opened = np.zeros((some, depth), np.int64), np.zeros((some, words), np.uint64), 0
+    words, bit, base = family.shape[1], np.uint64(1), len(start)
+    sets, count = np.zeros((64, words), np.uint64), 0
+    room = 64 if stop_depth <= depth else 0
+    paths, frees, opened = np.zeros((room, depth), np.int64), np.zeros((room, words), np.uint64), 0
     nodes = 0
     if flag[0]:
         return sets[:0], paths[:0], frees[:0], nodes
@@ -234,7 +234,7 @@ def search(  # type: ignore[no-untyped-def]
     path = np.zeros(depth, np.int64)
     unhit = np.zeros(bits, np.uint64)
     for i in range(len(family)):
-        unhit[i >> 6] |= one << np.uint64(i & 63)
+        unhit[i >> 6] |= bit << np.uint64(i & 63)
     critical = np.zeros((depth, bits), np.uint64)
     taken_from, newly = np.zeros((depth, bits), np.uint64), np.zeros((depth, bits), np.uint64)
     todo, allowed = np.zeros((depth, words), np.uint64), np.zeros((depth, words), np.uint64)
@@ -248,7 +248,7 @@ def search(  # type: ignore[no-untyped-def]
     spared_by = _containing(spare, len(slots))
     unspared = np.zeros((depth + 1 if len(spare) else 1, spared_by.shape[1]), np.uint64)
     for i in range(len(spare)):
-        unspared[0, i >> 6] |= one << np.uint64(i & 63)
+        unspared[0, i >> 6] |= bit << np.uint64(i & 63)
     for k in range(base if len(spare) else 0):
         _spares(start[k], k, spared_by, unspared)
     while True:
@@ -271,20 +271,20 @@ def search(  # type: ignore[no-untyped-def]
                         path[:d], allowed[d], stop_depth, flag,
                     )  # fmt: skip
                     nodes += below[3]
-                    while found + len(below[0]) > len(sets):
+                    while count + len(below[0]) > len(sets):
                         sets = grown(sets)
-                    sets[found : found + len(below[0])] = below[0]
-                    found += len(below[0])
+                    sets[count : count + len(below[0])] = below[0]
+                    count += len(below[0])
             if not parted:
                 size = _narrowest(family, unhit, allowed[d], todo[d])
                 if size >= 0:
                     allowed[d] &= ~todo[d]
                 else:
-                    if found == len(sets):
+                    if count == len(sets):
                         sets = grown(sets)
                     for k in range(d):
-                        sets[found, path[k] >> 6] |= one << np.uint64(path[k] & 63)
-                    found += 1
+                        sets[count, path[k] >> 6] |= bit << np.uint64(path[k] & 63)
+                    count += 1
                     flag[1] += words
                     if flag[1] > limits.most_words:
                         flag[0] = 2
@@ -292,11 +292,11 @@ def search(  # type: ignore[no-untyped-def]
         for v in range(words):
             if todo[d, v]:
                 element = (v << 6) + lowest(todo[d, v])
-                todo[d, v] &= todo[d, v] - one
+                todo[d, v] &= todo[d, v] - bit
                 break
         if flag[0] or (element < 0 and d == base):
             # Copies: with many words, room for 64 lines per branch would add up.
-            return sets[:found].copy(), paths[:opened].copy(), frees[:opened].copy(), nodes
+            return sets[:count].copy(), paths[:opened].copy(), frees[:opened].copy(), nodes
         if element < 0:
             d -= 1
             slot = slots[path[d]]
@@ -305,7 +305,7 @@ def search(  # type: ignore[no-untyped-def]
             _give_back(d, contains, unhit, critical, taken_from, newly, path)
             # From here on the others may be joined by this one. (One that would have left another without a critical
             # set never comes back: it would do so in every larger choice.)
-            allowed[d, path[d] >> 6] |= one << np.uint64(path[d] & 63)
+            allowed[d, path[d] >> 6] |= bit << np.uint64(path[d] & 63)
         elif len(spare) and not _spares(element, d, spared_by, unspared):
             pass  # nor would any larger choice
         elif _take(element, d, contains, unhit, critical, taken_from, newly, path):
@@ -317,11 +317,11 @@ def search(  # type: ignore[no-untyped-def]
             todo[d] = 0
             if in_slot[slot] == starts[slot + 1] - starts[slot] - 1:
                 for at in range(starts[slot], starts[slot + 1]):
-                    allowed[d, order[at] >> 6] &= ~(one << np.uint64(order[at] & 63))
+                    allowed[d, order[at] >> 6] &= ~(bit << np.uint64(order[at] & 63))
             if touched >= most_slots:
                 kept[:] = 0
                 for k in range(d):
                     for at in range(starts[slots[path[k]]], starts[slots[path[k]] + 1]):
-                        kept[order[at] >> 6] |= one << np.uint64(order[at] & 63)
+                        kept[order[at] >> 6] |= bit << np.uint64(order[at] & 63)
                 allowed[d] &= kept
             descend = True

@@ -11,12 +11,12 @@ FREE, LEFT = -1, -2
 
 
 @njit(cache=True)
-def find_keys(table, stored, codes, columns, found):  # type: ignore[no-untyped-def]
-    """Per row of codes the slot of the stored row that has the same key, or -1, in `found`."""
+def find_keys(table, stored, codes, columns, row_slots):  # type: ignore[no-untyped-def]
+    """Per row of codes the slot of the stored row that has the same key, or -1, in `row_slots`."""
     mask = len(table) - 1
     for i in range(len(codes)):
         at = np.int64(row_hash(codes, codes, i, columns, False) & np.uint64(mask))
-        found[i] = -1
+        row_slots[i] = -1
         while table[at] != FREE:
             slot = table[at]
             if slot >= 0:
@@ -26,7 +26,7 @@ def find_keys(table, stored, codes, columns, found):  # type: ignore[no-untyped-
                         same = False
                         break
                 if same:
-                    found[i] = slot
+                    row_slots[i] = slot
                     break
             at = (at + 1) & mask
 

@@ -126,10 +126,10 @@ def _must_meet(bits, weights, labels, first, last, free, left, union):  # type: 
     best, heaviest = -1, np.int64(-1)
     for i in range(first, last):
         if labels[i] < 0 and weights[i] > heaviest:
-            some = False
+            has_free = False
             for w in range(words):
-                some |= bits[i, w] & free[w] != 0
-            if some:
+                has_free |= bits[i, w] & free[w] != 0
+            if has_free:
                 best, heaviest = i, weights[i]
     union[:] = 0
     while True:
@@ -139,13 +139,13 @@ def _must_meet(bits, weights, labels, first, last, free, left, union):  # type: 
         for i in range(first, last):
             if labels[i] >= 0:
                 continue
-            more, some = 0, False
+            more, has_free = 0, False
             for w in range(words):
                 here = bits[i, w] & free[w]
-                some |= here != 0
+                has_free |= here != 0
                 more += popcount(here & ~union[w])
             if more == 0:
-                if some:
+                if has_free:
                     inside += weights[i]
             elif more < fewest or (more == fewest and weights[i] > heaviest):
                 best, fewest, heaviest = i, more, weights[i]
@@ -195,10 +195,10 @@ def _search(  # type: ignore[no-untyped-def]
     with its place in the path), each cut down to the elements that are still free, equal ones added up. Sets without
     such an element are weights only: `lost` where nothing meets them, `firm` where one does.
     """
-    words, one, base = family.shape[1], np.uint64(1), len(start)
-    sets, missed, found = np.zeros((64, words), np.uint64), np.zeros(64, np.int64), 0
-    some = 64 if stop_depth <= depth else 0
-    paths, frees, opened = np.zeros((some, depth), np.int64), np.zeros((some, words), np.uint64), 0
+    words, bit, base = family.shape[1], np.uint64(1), len(start)
+    sets, missed, set_count = np.zeros((64, words), np.uint64), np.zeros(64, np.int64), 0
+    room = 64 if stop_depth <= depth else 0
+    paths, frees, opened = np.zeros((room, depth), np.int64), np.zeros((room, words), np.uint64), 0
     nodes = 0
     if flag[0]:
         return sets[:0], missed[:0], paths[:0], frees[:0], nodes
@@ -246,7 +246,7 @@ def _search(  # type: ignore[no-untyped-def]
     for i in range(len(family)):
         label, met = -1, 0
         for k in range(base):
-            if family[i, start[k] >> 6] >> np.uint64(start[k] & 63) & one:
+            if family[i, start[k] >> 6] >> np.uint64(start[k] & 63) & bit:
                 label, met = k, met + 1
         if met > 1:
             continue
@@ -290,7 +290,7 @@ def _search(  # type: ignore[no-untyped-def]
                     rest = allowed[d, w]
                     while rest:
                         ids[n] = (w << 6) + lowest(rest)
-                        rest &= rest - one
+                        rest &= rest - bit
                         n += 1
                 for k in range(d + 1):
                     total[k] = 0
@@ -303,7 +303,7 @@ def _search(  # type: ignore[no-untyped-def]
                         rest = bits[i, w]
                         while rest:
                             hits[row, (w << 6) + lowest(rest)] += weight
-                            rest &= rest - one
+                            rest &= rest - bit
                 unmet = lost[d] + total[0]
                 # Elements leave that would meet nothing new, leave another one without anything it alone meets, or
                 # make the choice good: it is told if it is minimal, and nothing larger is.
@@ -321,18 +321,18 @@ def _search(  # type: ignore[no-untyped-def]
                             minimal = False
                             break
                     if stays and left <= budget and minimal:
-                        if found == len(sets):
+                        if set_count == len(sets):
                             sets, missed = grown(sets), _longer(missed)
                         for k in range(d):
-                            sets[found, path[k] >> 6] |= one << np.uint64(path[k] & 63)
-                        sets[found, e >> 6] |= one << np.uint64(e & 63)
-                        missed[found] = left
-                        found += 1
+                            sets[set_count, path[k] >> 6] |= bit << np.uint64(path[k] & 63)
+                        sets[set_count, e >> 6] |= bit << np.uint64(e & 63)
+                        missed[set_count] = left
+                        set_count += 1
                         flag[1] += words
                         if flag[1] > most_words:
                             flag[0] = 2
                     if not stays or left <= budget:
-                        allowed[d, e >> 6] &= ~(one << np.uint64(e & 63))
+                        allowed[d, e >> 6] &= ~(bit << np.uint64(e & 63))
                 gone = lost[d]
                 unmets[d] = unmet
                 if bounded:
@@ -340,7 +340,7 @@ def _search(  # type: ignore[no-untyped-def]
                     free_in[:] = 0
                     for j in range(n):
                         e = ids[j]
-                        if allowed[d, e >> 6] >> np.uint64(e & 63) & one:
+                        if allowed[d, e >> 6] >> np.uint64(e & 63) & bit:
                             slot = slots[e]
                             in_reach[d, slot] += hits[0, e]
                             if free_in[slot] == 0 or hits[0, e] < least_in[slot]:
@@ -357,7 +357,7 @@ def _search(  # type: ignore[no-untyped-def]
                     else:
                         for j in range(n):
                             if not fits[slots[ids[j]]]:
-                                allowed[d, ids[j] >> 6] &= ~(one << np.uint64(ids[j] & 63))
+                                allowed[d, ids[j] >> 6] &= ~(bit << np.uint64(ids[j] & 63))
                 for i in range(first[d], last[d] if gone <= budget else first[d]):
                     if labels[i] < 0:
                         nonzero = False
@@ -373,7 +373,7 @@ def _search(  # type: ignore[no-untyped-def]
                         rest = union[w]
                         while rest:
                             e = (w << 6) + lowest(rest)
-                            rest &= rest - one
+                            rest &= rest - bit
                             if end == len(branches):
                                 branches, branch_meets = _longer(branches), _longer(branch_meets)
                             at = end
@@ -385,14 +385,20 @@ def _search(  # type: ignore[no-untyped-def]
                         allowed[d, w] &= ~union[w]
                     branch_last[d] = end
         if flag[0] or (d == base and branch_at[d] == branch_last[d]):
-            return sets[:found].copy(), missed[:found].copy(), paths[:opened].copy(), frees[:opened].copy(), nodes
+            return (
+                sets[:set_count].copy(),
+                missed[:set_count].copy(),
+                paths[:opened].copy(),
+                frees[:opened].copy(),
+                nodes,
+            )
         if branch_at[d] == branch_last[d]:
             d -= 1
             slot = slots[path[d]]
             in_slot[slot] -= 1
             touched -= in_slot[slot] == 0
             # From here on the others may be joined by this one.
-            allowed[d, path[d] >> 6] |= one << np.uint64(path[d] & 63)
+            allowed[d, path[d] >> 6] |= bit << np.uint64(path[d] & 63)
             continue
         element, meets = branches[branch_at[d]], branch_meets[branch_at[d]]
         branch_at[d] += 1
@@ -401,13 +407,13 @@ def _search(  # type: ignore[no-untyped-def]
             below[w] = allowed[d, w]
         if in_slot[slot] + 1 == starts[slot + 1] - starts[slot] - 1:
             for at in range(starts[slot], starts[slot + 1]):
-                below[order[at] >> 6] &= ~(one << np.uint64(order[at] & 63))
+                below[order[at] >> 6] &= ~(bit << np.uint64(order[at] & 63))
         if touched + (in_slot[slot] == 0) >= most_slots:
             union[:] = 0
             for k in range(d + 1):
-                mine = slots[path[k]] if k < d else slot
-                for at in range(starts[mine], starts[mine + 1]):
-                    union[order[at] >> 6] |= one << np.uint64(order[at] & 63)
+                path_slot = slots[path[k]] if k < d else slot
+                for at in range(starts[path_slot], starts[path_slot + 1]):
+                    union[order[at] >> 6] |= bit << np.uint64(order[at] & 63)
             for w in range(words):
                 below[w] &= union[w]
         if bounded:
@@ -417,15 +423,15 @@ def _search(  # type: ignore[no-untyped-def]
                     fixed += in_reach[d, other]
             left, more = unmets[d] - meets, most_slots - touched - (in_slot[slot] == 0)
             if not _fits_slots(in_reach[d], in_slot, slot, more, fixed, left - budget, fits):
-                allowed[d, element >> 6] |= one << np.uint64(element & 63)
+                allowed[d, element >> 6] |= bit << np.uint64(element & 63)
                 continue
             for w in range(words):
                 rest = below[w]
                 while rest:
                     e = (w << 6) + lowest(rest)
-                    rest &= rest - one
+                    rest &= rest - bit
                     if not fits[slots[e]]:
-                        below[w] &= ~(one << np.uint64(e & 63))
+                        below[w] &= ~(bit << np.uint64(e & 63))
         if d + 2 > levels:
             wider = np.zeros((2 * levels, 2 * levels), np.int64)
             wider[:levels, :levels] = firm
@@ -445,7 +451,7 @@ def _search(  # type: ignore[no-untyped-def]
             bits, weights, labels = grown(bits), _longer(weights), _longer(labels)
         for i in range(first[d], last[d]):
             label = labels[i]
-            if bits[i, element >> 6] >> np.uint64(element & 63) & one:
+            if bits[i, element >> 6] >> np.uint64(element & 63) & bit:
                 if label >= 0:
                     continue
                 label = d
@@ -473,7 +479,7 @@ def _search(  # type: ignore[no-untyped-def]
                 count += 1
         if out > budget:
             # What is left to choose from could not make it good.
-            allowed[d, element >> 6] |= one << np.uint64(element & 63)
+            allowed[d, element >> 6] |= bit << np.uint64(element & 63)
             continue
         path[d] = element
         touched += in_slot[slot] == 0

@@ -31,13 +31,13 @@ def _order(values: Ints) -> Ints:
 
 @njit(cache=True)
 def _ranked(values, order):  # type: ignore[no-untyped-def]
-    found = np.empty(len(values), np.int64)
+    value_ranks = np.empty(len(values), np.int64)
     rank = 0
     for at in range(len(order)):
         if at > 0 and values[order[at]] != values[order[at - 1]]:
             rank += 1
-        found[order[at]] = rank
-    return found
+        value_ranks[order[at]] = rank
+    return value_ranks
 
 
 @njit(cache=True)

@@ -35,7 +35,7 @@ def count_pairs(left_group: Ints, right_group: Ints, a: Ints, b: Ints) -> tuple[
     rights = rights[order_in_groups(right_group[rights], b[0][rights])]
     left_ids, right_ids = left_group[lefts], right_group[rights]
     if len(a) == 1:
-        _count_one(left_ids, right_ids, a[0][lefts], b[0][rights], lefts, rights, as_left, as_right)
+        _count_inequality(left_ids, right_ids, a[0][lefts], b[0][rights], lefts, rights, as_left, as_right)
         return as_left, as_right
     ranks = [_ranks_in_groups(left_ids, right_ids, a[k][lefts], b[k][rights]) for k in range(1, len(a))]
     left_ranks = np.array([rank[: len(lefts)] for rank in ranks])
@@ -68,7 +68,7 @@ def _rank_runs(ids, values, order, ranks):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _common_groups(left_ids, right_ids):  # type: ignore[no-untyped-def]
     """(start, end) among the left rows and (start, end) among the right rows, of every group that has both."""
-    found = [(0, 0, 0, 0) for _ in range(0)]
+    groups = [(0, 0, 0, 0) for _ in range(0)]
     i = j = 0
     while i < len(left_ids) and j < len(right_ids):
         group = max(left_ids[i], right_ids[j])
@@ -82,12 +82,12 @@ def _common_groups(left_ids, right_ids):  # type: ignore[no-untyped-def]
         while j < len(right_ids) and right_ids[j] == group:
             j += 1
         if i > i_start and j > j_start:
-            found.append((i_start, i, j_start, j))
-    return found
+            groups.append((i_start, i, j_start, j))
+    return groups
 
 
 @njit(cache=True)
-def _count_one(left_ids, right_ids, a, b, lefts, rights, as_left, as_right):  # type: ignore[no-untyped-def]
+def _count_inequality(left_ids, right_ids, a, b, lefts, rights, as_left, as_right):  # type: ignore[no-untyped-def]
     for i, i_end, j, j_end in _common_groups(left_ids, right_ids):
         q = j
         for p in range(i, i_end):

@@ -55,7 +55,7 @@ def _tops(values, width):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _list(lefts, rights, starts, ends, a, b, second, left_unequal, right_unequal, order, once, limit):  # type: ignore[no-untyped-def]
     small, large = _tops(second, _SMALL), _tops(second, _LARGE)
-    found_left, found_right = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
+    pairs_left, pairs_right = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
     for at in range(len(lefts)):
         i = lefts[at]
         q, end = starts[at], ends[at]
@@ -84,8 +84,8 @@ def _list(lefts, rights, starts, ends, a, b, second, left_unequal, right_unequal
             for k in range(len(left_unequal)):
                 fits = fits and left_unequal[k, i] != right_unequal[k, j]
             if fits:
-                found_left.append(i)
-                found_right.append(j)
-                if len(found_left) == limit:
-                    return np.array(found_left), np.array(found_right)
-    return np.array(found_left, np.int64), np.array(found_right, np.int64)
+                pairs_left.append(i)
+                pairs_right.append(j)
+                if len(pairs_left) == limit:
+                    return np.array(pairs_left), np.array(pairs_right)
+    return np.array(pairs_left, np.int64), np.array(pairs_right, np.int64)

@@ -63,8 +63,8 @@ def broken_key(partition: Partition, weights: Ints) -> Broken:
 def broken_dependency(partition: Partition, codes: Codes, weights: Ints) -> Broken:
     """What breaks the dependency of these codes on the columns of the partition: all but those with the most frequent
     code of each group have to go."""
-    told = _broken(partition.rows, partition.starts, codes, weights, int(codes.max(initial=-1)) + 1)
-    return Broken(*map(int, told))
+    counts = _broken(partition.rows, partition.starts, codes, weights, int(codes.max(initial=-1)) + 1)
+    return Broken(*map(int, counts))
 
 
 @njit(cache=True, nogil=True)
@@ -177,8 +177,8 @@ def frequent_codes(partition: Partition, codes: Codes, weights: Ints, least: int
     """Every group and code that so many rows have together at least: the group, the code, how many have them, and how
     many rows of the group have another code."""
     size = int(codes.max(initial=-1)) + 1
-    found = _frequent_codes(partition.rows, partition.starts, codes, weights, size, least)
-    return found[0], found[1], found[2], found[3]
+    arrays = _frequent_codes(partition.rows, partition.starts, codes, weights, size, least)
+    return arrays[0], arrays[1], arrays[2], arrays[3]
 
 
 @njit(cache=True, nogil=True)
@@ -199,7 +199,7 @@ def _broken_within(rows, starts, outer, groups, codes, weights, size):  # type: 
 
 @njit(cache=True, nogil=True)
 def _frequent_codes(rows, starts, codes, weights, size, least):  # type: ignore[no-untyped-def]
-    groups, found = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
+    groups, group_codes = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
     counts, others = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
     heavy, seen = np.zeros(size, np.int64), np.empty(size, np.int64)
     for g in range(len(starts) - 1):
@@ -208,8 +208,8 @@ def _frequent_codes(rows, starts, codes, weights, size, least):  # type: ignore[
             here = heavy[seen[j]]
             if here >= least:
                 groups.append(np.int64(g))
-                found.append(np.int64(seen[j]))
+                group_codes.append(np.int64(seen[j]))
                 counts.append(here)
                 others.append(total - here)
             heavy[seen[j]] = 0
-    return np.array(groups), np.array(found), np.array(counts), np.array(others)
+    return np.array(groups), np.array(group_codes), np.array(counts), np.array(others)

@@ -73,7 +73,7 @@ class Probe(NamedTuple):
     nulls_equal: bool
 
 
-class Asked(NamedTuple):
+class PairCounting(NamedTuple):
     """How pairs are counted: `once` where each is met from both ends; `each` where not all of a range may count.
 
     With `enough`, counting ends where there is no more room to list. With `alive`, only rows that are there count.
@@ -164,15 +164,17 @@ def _any_violated(rows, a, b, which, compares, nulls_equal):  # type: ignore[no-
 
 
 @njit(cache=True)
-def _left_out(rows, p, r, probe, asked):  # type: ignore[no-untyped-def]
+def _left_out(rows, p, r, probe, counting):  # type: ignore[no-untyped-def]
     """Whether the pair of p with r is one that other constraints have, or one that was there before."""
     if len(probe.others) and _any_violated(rows, p, r, probe.others, probe.other_compares, probe.nulls_equal):
         return True
-    if asked.kept:
+    if counting.kept:
         a, b = rows.twin[p], rows.twin[r]
-        if not asked.left:
+        if not counting.left:
             a, b = b, a
-        return a >= 0 and b >= 0 and _any_violated(rows, a, b, asked.whole, asked.whole_compares, probe.nulls_equal)
+        return (
+            a >= 0 and b >= 0 and _any_violated(rows, a, b, counting.whole, counting.whole_compares, probe.nulls_equal)
+        )
     return False
 
 
@@ -332,7 +334,7 @@ def probed(
     arena: Arena,
     probes: NDArray[np.int32],
     probe: Probe,
-    asked: Asked,
+    counting: PairCounting,
     left_out: NDArray[np.int32],
     right_out: NDArray[np.int32],
 ) -> tuple[int, int]:
@@ -342,7 +344,7 @@ def probed(
     itself. With `once`, the pairs of rows that are probes and in the arena are met once each, from the later slot.
     """
     # Arrays reach compiled code sooner one by one than inside of tuples, and a single row is a matter of microseconds.
-    found: tuple[int, int] = _probed_flat(*rows, *arena, probes, *probe, *asked, left_out, right_out)
+    found: tuple[int, int] = _probed_flat(*rows, *arena, probes, *probe, *counting, left_out, right_out)
     return found
 
 
@@ -355,12 +357,12 @@ def _probed_flat(  # type: ignore[no-untyped-def]
     rows = Rows(codes, valid, flags, alive, twin)
     arena = Arena(runs, hashes, xs, slots, ranks, by_rank, sorted_ys, levels, tail)
     probe = Probe(compares, equal, by, flag, others, other_compares, nulls_equal)
-    asked = Asked(once, each, enough, only_alive, kept, left, whole, whole_compares)
-    return _probed(rows, arena, probes, probe, asked, left_out, right_out)
+    counting = PairCounting(once, each, enough, only_alive, kept, left, whole, whole_compares)
+    return _probed(rows, arena, probes, probe, counting, left_out, right_out)
 
 
 @njit(cache=True)
-def _probed(rows, arena, probes, probe, asked, left_out, right_out):  # type: ignore[no-untyped-def]
+def _probed(rows, arena, probes, probe, counting, left_out, right_out):  # type: ignore[no-untyped-def]
     """What `probed` tells."""
     total, listed, room = 0, 0, len(left_out)
     codes, valid, alive = rows.codes, rows.valid, rows.alive
@@ -368,7 +370,7 @@ def _probed(rows, arena, probes, probe, asked, left_out, right_out):  # type: ig
     columns = compares[:equal, 0].copy()
     ranges = np.empty((4 * (2 * FAN * MOST_LEVELS + 4), 5), np.int64)
     for p in probes:
-        if asked.enough and listed == room:
+        if counting.enough and listed == room:
             break
         if probe.flag >= 0 and not rows.flags[p, probe.flag]:
             continue
@@ -383,7 +385,7 @@ def _probed(rows, arena, probes, probe, asked, left_out, right_out):  # type: ig
             continue
         h = row_hash(codes, valid, p, columns, nulls_equal)
         for k in range(-1, len(arena.runs)):
-            each, first, many = asked.each, equal + ordered, 1
+            each, first, many = counting.each, equal + ordered, 1
             if k < 0:
                 each, first = True, 0
                 ranges[0, 0], ranges[0, 1], ranges[0, 2] = _IN_TAIL, 0, len(arena.tail)
@@ -419,7 +421,7 @@ def _probed(rows, arena, probes, probe, asked, left_out, right_out):  # type: ig
                     else:
                         r = arena.by_rank[arena.runs[k, START] + arena.levels[kind, place]]
                     if each:
-                        if r == p or (asked.alive and not alive[r]) or (asked.once and r > p):
+                        if r == p or (counting.alive and not alive[r]) or (counting.once and r > p):
                             continue
                         related = True
                         for i in range(first, len(compares)):
@@ -434,7 +436,9 @@ def _probed(rows, arena, probes, probe, asked, left_out, right_out):  # type: ig
                                 related = (allowed & _EQ) != 0 if a == b else allowed == _NE
                             if not related:
                                 break
-                        if not related or ((len(probe.others) or asked.kept) and _left_out(rows, p, r, probe, asked)):
+                        if not related or (
+                            (len(probe.others) or counting.kept) and _left_out(rows, p, r, probe, counting)
+                        ):
                             continue
                     if each or kind == _RANKED:
                         total += 1

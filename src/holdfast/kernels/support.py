@@ -34,7 +34,7 @@ def least_support(masks: Words, slots: Ints, evidence: Words, counts: Ints, *, t
 
     def of(part: Words) -> Ints:
         if masks.shape[1] == 1:
-            return np.asarray(_of_one_word(part[:, 0], slots, count, evidence[:, 0], counts))
+            return np.asarray(_of_single_words(part[:, 0], slots, count, evidence[:, 0], counts))
         return np.asarray(_of_words(part, slots, count, evidence, counts))
 
     parts = np.array_split(masks, max(1, min(threads * 4, len(masks))))
@@ -52,7 +52,7 @@ def violating_pairs(masks: Words, evidence: Words, counts: Ints, *, threads: int
 
 @njit(cache=True, nogil=True)
 def _inside(masks, evidence, counts):  # type: ignore[no-untyped-def]
-    found = np.zeros(len(masks), np.int64)
+    totals = np.zeros(len(masks), np.int64)
     for i in range(len(masks)):
         for e in range(len(evidence)):
             inside = True
@@ -61,12 +61,12 @@ def _inside(masks, evidence, counts):  # type: ignore[no-untyped-def]
                     inside = False
                     break
             if inside:
-                found[i] += counts[e]
-    return found
+                totals[i] += counts[e]
+    return totals
 
 
 @njit(cache=True, nogil=True)
-def _of_one_word(masks, slots, count, evidence, counts):  # type: ignore[no-untyped-def]
+def _of_single_words(masks, slots, count, evidence, counts):  # type: ignore[no-untyped-def]
     slot_masks = np.zeros(count, np.uint64)
     for bit in range(len(slots)):
         slot_masks[slots[bit]] |= np.uint64(1) << np.uint64(bit)
@@ -88,7 +88,7 @@ def _of_one_word(masks, slots, count, evidence, counts):  # type: ignore[no-unty
 
 @njit(cache=True, nogil=True)
 def _of_words(masks, slots, count, evidence, counts):  # type: ignore[no-untyped-def]
-    words, one = masks.shape[1], np.uint64(1)
+    words, bit = masks.shape[1], np.uint64(1)
     least = np.zeros(len(masks), np.int64)
     tested = np.zeros(count, np.int64)
     for i in range(len(masks)):
@@ -100,7 +100,7 @@ def _of_words(masks, slots, count, evidence, counts):  # type: ignore[no-untyped
                 outside = evidence[e, w] & ~masks[i, w]
                 while outside:
                     slot = slots[64 * w + lowest(outside)]
-                    outside &= outside - one
+                    outside &= outside - bit
                     if first < 0:
                         first = slot
                     elif slot != first:

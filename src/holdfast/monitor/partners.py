@@ -14,7 +14,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from holdfast.encode.codes import Coded
-from holdfast.kernels.runs import COLLIDED, Arena, Asked, alone_together, probed
+from holdfast.kernels.runs import COLLIDED, Arena, PairCounting, alone_together, probed
 from holdfast.live_rows.row_store import RowStore, Slots
 from holdfast.monitor.access import Access, accesses, by_range_only, constraint_table, left_to_check
 from holdfast.monitor.bitmap_path import BitmapPath, sets_seconds
@@ -43,7 +43,7 @@ class Way:
 
     access: Access
     index: GroupIndex
-    options: Asked
+    options: PairCounting
     symmetric: bool
 
 
@@ -131,7 +131,7 @@ class Partners:
         listed = self._probed(access, run, slots, options._replace(enough=True), min(limit, count))
         return SlotPairs(count, listed.left, listed.right)
 
-    def _probed(self, access: Access, arena: Arena, slots: Slots, options: Asked, limit: int) -> SlotPairs:
+    def _probed(self, access: Access, arena: Arena, slots: Slots, options: PairCounting, limit: int) -> SlotPairs:
         own, others = self._room
         if limit < len(own):
             own, others = own[:limit], others[:limit]
@@ -240,7 +240,9 @@ class Partners:
         self._ways = {at: [self._way(at, access) for access in rule_accesses] for at, rule_accesses in chosen.items()}
 
     def _way(self, at: int, access: Access) -> Way:
-        options = Asked(False, bool(len(access.probe.others)), False, True, False, access.left, *self._tables[at])
+        options = PairCounting(
+            False, bool(len(access.probe.others)), False, True, False, access.left, *self._tables[at]
+        )
         return Way(access, self._indexes[access.spec], options, self._pairs[at].symmetric)
 
     def _goes_by_sets(self, ways: Sequence[Access]) -> bool:
@@ -257,7 +259,7 @@ class Partners:
             if index is None or len(index) < len(slots) // 2:  # not indexed yet
                 index = GroupIndex(access.spec, self._store, most_in_tail=self._tuning.most_in_tail)
                 index.add(slots)
-            options = Asked(False, False, False, True, False, access.left, *constraint_table(()))
+            options = PairCounting(False, False, False, True, False, access.left, *constraint_table(()))
             count, _ = probed(self._store.rows, index.arena, sample, by_range_only(access), options, _NOBODY, _NOBODY)
             met += count
         inequalities = max(sum(is_inequality(int(c[2])) for c in access.probe.compares) for access in ways)

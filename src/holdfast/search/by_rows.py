@@ -36,7 +36,7 @@ class RowDependency:
 class RowDependencies:
     """The minimal keys and dependencies; all of them when `complete`, else all of up to `within` predicates."""
 
-    found: tuple[RowDependency, ...]
+    dependencies: tuple[RowDependency, ...]
     complete: bool
     within: int = 0
 
@@ -70,19 +70,19 @@ class _Lattice:
 
     def search(self, most: int | None, clock: Clock) -> RowDependencies:
         everything = tuple(range(len(self.columns)))
-        some_key = broken_key(self._partition(everything), self.weights).suspects <= self.budget
+        has_key = broken_key(self._partition(everything), self.weights).suspects <= self.budget
         determined = {
             right
             for right in everything
             if self._dependency(tuple(c for c in everything if c != right), right).suspects <= self.budget
         }
-        found: list[RowDependency] = []
+        dependencies: list[RowDependency] = []
         keys: list[tuple[tuple[int, ...], Broken]] = []
         level: dict[tuple[int, ...], set[int]] = {(): set()}
         for right in sorted(determined):
-            one = RowDependency((), right, self._dependency((), right))
-            if one.broken.suspects <= self.budget:
-                found.append(one)
+            dependency = RowDependency((), right, self._dependency((), right))
+            if dependency.broken.suspects <= self.budget:
+                dependencies.append(dependency)
             else:
                 level[()].add(right)
         for size in range(1, len(everything) + 1):
@@ -91,23 +91,23 @@ class _Lattice:
             last = most is not None and size == most  # a dependency has one predicate more than a key
             above, level = level, {}
             for left, rights in self._next(above, size):
-                if not rights and not some_key:
+                if not rights and not has_key:
                     continue
                 if clock.over:
-                    return RowDependencies((*self._tested(keys), *found), False, size - 1)
-                if some_key:
+                    return RowDependencies((*self._tested(keys), *dependencies), False, size - 1)
+                if has_key:
                     broken = broken_key(self._partition(left), self.weights)
                     if broken.suspects <= self.budget:
                         keys.append((left, broken))
                         continue
                 level[left] = set()
                 for right in () if last else sorted(rights):
-                    one = RowDependency(left, right, self._dependency(left, right))
-                    if one.broken.suspects <= self.budget:
-                        found.append(one)
+                    dependency = RowDependency(left, right, self._dependency(left, right))
+                    if dependency.broken.suspects <= self.budget:
+                        dependencies.append(dependency)
                     else:
                         level[left].add(right)
-        return RowDependencies((*self._tested(keys), *found), True)
+        return RowDependencies((*self._tested(keys), *dependencies), True)
 
     def _tested(self, keys: list[tuple[tuple[int, ...], Broken]]) -> Iterator[RowDependency]:
         """The keys; each is put to the test by the pairs that agree on all its columns but one, the fewest of those."""

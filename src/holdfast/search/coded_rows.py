@@ -119,12 +119,12 @@ def together(types: Mapping[str, ColumnType], options: DiscoverOptions) -> list[
 
 def families(types: Mapping[str, ColumnType]) -> list[list[str]]:
     """The columns, divided into those of one type; all numbers are one type, and every column without one is alone."""
-    found: dict[str, list[str]] = {}
+    by_type: dict[str, list[str]] = {}
     for name, kind in types.items():
         alone = kind.family == "void"
         label = name if alone else "number" if kind.numeric else "text" if kind.family == "text" else kind.sql
-        found.setdefault(f"{alone} {label}", []).append(name)
-    return list(found.values())
+        by_type.setdefault(f"{alone} {label}", []).append(name)
+    return list(by_type.values())
 
 
 def family_codes(table: pa.Table, together: Iterable[Sequence[str]]) -> dict[str, Codes]:
@@ -160,7 +160,7 @@ def predicate_space(
 def overlaps(codes: Mapping[str, Codes], types: Mapping[str, ColumnType]) -> list[tuple[str, str, float]]:
     """Two columns of one family each, and which share of the distinct values of the one with fewer the other has, too;
     in the order of the columns. Columns without values are left out."""
-    found = []
+    shares = []
     for family in families(types):
         if len(family) == 1:
             continue
@@ -172,9 +172,9 @@ def overlaps(codes: Mapping[str, Codes], types: Mapping[str, ColumnType]) -> lis
         for i, j in combinations(range(len(family)), 2):
             smaller = int(min(values[i], values[j]))
             if smaller:
-                found.append((family[i], family[j], int((present[i] & present[j]).sum()) / smaller))
+                shares.append((family[i], family[j], int((present[i] & present[j]).sum()) / smaller))
     place = {name: i for i, name in enumerate(types)}
-    return sorted(found, key=lambda pair: (place[pair[0]], place[pair[1]]))
+    return sorted(shares, key=lambda pair: (place[pair[0]], place[pair[1]]))
 
 
 def _collapsed(codes: Mapping[str, Codes], rows: int) -> tuple[dict[str, Codes], Ints]:
@@ -210,11 +210,11 @@ class Comparing:
 def comparing(pair: OperandPair, nullable: Collection[str], nulls: Nulls) -> Comparing:
     """How the operand pair is compared where these columns have nulls."""
     names = pair.left.name, pair.right.name
-    some = any(name in nullable for name in names)
+    has_nulls = any(name in nullable for name in names)
     if pair.ordered:
-        way = ORDER if not some else ORDER_SKIP if nulls == "sql" else ORDER_MEET
+        way = ORDER if not has_nulls else ORDER_SKIP if nulls == "sql" else ORDER_MEET
     else:
-        way = EQUALITY_SKIP if some and nulls == "sql" else EQUALITY
+        way = EQUALITY_SKIP if has_nulls and nulls == "sql" else EQUALITY
     # Under `equal` a null among values without order is a value like others.
     return Comparing(names, way, nulls == "equal" and not pair.ordered)
 

@@ -44,7 +44,7 @@ class ByRows:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search found: per constraint the mask of what it allows, one of each mirror pair, and how it went.
 
     `evidence` is of all pairs of rows when `exact`, else of those looked at, with estimated counts. `complete` is false
@@ -75,7 +75,7 @@ class Found:
 def find(
     table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, *, threads: int = 1,
     space: PredicateSpace | None = None,
-) -> Found:  # fmt: skip
+) -> SearchResult:  # fmt: skip
     """The most general valid, non-trivial constraints over the table's columns, or over the given predicate space."""
     clock = Clock(options.time_limit)
     with clock.phase("encode"):
@@ -85,7 +85,7 @@ def find(
 
 def find_in(
     rows: CodedRows, options: DiscoverOptions, clock: Clock, *, threads: int, strategy: str | None = None
-) -> Found:
+) -> SearchResult:
     """As `find`, on rows that are coded."""
     if options.error_rows is not None:
         return _by_rows(rows, options, clock)
@@ -98,7 +98,7 @@ def find_in(
     with clock.phase("evidence"):
         on = count_pairs(rows, options.device, threads=threads, limits=options.limits)
         evidence = rows.evidence(on.counted)
-    return found_from(rows, evidence, options, clock, threads=threads, device=on.device)
+    return search_evidence(rows, evidence, options, clock, threads=threads, device=on.device)
 
 
 def chosen_strategy(rows: CodedRows, options: DiscoverOptions, *, cores: int) -> str:
@@ -115,70 +115,73 @@ def chosen_strategy(rows: CodedRows, options: DiscoverOptions, *, cores: int) ->
     return "all-pairs" if on_gpu else "hybrid"
 
 
-def found_from(
+def search_evidence(
     rows: CodedRows, evidence: Evidence, options: DiscoverOptions, clock: Clock, *, threads: int, device: str = "cpu"
-) -> Found:
+) -> SearchResult:
     """What the evidence of all pairs of the rows says; `device` is what counted it."""
-    found = most_general(rows.space, evidence, options, clock, threads=threads)
-    how = How("all-pairs", exact=True, complete=found.complete, why=found.why, device=device)
-    return _weighed(rows, found.masks, found.violating, evidence, options, clock, threads, how)
+    result = most_general(rows.space, evidence, options, clock, threads=threads)
+    how = How("all-pairs", exact=True, complete=result.complete, why=result.why, device=device)
+    return _weighed(rows, result.masks, result.violating, evidence, options, clock, threads, how)
 
 
-def _hybrid(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> Found:
-    found = complete_by_sample(rows, options, clock, threads=threads)
-    how = How("hybrid", exact=False, complete=found.complete, why=found.why)
-    none = np.zeros(len(found.masks), np.int64)
-    return _weighed(rows, found.masks, none, found.evidence, options, clock, threads, how)
+def _hybrid(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> SearchResult:
+    result = complete_by_sample(rows, options, clock, threads=threads)
+    how = How("hybrid", exact=False, complete=result.complete, why=result.why)
+    none = np.zeros(len(result.masks), np.int64)
+    return _weighed(rows, result.masks, none, result.evidence, options, clock, threads, how)
 
 
-def _sampled(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> Found:
+def _sampled(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> SearchResult:
     with clock.phase("sample"):
         evidence, drawn = sampled_evidence(rows, seed=options.seed, threads=threads, limits=options.limits)
-    found = most_general(rows.space, evidence, options, clock, threads=threads)
+    result = most_general(rows.space, evidence, options, clock, threads=threads)
     why = f"evidence was sampled: {drawn:,} of {rows.rows * (rows.rows - 1) // 2:,} pairs of rows"
-    how = How("sample", exact=False, complete=False, why=f"{why}; {found.why}" if found.why else why, sampled=drawn)
-    return _weighed(rows, found.masks, found.violating, evidence, options, clock, threads, how)
+    how = How("sample", exact=False, complete=False, why=f"{why}; {result.why}" if result.why else why, sampled=drawn)
+    return _weighed(rows, result.masks, result.violating, evidence, options, clock, threads, how)
 
 
-def _by_rows(rows: CodedRows, options: DiscoverOptions, clock: Clock) -> Found:
+def _by_rows(rows: CodedRows, options: DiscoverOptions, clock: Clock) -> SearchResult:
     assert options.error_rows is not None, "the share is given"
     columns = column_codes(rows, options)
     with clock.phase("partitions"):
-        told = row_dependencies(columns, rows.weights, options, clock)
+        minimal = row_dependencies(columns, rows.weights, options, clock)
+    dependencies = minimal.dependencies
     # Only whether values are equal matters here, so no column has an order.
     same = [pair for pair in rows.space.pairs if pair.same_column]
     space = PredicateSpace(tuple(replace(pair, ordered=False) for pair in same))
     everything = (1 << space.bits) - 1
     masks = [
-        everything - sum(0b10 << 2 * i for i in one.left) - (0 if one.right is None else 0b01 << 2 * one.right)
-        for one in told.found
+        everything - sum(0b10 << 2 * i for i in rule.left) - (0 if rule.right is None else 0b01 << 2 * rule.right)
+        for rule in dependencies
     ]
     n = rows.rows
     pairs = max(n * (n - 1) // 2, 1)
     alone = [refined(whole(rows.weights), codes, rows.weights) for codes in columns]
     apart = [broken_dependency(whole(rows.weights), codes, rows.weights) for codes in columns]
     # Without a left side all rows but those with the most frequent value would have to go.
-    most = np.array([max(n if one.right is None else apart[one.right].suspects, 1) for one in told.found], np.float64)
-    suspects = np.array([one.broken.suspects for one in told.found], np.int64)
-    return Found(
+    most = np.array(
+        [max(n if rule.right is None else apart[rule.right].suspects, 1) for rule in dependencies], np.float64
+    )
+    suspects = np.array([rule.broken.suspects for rule in dependencies], np.int64)
+    return SearchResult(
         space=space,
         masks=as_words(masks, space.words),
-        support=2 * np.array([one.broken.tested for one in told.found], np.int64),
+        support=2 * np.array([rule.broken.tested for rule in dependencies], np.int64),
         evidence=Evidence(np.zeros((0, space.words), np.uint64), np.zeros(0, np.int64)),
         rows=n,
         distinct_rows=len(rows.weights),
         strategy="by-rows",
         exact=True,
-        complete=told.complete,
-        violating=2 * np.array([one.broken.pairs for one in told.found], np.int64),
-        why=None if told.complete else _WHY_ROWS.format(told.within),
+        complete=minimal.complete,
+        violating=2 * np.array([rule.broken.pairs for rule in dependencies], np.int64),
+        why=None if minimal.complete else _WHY_ROWS.format(minimal.within),
         phases=dict(clock.phases),
         error=options.error_rows,
         by_rows=ByRows(
             suspects,
-            np.where([one.right is None or bool(one.left) for one in told.found], 1 - suspects / most, 1.0),
-            np.array([broken_key(one, rows.weights).pairs / pairs for one in alone]),
-            np.array([one.pairs / pairs for one in apart]),
+            np.where([rule.right is None or bool(rule.left) for rule in dependencies], 1 - suspects / most, 1.0),
+            np.array([broken_key(partition, rows.weights).pairs / pairs for partition in alone]),
+            np.array([broken.pairs / pairs for broken in apart]),
         ),
     )
 
@@ -198,7 +201,7 @@ class How:
 def _weighed(
     rows: CodedRows, masks: Words, violating: Ints, evidence: Evidence, options: DiscoverOptions, clock: Clock,
     threads: int, how: How,
-) -> Found:  # fmt: skip
+) -> SearchResult:  # fmt: skip
     size = (rows.rows, len(rows.weights))
     return weighed(rows.space, size, masks, violating, evidence, options, clock, threads=threads, how=how)
 
@@ -206,11 +209,11 @@ def _weighed(
 def weighed(
     space: PredicateSpace, size: tuple[int, int], masks: Words, violating: Ints, evidence: Evidence,
     options: DiscoverOptions, clock: Clock, *, threads: int, how: How,
-) -> Found:  # fmt: skip
+) -> SearchResult:  # fmt: skip
     """The constraints with what speaks for them; `size` is how many rows there are, and how many different ones."""
     with clock.phase("weigh"):
         support = least_support(masks, space.pair_of_bit, evidence.words, evidence.counts, threads=threads)
-    return Found(
+    return SearchResult(
         space=space,
         masks=masks,
         support=support + violating,

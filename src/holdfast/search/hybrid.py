@@ -89,44 +89,44 @@ class _Completion:
                 self._settle(m for m in alone if self._cost(m) <= self.limits.cheap_pairs_per_row * self.size)
             )
         while True:
-            found = most_general(self.rows.space, known, self.options, self.clock, threads=self.threads)
-            masks = found.masks
-            open_ones = self._open(masks)
-            if not found.complete or self.clock.over:
-                valid = np.setdiff1d(np.arange(len(masks)), open_ones)
+            candidates = most_general(self.rows.space, known, self.options, self.clock, threads=self.threads)
+            masks = candidates.masks
+            undecided = self._open(masks)
+            if not candidates.complete or self.clock.over:
+                valid = np.setdiff1d(np.arange(len(masks)), undecided)
                 why = "the time limit was reached before every candidate was put to the whole table"
-                if found.too_many:
+                if candidates.too_many:
                     why = "there are more candidates than can be kept, and not all were put to the whole table"
                 return Completed(masks[valid], self._estimated(sample, known), False, why)
-            if len(open_ones) == 0:
+            if len(undecided) == 0:
                 return Completed(masks, self._estimated(sample, known), True)
             with self.clock.phase("settle"):
-                worth = self._worth_settling(masks[open_ones])
+                worth = self._worth_settling(masks[undecided])
                 new = self._settle(worth)
             if not worth:
                 with self.clock.phase("walk"):
-                    new = self._walk(masks[open_ones])
+                    new = self._walk(masks[undecided])
             known = known.plus(new)
 
     # Evidence from few pairs -----------------------------------------------------------------------------------
 
     def _sample(self) -> Evidence:
         """All pairs of a few rows, chosen at random: what pairs of this table look like."""
-        some = np.sort(self.random.permutation(self.size)[: self.limits.sampled_rows])
+        drawn = np.sort(self.random.permutation(self.size)[: self.limits.sampled_rows])
         rows = self.rows
-        return rows.evidence(all_pairs(rows.codes[:, some], rows.weights[some], rows.packing, threads=self.threads))
+        return rows.evidence(all_pairs(rows.codes[:, drawn], rows.weights[drawn], rows.packing, threads=self.threads))
 
     def _neighbours(self) -> Evidence:
         """Pairs that are close in some column, as in focused sampling: equal and almost equal values are the rare
         ones at random."""
         rows = self.rows
-        some = np.sort(self.random.permutation(self.size)[: self.limits.windowed_rows])
-        codes, weights = rows.codes[:, some], rows.weights[some]
-        chance = self.random.permutation(len(some))
+        drawn = np.sort(self.random.permutation(self.size)[: self.limits.windowed_rows])
+        codes, weights = rows.codes[:, drawn], rows.weights[drawn]
+        chance = self.random.permutation(len(drawn))
         known = self._nothing()
         for line in sorted({rows.packing.left[i] for i in self.columns}):
-            groups = np.empty(len(some), np.int64)
-            groups[np.lexsort((chance, codes[line]))] = np.arange(len(some)) // self.limits.window
+            groups = np.empty(len(drawn), np.int64)
+            groups[np.lexsort((chance, codes[line]))] = np.arange(len(drawn)) // self.limits.window
             counted = pairs_in_groups(codes, weights, groups, rows.packing, threads=self.threads)
             known = known.plus(rows.evidence(counted))
         return known
@@ -134,18 +134,18 @@ class _Completion:
     def _twins(self) -> dict[int, int]:
         """Columns on which rows agree exactly when they agree on an earlier one, such as a code and its name."""
         codes, packing = self.rows.codes, self.rows.packing
-        found: dict[int, int] = {}
+        twins: dict[int, int] = {}
         seen: list[tuple[int, int]] = []
         for i in self.columns:
-            mine = codes[packing.left[i]]
-            values = len(np.unique(mine))
+            column = codes[packing.left[i]]
+            values = len(np.unique(column))
             for first, size in seen:
-                if size == values and _as_many(codes[packing.left[first]], mine, values):
-                    found[i] = first
+                if size == values and _as_many(codes[packing.left[first]], column, values):
+                    twins[i] = first
                     break
             else:
                 seen.append((i, values))
-        return found
+        return twins
 
     def _nothing(self) -> Evidence:
         return Evidence(np.zeros((0, self.rows.space.words), np.uint64), np.zeros(0, np.int64))
@@ -221,8 +221,8 @@ class _Completion:
         equal, differ, _ = self._shapes(masks)
         decided = np.array([mask.tobytes() in self.verified for mask in masks], np.bool_)
         for agree, apart in self.settled:
-            mine = equal[:, list(agree)].all(axis=1)
-            decided |= mine if apart is None else mine & differ[:, apart]
+            met = equal[:, list(agree)].all(axis=1)
+            decided |= met if apart is None else met & differ[:, apart]
         return np.flatnonzero(~decided)
 
     def _worth_settling(self, masks: Words) -> list[Meeting]:
@@ -272,14 +272,14 @@ class _Completion:
         with raised_after(self.clock.left, flag), ThreadPoolExecutor(self.threads) as pool:
             for start in range(0, len(order), self.limits.candidates_per_turn):
                 turn = order[start : start + self.limits.candidates_per_turn]
-                found = list(pool.map(lambda i: self._violations(masks[i], allowed[i], flag), turn))
-                for i, (one, _, finished) in zip(turn, found, strict=True):
-                    if finished and len(one) == 0:
+                violations = list(pool.map(lambda i: self._violations(masks[i], allowed[i], flag), turn))
+                for i, (rows, _, finished) in zip(turn, violations, strict=True):
+                    if finished and len(rows) == 0:
                         self.verified.add(masks[i].tobytes())
-                ones, others = (np.concatenate([pairs[side] for pairs in found]) for side in (0, 1))
-                if len(ones):
-                    known = known.plus(self.rows.evidence_of_pairs(ones, others))
-                violated = sum(len(one) > 0 for one, *_ in found)
+                left, right = (np.concatenate([pairs[side] for pairs in violations]) for side in (0, 1))
+                if len(left):
+                    known = known.plus(self.rows.evidence_of_pairs(left, right))
+                violated = sum(len(rows) > 0 for rows, *_ in violations)
                 if flag[0] or (violated and 4 * violated >= len(turn)):
                     break
         return known
@@ -341,13 +341,13 @@ class _Completion:
 def _meetings(equal: NDArray[np.bool_], differ: NDArray[np.bool_]) -> set[Meeting]:
     """The meetings that decide a mask which asks for these equalities and differences; all pairs always do."""
     places, apart = np.flatnonzero(equal).tolist(), np.flatnonzero(differ).tolist()
-    found: set[Meeting] = {((), None)}
+    meetings: set[Meeting] = {((), None)}
     for size in range(1, _MOST_EQUALITIES + 1):
         for agree in combinations(places, size):
-            found.add((agree, None))
+            meetings.add((agree, None))
             if size < _MOST_EQUALITIES:
-                found |= {(agree, i) for i in apart}
-    return found
+                meetings |= {(agree, i) for i in apart}
+    return meetings
 
 
 def _as_many(a: NDArray[np.int32], b: NDArray[np.int32], values: int) -> bool:

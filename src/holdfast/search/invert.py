@@ -68,27 +68,27 @@ def most_general(
         limits: _Limits = {"most_slots": predicates, "threads": threads, "seconds": seconds}
         if budget:
             return nearly_hitting_sets(evidence.words, evidence.counts, space.pair_of_bit, budget=budget, **limits)
-        found = hitting_sets(evidence.words, space.pair_of_bit, **limits)
-        missed = np.zeros(len(found.sets), np.int64)
-        return NearlyHittingSets(found.sets, missed, found.complete, found.nodes, found.too_many)
+        result = hitting_sets(evidence.words, space.pair_of_bit, **limits)
+        missed = np.zeros(len(result.sets), np.int64)
+        return NearlyHittingSets(result.sets, missed, result.complete, result.nodes, result.too_many)
 
     with clock.phase("invert"):
-        found = search(most, None if clock.left is None else _FIRST_TRY * clock.left)
-        parts, within = [found], None
+        result = search(most, None if clock.left is None else _FIRST_TRY * clock.left)
+        parts, within = [result], None
         for few in range(1, most):
-            if found.complete or clock.over:
+            if result.complete or clock.over:
                 break
             parts.append(search(few, clock.left))
             if not parts[-1].complete:
                 break
             within = few
         sets, missed = np.concatenate([p.sets for p in parts]), np.concatenate([p.missed for p in parts])
-        masks, which = distinct(one_of_each(space, ~sets & full_mask(space)))
+        masks, which = distinct(mirror_representatives(space, ~sets & full_mask(space)))
         # A mask and its mirror are violated by as many ordered pairs.
         violating = np.zeros(len(masks), np.int64)
         violating[which] = missed
-        some = ~trivial(space, masks)
-        return MostGeneral(masks[some], violating[some], found.complete, within, found.too_many)
+        useful = ~trivial(space, masks)
+        return MostGeneral(masks[useful], violating[useful], result.complete, within, result.too_many)
 
 
 def full_mask(space: PredicateSpace) -> Words:
@@ -97,7 +97,7 @@ def full_mask(space: PredicateSpace) -> Words:
     return np.array([mask >> (64 * w) & (2**64 - 1) for w in range(space.words)], np.uint64)
 
 
-def one_of_each(space: PredicateSpace, masks: Words) -> Words:
+def mirror_representatives(space: PredicateSpace, masks: Words) -> Words:
     """Per mask, it or its mirror image: the one that allows `<` where they first differ."""
     mirrored = permuted(masks, space.mirror)
     chosen, decided = masks.copy(), np.zeros(len(masks), np.bool_)

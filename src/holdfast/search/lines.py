@@ -18,10 +18,10 @@ Parts = Mapping[str, bytes]
 
 def arrived(batches: Batches, names: Iterable[str] | None = None) -> pa.Table | None:
     """All batches as one table, with these names for its columns if given; None when there are none."""
-    some = list(batches)
-    if not some:
+    received = list(batches)
+    if not received:
         return None
-    table = pa.Table.from_batches(some)
+    table = pa.Table.from_batches(received)
     return table if names is None else table.rename_columns(list(names))
 
 

@@ -72,20 +72,20 @@ class RankedRules(Sequence[FoundRule]):
         self.make = make
         self.scores = scores
         self.which = np.arange(len(self.kinds)) if which is None else which
-        self._made = list(first)
-        self._names = Names(one.rule.name for one in first)
+        self._entries = list(first)
+        self._names = Names(entry.rule.name for entry in first)
 
     def beginning(self, first: Sequence[FoundRule]) -> RankedRules:
         """The same rules, the first of them as they are given, in their order: more is known of those. The others come
         after them, with a score that is no better."""
-        least = min((one.score for one in first), default=1.0)
-        scores = np.concatenate([[one.score for one in first], np.minimum(self.scores[len(first) :], least)])
+        least = min((entry.score for entry in first), default=1.0)
+        scores = np.concatenate([[entry.score for entry in first], np.minimum(self.scores[len(first) :], least)])
 
         def make(i: int) -> FoundRule:
-            one = self.make(i)
-            return replace(one, score=min(one.score, least))
+            entry = self.make(i)
+            return replace(entry, score=min(entry.score, least))
 
-        kinds = [*(one.rule.kind for one in first), *self.kinds[len(first) :]]
+        kinds = [*(entry.rule.kind for entry in first), *self.kinds[len(first) :]]
         return RankedRules(make, kinds, scores=scores, first=first)
 
     def __len__(self) -> int:
@@ -100,13 +100,15 @@ class RankedRules(Sequence[FoundRule]):
     def __getitem__(self, place: int | slice) -> FoundRule | tuple[FoundRule, ...]:
         wanted = range(len(self))[place]
         self._make_until(max(wanted, default=-1) + 1 if isinstance(wanted, range) else wanted + 1)
-        return tuple(self._made[i] for i in wanted) if isinstance(wanted, range) else self._made[wanted]
+        return tuple(self._entries[i] for i in wanted) if isinstance(wanted, range) else self._entries[wanted]
 
     def _make_until(self, end: int) -> None:
-        for i in range(len(self._made), end):
-            one = self.make(i)
-            name = self._names.give(one.rule.name)
-            self._made.append(one if name == one.rule.name else replace(one, rule=replace(one.rule, name=name)))
+        for i in range(len(self._entries), end):
+            entry = self.make(i)
+            name = self._names.give(entry.rule.name)
+            self._entries.append(
+                entry if name == entry.rule.name else replace(entry, rule=replace(entry.rule, name=name))
+            )
 
 
 @dataclass(frozen=True)
@@ -136,13 +138,13 @@ class DiscoverOutcome(Presented):
     @property
     def kinds(self) -> Mapping[str, int]:
         """How many rules of each kind were found."""
-        found = self.found
-        return Counter(found.kinds if isinstance(found, RankedRules) else [one.rule.kind for one in found])
+        rules = self.found
+        return Counter(rules.kinds if isinstance(rules, RankedRules) else [entry.rule.kind for entry in rules])
 
     @property
     def rules(self) -> RuleSet:
         """The rules that are shown, ready for a check."""
-        return RuleSet(tuple(one.rule for one in self.shown), nulls=self.options.nulls)
+        return RuleSet(tuple(entry.rule for entry in self.shown), nulls=self.options.nulls)
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `holdfast discover --format json` prints."""
@@ -152,5 +154,5 @@ class DiscoverOutcome(Presented):
             "evidence": self.evidence,
             "complete": self.complete,
             "seconds": round(self.seconds, 3),
-            "rules": [one.to_dict() for one in self.shown],
+            "rules": [entry.to_dict() for entry in self.shown],
         }

@@ -16,7 +16,7 @@ from holdfast.rules.predicate import Comparison, comparison
 from holdfast.rules.relation import ANY, EQ, GE, GT, LE, LT, NE
 from holdfast.rules.rule import Allowance, Rule, readable_name
 from holdfast.rules.sentence import sentence
-from holdfast.search.find import Found
+from holdfast.search.find import SearchResult
 from holdfast.search.invert import allowed_relations
 from holdfast.search.outcome import FoundRule, RankedRules
 from holdfast.search.sampled import interval
@@ -42,19 +42,19 @@ _BELONGS = 0.8
 _LOOKED_AT, _DEPENDENCIES, _PER_CONCLUSION = 10_000, 300, 50
 
 
-def ranked(found: Found) -> RankedRules:
+def ranked(result: SearchResult) -> RankedRules:
     """Every constraint found, best first; see `scores`. Ties go to columns further left in the table."""
-    possible = max(found.rows * (found.rows - 1), 1)
-    pairs = possible if found.exact else max(found.evidence.pairs, 1)
+    possible = max(result.rows * (result.rows - 1), 1)
+    pairs = possible if result.exact else max(result.evidence.pairs, 1)
     # What pairs drawn at random show stands for all.
-    scale = possible / pairs if found.sampled else 1
-    shapes = _shapes(found.space, found.masks)
-    score = scores(found, shapes, pairs)
-    order = _order(score, shapes, found.masks)
+    scale = possible / pairs if result.sampled else 1
+    shapes = _shapes(result.space, result.masks)
+    score = scores(result, shapes, pairs)
+    order = _order(score, shapes, result.masks)
     score = score * _left_of_score(shapes, order[:_LOOKED_AT])
-    order = _order(score, shapes, found.masks)
+    order = _order(score, shapes, result.masks)
 
-    tables = [_predicates(pair) for pair in found.space.pairs]
+    tables = [_predicates(pair) for pair in result.space.pairs]
 
     def rule(i: int) -> FoundRule:
         which, kind = int(order[i]), KINDS[shapes.kinds[order[i]]]
@@ -62,15 +62,15 @@ def ranked(found: Found) -> RankedRules:
         constraint = DenialConstraint(tuple(tables[j][allowed[j]] for j in np.flatnonzero(allowed != ANY)))
         constraint = _of_t(constraint) if kind == "row" else constraint
         body = body_of(constraint, kind)
-        support, broken = int(found.support[which] * scale), int(found.violating[which])
+        support, broken = int(result.support[which] * scale), int(result.violating[which])
         named = Rule(readable_name(body), body, description=sentence(constraint, kind=kind))
-        if broken or found.sampled:
-            named = _tolerant(named, found, kind)
+        if broken or result.sampled:
+            named = _tolerant(named, result, kind)
         return FoundRule(
             named, constraint, float(score[which]), min(support / (pairs * scale), 1.0), support,
             violating_pairs=_as_listed(round(broken * scale), constraint, kind),
-            suspect_rows=_suspects(which, kind, found),
-            interval=interval(broken / pairs, found.sampled) if found.sampled else None,
+            suspect_rows=_suspects(which, kind, result),
+            interval=interval(broken / pairs, result.sampled) if result.sampled else None,
         )  # fmt: skip
 
     kinds = [KINDS[kind] for kind in shapes.kinds[order].tolist()]
@@ -128,7 +128,7 @@ def _shapes(space: PredicateSpace, masks: Words) -> _Shapes:
 # Scores ----------------------------------------------------------------------------------------------------------
 
 
-def scores(found: Found, shapes: _Shapes, pairs: int) -> Floats:
+def scores(result: SearchResult, shapes: _Shapes, pairs: int) -> Floats:
     """Per constraint a score from 0 to 1: how short it is, and how often it would be violated if it held by accident.
 
     A constraint is tested by the pairs that meet all its predicates but the least tested one. If that predicate had
@@ -142,7 +142,7 @@ def scores(found: Found, shapes: _Shapes, pairs: int) -> Floats:
     violations are held against their number. Where errors are counted by rows, suspects are held against those that
     there would be without a left side.
     """
-    held, known = _shares(shapes.space, found)
+    held, known = _shares(shapes.space, result)
     most = np.zeros(len(shapes.kinds))
     least_known = np.ones(len(shapes.kinds))
     for i in range(len(shapes.space.pairs)):
@@ -150,7 +150,7 @@ def scores(found: Found, shapes: _Shapes, pairs: int) -> Floats:
         most = np.where(used, np.maximum(most, held[i, shapes.allowed[:, i]]), most)
         least_known = np.where(used, np.minimum(least_known, known[i]), least_known)
     alone = shapes.predicates == 1
-    expected = np.where(alone, pairs * least_known, found.support * most)
+    expected = np.where(alone, pairs * least_known, result.support * most)
     tested = np.clip(np.log1p(expected) / np.log1p(pairs), 0.0, 1.0)
     # Columns of one row are compared for their order; that two of them never are equal says little.
     ordered_row = (shapes.kinds == KINDS.index("row")) & shapes.ordered
@@ -158,30 +158,30 @@ def scores(found: Found, shapes: _Shapes, pairs: int) -> Floats:
     lawful = expected / (expected + _CHANCE * shapes.predicates)
     worth = np.array([_WORTH[kind] for kind in KINDS])[shapes.kinds]
     worth = np.where(ordered_row, 1.0, worth)
-    return np.asarray(np.round(worth * lawful * (short + tested) / 2 * _kept(found, shapes, pairs, expected), 9))
+    return np.asarray(np.round(worth * lawful * (short + tested) / 2 * _kept(result, shapes, pairs, expected), 9))
 
 
-def _kept(found: Found, shapes: _Shapes, pairs: int, expected: Floats) -> Floats:
+def _kept(result: SearchResult, shapes: _Shapes, pairs: int, expected: Floats) -> Floats:
     """The share of its score that a constraint keeps beside the pairs that violate it: all of it where none does."""
-    if found.by_rows is not None:
-        return np.asarray(found.by_rows.kept**_STRICT)
-    if not found.error:
+    if result.by_rows is not None:
+        return np.asarray(result.by_rows.kept**_STRICT)
+    if not result.error:
         return np.ones(len(expected))
-    broken = found.violating / np.maximum(expected, 1.0)
+    broken = result.violating / np.maximum(expected, 1.0)
     # A duplicate is an unordered pair; in a sample there are fewer rows to have them.
-    rows = max(found.rows * (pairs / max(found.rows * (found.rows - 1), 1)), 1.0)
-    broken = np.where(shapes.kinds == KINDS.index("key"), np.maximum(broken, found.violating / (2 * rows)), broken)
+    rows = max(result.rows * (pairs / max(result.rows * (result.rows - 1), 1)), 1.0)
+    broken = np.where(shapes.kinds == KINDS.index("key"), np.maximum(broken, result.violating / (2 * rows)), broken)
     return np.asarray(np.clip(1.0 - broken, 0.0, 1.0) ** _STRICT)
 
 
-def _shares(space: PredicateSpace, found: Found) -> tuple[Floats, Floats]:
+def _shares(space: PredicateSpace, result: SearchResult) -> tuple[Floats, Floats]:
     """Per operand pair and set of relations the share of pairs of rows that are in them; and the share that is in one
     relation at all, not beside a null."""
     held, known = np.zeros((len(space.pairs), ANY + 1)), np.zeros(len(space.pairs))
-    if found.by_rows is not None:
-        held[:, EQ], held[:, NE] = found.by_rows.agree, found.by_rows.differ
-        return held, found.by_rows.agree + found.by_rows.differ
-    evidence = found.evidence
+    if result.by_rows is not None:
+        held[:, EQ], held[:, NE] = result.by_rows.agree, result.by_rows.differ
+        return held, result.by_rows.agree + result.by_rows.differ
+    evidence = result.evidence
     counts = evidence.counts.astype(np.float64)
     total = max(counts.sum(), 1.0)
     shown = allowed_relations(space, evidence.words)
@@ -302,9 +302,9 @@ def _groups(lines: Sets | Flags) -> list[Ints]:
 # What breaks a rule --------------------------------------------------------------------------------------------------
 
 
-def _tolerant(rule: Rule, found: Found, kind: str) -> Rule:
+def _tolerant(rule: Rule, result: SearchResult, kind: str) -> Rule:
     """The rule with what it tolerates; one on single rows so large a share of the rows, as each is in as many pairs."""
-    tolerated, rows = Allowance(None, found.error * 100), kind == "row" or found.by_rows is not None
+    tolerated, rows = Allowance(None, result.error * 100), kind == "row" or result.by_rows is not None
     return replace(rule, allow=tolerated) if rows else replace(rule, allow_pairs=tolerated)
 
 
@@ -315,14 +315,14 @@ def _as_listed(ordered: int, constraint: DenialConstraint, kind: str) -> int | N
     return ordered // 2 if constraint.symmetric else ordered
 
 
-def _suspects(which: int, kind: str, found: Found) -> int | None:
-    broken = int(found.violating[which])
-    if found.by_rows is not None:
-        return int(found.by_rows.suspects[which])
-    if found.sampled:
+def _suspects(which: int, kind: str, result: SearchResult) -> int | None:
+    broken = int(result.violating[which])
+    if result.by_rows is not None:
+        return int(result.by_rows.suspects[which])
+    if result.sampled:
         return None
     if kind == "row":
-        return broken // max(found.rows - 1, 1)
+        return broken // max(result.rows - 1, 1)
     return None if broken else 0
 
 

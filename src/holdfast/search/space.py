@@ -162,9 +162,9 @@ def as_masks(lines: Words) -> list[int]:
 def permuted(lines: Words, target: Sequence[int] | NDArray[np.int64]) -> Words:
     """The lines with bit b of each moved to `target[b]`."""
     moved = np.zeros_like(lines)
-    one = np.uint64(1)
+    lowest_bit = np.uint64(1)
     for bit, into in enumerate(target):
-        shown = (lines[:, bit // WORD] >> np.uint64(bit % WORD)) & one
+        shown = (lines[:, bit // WORD] >> np.uint64(bit % WORD)) & lowest_bit
         moved[:, into // WORD] |= shown << np.uint64(into % WORD)
     return moved
 

@@ -12,14 +12,14 @@ import pytest
 from holdfast.encode.column_type import column_type
 from holdfast.rules.dependency import kind_of
 from holdfast.rules.rule import Names, Rule
-from holdfast.search.find import Found, find
+from holdfast.search.find import SearchResult, find
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
 
 ONE_TYPE = DiscoverOptions(cross_columns=None)
 
 
-def found_in(columns: Mapping[str, Sequence[object]], options: DiscoverOptions = ONE_TYPE) -> Found:
+def found_in(columns: Mapping[str, Sequence[object]], options: DiscoverOptions = ONE_TYPE) -> SearchResult:
     table = pa.table(columns)
     kinds = {"int64": "bigint", "string": "string", "double": "double"}
     types = {field.name: column_type(kinds[str(field.type)]) for field in table.schema}
@@ -50,11 +50,11 @@ def people(seed: int = 1) -> dict[str, list[object]]:
 
 
 @pytest.fixture(scope="module")
-def laws() -> Found:
+def laws() -> SearchResult:
     return found_in(people())
 
 
-def texts(found: Found, most: int | None = None) -> list[str]:
+def texts(found: SearchResult, most: int | None = None) -> list[str]:
     return [str(one.rule) for one in ranked(found)[:most]]
 
 
@@ -62,7 +62,7 @@ def place_of(rule: str, all_texts: Sequence[str]) -> int:
     return list(all_texts).index(rule)
 
 
-def test_laws_come_first(laws: Found) -> None:
+def test_laws_come_first(laws: SearchResult) -> None:
     best = texts(laws, 10)
     assert best[0] == "unique(id)"
     for law in (
@@ -74,7 +74,7 @@ def test_laws_come_first(laws: Found) -> None:
         assert law in best
 
 
-def test_what_means_nothing_comes_late(laws: Found) -> None:
+def test_what_means_nothing_comes_late(laws: SearchResult) -> None:
     rules = ranked(laws)
     accidents = [one for one in rules if {"a", "b"} & set(one.rule.body.columns)]
     assert accidents
@@ -82,7 +82,7 @@ def test_what_means_nothing_comes_late(laws: Found) -> None:
     assert all(one.score > 2 * best for one in rules[:6])
 
 
-def test_what_follows_from_better_rules_counts_less(laws: Found) -> None:
+def test_what_follows_from_better_rules_counts_less(laws: SearchResult) -> None:
     scores = {str(one.rule): one.score for one in ranked(laws)}
     # Shorter of evidence only a little; what halves its score is that city -> state and state, salary -> rate say it.
     assert scores["city, salary -> rate"] < 0.6 * scores["state, salary -> rate"]
@@ -90,7 +90,7 @@ def test_what_follows_from_better_rules_counts_less(laws: Found) -> None:
     assert scores["zip -> state"] > 0.7 * scores["zip -> city"]
 
 
-def test_scores_fall_from_1_to_0(laws: Found) -> None:
+def test_scores_fall_from_1_to_0(laws: SearchResult) -> None:
     scores = [one.score for one in ranked(laws)]
     assert scores == sorted(scores, reverse=True)
     assert 0 <= scores[-1] < scores[0] <= 1
@@ -115,7 +115,7 @@ def test_a_key_that_is_mostly_null_comes_after_one_that_is_not() -> None:
     assert place_of("unique(id)", rules) < place_of("unique(rare)", rules)
 
 
-def test_the_order_of_the_rows_does_not_matter(laws: Found) -> None:
+def test_the_order_of_the_rows_does_not_matter(laws: SearchResult) -> None:
     columns = people()
     order = list(range(len(columns["id"])))
     random.Random(7).shuffle(order)
@@ -151,7 +151,7 @@ def test_no_rules_are_ranked_as_none() -> None:
     assert list(ranked(empty)) == []
 
 
-def test_coverage_is_the_share_of_pairs_that_test_the_rule(laws: Found) -> None:
+def test_coverage_is_the_share_of_pairs_that_test_the_rule(laws: SearchResult) -> None:
     zip_city = next(one for one in ranked(laws) if str(one.rule) == "zip -> city")
     counts = np.unique(people()["zip"], return_counts=True)[1]  # type: ignore[call-overload]
     assert zip_city.support == int((counts * (counts - 1)).sum())
@@ -174,6 +174,6 @@ def test_names_are_unique_and_costs_do_not_grow_with_what_was_given() -> None:
     assert Counting.asked < 3000
 
 
-def test_every_rule_has_a_name_of_its_own(laws: Found) -> None:
+def test_every_rule_has_a_name_of_its_own(laws: SearchResult) -> None:
     rules: list[Rule] = [one.rule for one in ranked(laws)]
     assert len({rule.name for rule in rules}) == len(rules)

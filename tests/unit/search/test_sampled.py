@@ -11,7 +11,7 @@ import pytest
 from holdfast.encode.column_type import column_type
 from holdfast.kernels.evidence import all_pairs
 from holdfast.search.coded_rows import CodedRows, coded_rows
-from holdfast.search.find import Found, find
+from holdfast.search.find import SearchResult, find
 from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
@@ -58,12 +58,12 @@ def test_the_seed_decides_not_the_threads() -> None:
 
 
 @pytest.fixture
-def found() -> Found:
+def found() -> SearchResult:
     limits = SearchLimits(sampled_pairs=60_000)
     return find(table(), TYPES, options(error=Decimal("0.01"), strategy="hybrid", limits=limits))
 
 
-def test_a_sampled_search_says_so_and_gives_intervals(found: Found) -> None:
+def test_a_sampled_search_says_so_and_gives_intervals(found: SearchResult) -> None:
     assert (found.strategy, found.sampled, found.exact, found.complete) == ("sample", 60_000, False, False)
     assert "60,000 of 79,800 pairs" in str(found.why)
     rules = {str(one.rule): one for one in ranked(found)}

@@ -38,7 +38,7 @@ from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import RuleSet
 from holdfast.search.device import CARD
-from holdfast.search.find import Found
+from holdfast.search.find import SearchResult
 from holdfast.search.lines import Batches
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
@@ -196,7 +196,7 @@ def _run_conditional(
 
 def _shown(
     table: Table,
-    result: Found,
+    result: SearchResult,
     constants: ConstantsOutcome | None,
     options: DiscoverOptions,
     top: int | None,
@@ -219,7 +219,7 @@ def _shown(
 
 def _search_all(
     table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions
-) -> tuple[Found | None, ConstantsOutcome | None]:
+) -> tuple[SearchResult | None, ConstantsOutcome | None]:
     """Returns the result of the search and, with the option `constants`, the rules of rows with given values."""
     if not options.constants:
         return search(table, types, options), None
@@ -229,7 +229,7 @@ def _search_all(
 
 def search(
     table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions, space: PredicateSpace | None = None
-) -> Found | None:
+) -> SearchResult | None:
     """Returns the result of the search, over the given predicate space if there is one; None where there are no rows.
 
     On one machine, and with a given space, one task does it all, on all cores.

@@ -196,7 +196,7 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
     def rules_status(self, *, top: int | None, started: float) -> EvolveStatus:
         """The rules as they are now, best first, as a discovery would tell them; and what became of others."""
         now, kept = self.manifest, self.kept
-        result = kept.found(self.options, threads=own_cores())
+        result = kept.search_result(self.options, threads=own_cores())
         outcome = DiscoverOutcome(
             table=now.table,
             rows=now.rows,
