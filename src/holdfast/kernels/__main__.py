@@ -88,15 +88,8 @@ def _compile_runs() -> None:
     collides(rows.codes, rows.valid, slots, hashes, columns)
     arena = Arena(none, hashes, columns, slots, slots, slots, columns, np.zeros((1, 2), np.int32), slots)
     probe = Probe(np.zeros((1, 3), np.int64), 1, 0, -1, none, none[:, :3].copy(), False)
-    probed(
-        rows,
-        arena,
-        slots,
-        probe,
-        PairCounting(False, False, False, True, False, True, none, none[:, :3].copy()),
-        slots,
-        slots,
-    )
+    counting = PairCounting(False, False, False, True, False, True, none, none[:, :3].copy())
+    probed(rows, arena, slots, probe, counting, slots, slots)
     alone_together(rows, slots, probe)
     table = np.full(4, FREE, np.int32)
     add_keys(table, rows.codes, slots[:1], np.arange(1))
