@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 
 class HoldfastError(Exception):
     """A problem in the user's terms: what was given, where, what exists, and a hint what to do.
 
-    `exit_code` is that of the command: 2 for wrong use or bad input, 3 for a failure while running.
+    Messages name options as the command has them, `--null-values`; to callers of the library they show as arguments,
+    `null_values=`. `exit_code` is that of the command: 2 for wrong use or bad input, 3 for a failure while running.
     """
 
     exit_code = 2
@@ -20,7 +22,39 @@ class HoldfastError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
+        return with_arguments(self.for_command())
+
+    def for_command(self) -> str:
+        """The text as the command prints it."""
         return self.message if self.hint is None else f"{self.message}\n\nHint: {self.hint}"
+
+
+# What follows an option: name=value of --types and --conf, and a value in quotes or at the end of a sentence.
+_ASSIGNED = re.compile(r"--(types|conf) ([\w.]+)=([\w./…-]+(?:\([\d, ]*\))?)")
+_VALUED = re.compile(r"--(?!types|conf)([a-z]+(?:-[a-z]+)*) (?:'([^']*)'|([\w-]+)(?=\.?$|\.\s))", re.MULTILINE)
+_NAMED = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+_COMMAND = re.compile(r"(holdfast [a-z]+ [^\n]*)")
+
+
+def with_arguments(text: str) -> str:
+    """The text with the command's options written as the library's arguments; whole commands stay.
+
+    >>> with_arguments("--top is 0. Read it with --encoding latin1, or zip as text with --types zip=text.")
+    "top= is 0. Read it with encoding= latin1, or zip as text with types={'zip': 'text'}."
+    >>> with_arguments("make one with holdfast watch init STATE --data …")
+    'make one with holdfast watch init STATE --data …'
+    """
+    pieces = _COMMAND.split(text)
+    return "".join(piece if i % 2 else _argument_names(piece) for i, piece in enumerate(pieces))
+
+
+def _argument_names(text: str) -> str:
+    def argument(option: re.Match[str]) -> str:
+        return option[1].replace("-", "_") + "="
+
+    text = _ASSIGNED.sub(lambda m: f"{m[1]}={{'{m[2]}': '{m[3].rstrip('.')}'}}" + "." * m[3].endswith("."), text)
+    text = _VALUED.sub(lambda m: f"{argument(m)}{m[2] or m[3]!r}", text)
+    return _NAMED.sub(argument, text)
 
 
 class RuleSyntaxError(HoldfastError, ValueError):

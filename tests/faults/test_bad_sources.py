@@ -39,7 +39,7 @@ def failed_scan(table: Table, scan: Callable[[Table], object] = lambda table: ta
         scan(table)
     explained = explain_failure(caught.value, table)
     assert isinstance(explained, SourceError | SourceNotFoundError), f"not explained: {caught.value}"
-    return str(explained)
+    return explained.for_command()
 
 
 # Of the first twenty rows or so, so that a short file has rows that only the scan meets.
@@ -106,13 +106,14 @@ def test_a_ragged_row_never_passes_whatever_is_read(spark: SparkSession, tmp_pat
 def test_bytes_that_are_not_utf8_are_an_error(spark: SparkSession, tmp_path: Path) -> None:
     early = refused(spark, write(tmp_path / "early.csv", b"a,b\n1,x\n2,caf\xe9\n"))
     assert "early.csv, row 2 (line 3), holds bytes that are not UTF-8" in str(early)
-    assert "--encoding latin1" in str(early)
+    assert "--encoding latin1" in early.for_command()
+    assert "encoding='latin1'" in str(early)  # as a caller of the library writes it
     lines = [line.encode() for line in LINES]
     lines.insert(150, b"1,1.5,caf\xe9,2024-01-05\n")
     late = read_table(spark, write(tmp_path / "late.csv", b"".join(lines)), SMALL_SAMPLE)
     assert "late.csv, row 150 (line 151), holds bytes" in failed_scan(late)
     wide = refused(spark, write(tmp_path / "wide.csv", "a,b\n1,é\n".encode("utf-16")))
-    assert "--encoding utf-16" in str(wide)
+    assert "--encoding utf-16" in wide.for_command()
     assert "utf-8, latin1" in str(refused(spark, tmp_path / "early.csv", encoding="klingon"))
 
 
@@ -159,7 +160,7 @@ def test_formats_that_are_not_what_they_seem(spark: SparkSession, tmp_path: Path
         "a:b.csv": (b"a\n1\n", "colon in its name"),
     }
     for name, (content, message) in says.items():
-        assert message.replace("a ORC", "an ORC") in str(refused(spark, write(tmp_path / name, content))), name
+        assert message.replace("a ORC", "an ORC") in refused(spark, write(tmp_path / name, content)).for_command(), name
     packed = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * 7919 % 10007) for i in range(400_000)))
     cut = read_table(spark, write(tmp_path / "cut.csv.gz", packed[: len(packed) // 2]))
     assert "cut.csv.gz is damaged and cannot be unpacked: it ends too early" in failed_scan(cut)
@@ -179,7 +180,7 @@ def test_a_file_without_permission(spark: SparkSession, tmp_path: Path, monkeypa
 def test_json_that_is_not_lines_of_objects(spark: SparkSession, tmp_path: Path) -> None:
     broken = refused(spark, write(tmp_path / "broken.json", '{"a":1}\n\n{"a":\n'))
     assert 'broken.json, line 3, is not JSON: {"a":' in str(broken)
-    assert "--multiline" in str(broken)
+    assert "--multiline" in broken.for_command()
     assert "line 2, is not a JSON object: 5" in str(refused(spark, write(tmp_path / "five.json", '{"a":1}\n5\n')))
     assert "upper and lower case" in str(refused(spark, write(tmp_path / "case.json", '{"a":1,"A":2}\n')))
 
@@ -193,7 +194,7 @@ def test_options_that_make_no_sense(spark: SparkSession, tmp_path: Path) -> None
     assert "did you mean 'csv'?" in str(refused(spark, file, input_format="cvs"))
     assert "not one character" in str(refused(spark, file, delimiter="::"))
     json = write(tmp_path / "o.json", '{"a":{"x":1}}\n')
-    assert "--delimiter is for CSV" in str(refused(spark, json, delimiter=";"))
+    assert "--delimiter is for CSV" in refused(spark, json, delimiter=";").for_command()
     assert isinstance(refused(spark, json, types={"a": "int"}), OptionError)
 
 

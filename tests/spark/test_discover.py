@@ -194,7 +194,7 @@ def test_a_column_that_cannot_be_compared_is_left_out_and_said_so(spark: SparkSe
     assert [note for note in found.outcome.notes if '"l.ist" is left out' in note and "array<int>" in note]
     assert [note for note in found.outcome.notes if "column m is left out" in note]
     assert not hf.discover(frame, exclude=["l.ist", "m"]).outcome.notes
-    with pytest.raises(TypeMismatchError, match=r"l\.ist.*array<int>.*--columns names it"):
+    with pytest.raises(TypeMismatchError, match=r"l\.ist.*array<int>.*columns= names it"):
         hf.discover(frame, columns=["v", "l.ist"])
 
 

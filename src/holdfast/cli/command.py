@@ -103,7 +103,7 @@ def exit_with_code(verbose: bool) -> Iterator[None]:
     try:
         yield
     except HoldfastError as problem:
-        _fail(f"{type(problem).__name__}: {problem}", problem.exit_code, problem if verbose else None)
+        _fail(f"{type(problem).__name__}: {problem.for_command()}", problem.exit_code, problem if verbose else None)
     except KeyboardInterrupt:
         _fail("interrupted; nothing was left half-written.", INTERRUPTED, None)
     except Terminated:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from holdfast.checking.outcome import Summary
-from holdfast.checking.sql_steps import sql_steps
+from holdfast.checking.sql_steps import SqlSteps, sql_steps
 from holdfast.checking.task import WORST_ROWS
 from holdfast.engines.spark.checking.engine import CheckEngine
 from holdfast.engines.spark.checking.rows import kept_plainly
@@ -29,10 +29,17 @@ class SqlEngine(CheckEngine):
 
     def __init__(self, scan: Scan, which: Sequence[int], limit: int | None) -> None:
         super().__init__(scan, which, limit)
-        self._formed = scan.rows.selectExpr("k", *scan.plan.form_columns())
-        self._steps = sql_steps(scan.plan)
         self._to_cover: list[int] = []
         self._kept: dict[str, DataFrame] = {}
+
+    @cached_property
+    def _formed(self) -> DataFrame:
+        """The scanned rows with their forms and flags."""
+        return self._rows.selectExpr("k", *self._plan.form_columns())
+
+    @cached_property
+    def _steps(self) -> SqlSteps:
+        return sql_steps(self._plan)
 
     @cached_property
     def summaries(self) -> dict[int, Summary]:

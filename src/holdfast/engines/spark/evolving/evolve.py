@@ -100,7 +100,7 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
             has = "counted evidence of all pairs, and no indexes" if exact else "no counted evidence"
             raise StateError(
                 f"the state {self.store.root} keeps {has}.",
-                hint=f"make a state with evolve init --strategy {strategy}, or leave the strategy out.",
+                hint=f"make a state with --strategy {strategy}, or leave the strategy out.",
             )
         return replace(self, strategy=strategy)
 
