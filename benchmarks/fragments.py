@@ -42,7 +42,7 @@ from holdfast.engines.spark.session import get_session
 from holdfast.engines.spark.sources.sources import read_table
 from holdfast.engines.spark.sources.table import Table
 from holdfast.fragments.shipment_plan import plan_shipments
-from holdfast.fragments.sites import Sites, parse_sites
+from holdfast.fragments.sites import SplitTable, parse_sites
 
 
 @dataclass
@@ -53,7 +53,7 @@ class Case:
     folder: Path
     split: str
     rows: int
-    sites: Sites
+    sites: SplitTable
     everything: pa.Table
     there: np.ndarray
     after: int
@@ -151,7 +151,7 @@ class Case:
         return int(sum(own) - max(own))
 
 
-def _moved(sites: Sites, folder: Path) -> Sites:
+def _moved(sites: SplitTable, folder: Path) -> SplitTable:
     return parse_sites(sites.to_yaml().replace(str(folder.parent), str(folder)), folder=folder)
 
 

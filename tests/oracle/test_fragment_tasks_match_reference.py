@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 
 from holdfast import reference
 from holdfast.fragments.first_rows import FirstSiteRowsTask
-from holdfast.fragments.index_changes import IndexChangesTask, Meetings
+from holdfast.fragments.index_changes import IndexChangesTask, SiteMeetings
 from holdfast.fragments.parts import RulePart
 from holdfast.fragments.plan_file import Fixed, read_fixed, write_fixed
 from holdfast.fragments.rule_violations import PresentViolationsTask, RuleViolationsTask
 from holdfast.fragments.shipment_plan import ShipmentPlan, plan_shipments
 from holdfast.fragments.site_changes import SiteChangesTask
 from holdfast.fragments.site_tables import VIOLATIONS, empty_tables, held_atoms_of, table_key
-from holdfast.fragments.sites import Site, Sites
+from holdfast.fragments.sites import Site, SplitTable
 from holdfast.rules.dependency import CFD, FD, Body, Pattern
 from holdfast.rules.predicate import Constant
 from holdfast.rules.rule import Rule, RuleSet, rule_set
@@ -57,7 +57,7 @@ CHANGES = {"insert": 0, "delete": 1, "update": 3}
 
 @dataclass(frozen=True)
 class Case:
-    sites: Sites
+    sites: SplitTable
     rows: tuple[Row, ...]
     batches: tuple[tuple[Event, ...], ...]
 
@@ -95,7 +95,7 @@ def cases(draw: st.DrawFn) -> Case:
             else:
                 rows[key] = row
         batches.append(tuple(events))
-    return Case(Sites(("id",), tuple(sites), rules), first, tuple(batches))
+    return Case(SplitTable(("id",), tuple(sites), rules), first, tuple(batches))
 
 
 def nulls() -> st.SearchStrategy[Any]:
@@ -131,7 +131,7 @@ class Sites3:
         self.record.mkdir()
         plan = plan_shipments(case.sites, improving=0.05, searching=0.05)
         self.store.make([PENDING, *empty_tables(case.sites)])
-        write_fixed(self.store, Fixed(plan, Meetings(_apart(plan)), b"secret"))
+        write_fixed(self.store, Fixed(plan, SiteMeetings(_apart(plan)), b"secret"))
         fixed = read_fixed(self.store)
         # What is read back is what was planned.
         assert (fixed.plan.groups, fixed.plan.parts) == (plan.groups, plan.parts)
@@ -323,7 +323,7 @@ def test_ids_of_sets_that_overlap_are_joined_without_loss() -> None:
     """With a replica, ids of (a, b) and of (a, c) serve three rules; joined, they still tell rows apart by `a`."""
     held = {"L": ("a", "b"), "R": ("a", "c"), "M": ("d", "g")}
     rules = rule_set(["a, b -> d", "a, c -> g", "a, b, c -> d"], key=("id",))
-    sites = Sites(("id",), tuple(Site(name, own) for name, own in held.items()), rules)
+    sites = SplitTable(("id",), tuple(Site(name, own) for name, own in held.items()), rules)
     plan = plan_shipments(sites)
     assert plan.shared == 2
     assert any(settling.left.overlap for settling in plan.groups[0].settlings)

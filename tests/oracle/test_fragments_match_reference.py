@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from holdfast import reference
 from holdfast.engines.spark.fragments.fragments_init import init_fragments
 from holdfast.engines.spark.sources.table import Table
-from holdfast.fragments.sites import Site, Sites
+from holdfast.fragments.sites import Site, SplitTable
 from holdfast.rules.dependency import CFD, FD
 from holdfast.rules.rule import Rule, RuleSet
 from oracle.test_check_matches_reference import frame_of, slowly
@@ -31,7 +31,7 @@ class History:
     """A table, its fragments (with several groups, rows are split by the parity of `id`), and batches of changes."""
 
     table: RandomTable
-    sites: Sites
+    sites: SplitTable
     batches: tuple[tuple[Event, ...], ...]
 
 
@@ -70,7 +70,7 @@ def histories(draw: st.DrawFn) -> History:
             events.append((kind, row))
             rows = {k: r for k, r in rows.items() if k != key} | ({} if kind == "delete" else {key: row})
         batches.append(tuple(events))
-    return History(table, Sites(("id",), tuple(sites), rules), tuple(batches))
+    return History(table, SplitTable(("id",), tuple(sites), rules), tuple(batches))
 
 
 def fragment(spark: SparkSession, history: History, site: Site) -> Table:

@@ -43,7 +43,7 @@ from holdfast.states.segment import Segment
 from holdfast.states.store import Store
 from holdfast.violations.part import BOTH, LEFT, RIGHT
 from holdfast.watching.pair_changes import PairChangesTask
-from holdfast.watching.pair_groups import PairGroups, pair_groups
+from holdfast.watching.pair_groups import GroupedPrograms, pair_groups
 
 COLUMNS = ("a", "b", "c", "d")
 RULES = (
@@ -73,7 +73,7 @@ class Watched:
 
     store: Store
     rules: RuleSet
-    groups: PairGroups
+    groups: GroupedPrograms
     hashes: int
     options: Mapping[str, int]
     version: int = 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.checking.outcome import FailOn
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
-from holdfast.fragments.sites import Sites, as_sites
+from holdfast.fragments.sites import SplitTable, as_sites
 from holdfast.rules.parse import given_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import GivesRules, as_rule_set, named_key
@@ -337,7 +337,7 @@ def doctor(*, start: bool = True) -> list[MachineFinding]:
     return examine(start=start)
 
 
-def fragments_plan(sites: Sites | Place) -> ShipmentPlan:
+def fragments_plan(sites: SplitTable | Place) -> ShipmentPlan:
     """Which site ships which ids to whom for one changed row; `sites` is a sites file. Needs neither data nor Spark."""
     from holdfast.fragments.shipment_plan import plan_shipments
 

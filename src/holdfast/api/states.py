@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from holdfast.api.jobs import DEFAULT_LIMIT, Data, KeyColumns, Place, Rules, open_table
 from holdfast.errors import OptionError
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
-from holdfast.fragments.sites import Sites, as_sites
+from holdfast.fragments.sites import SplitTable, as_sites
 from holdfast.rules.parse import given_names
 from holdfast.rules.rule import Nulls
 from holdfast.rules.rule_file import as_rule_set, named_key
@@ -246,7 +246,7 @@ class FragmentsState(_State["FragmentedTable"]):
     def create(
         cls,
         state: Place,
-        sites: Sites | Place,
+        sites: SplitTable | Place,
         *,
         data: Mapping[str, Frame] | None = None,
         master: str | None = None,

@@ -12,7 +12,7 @@ from rich.console import Console
 from holdfast.api import plan_discover
 from holdfast.cli.command import command
 from holdfast.cli.files import emit, emit_json, require_writable_files
-from holdfast.cli.options import Comparing, Data, Format, OnSpark, Printing, Reading, Report, Top
+from holdfast.cli.options import Data, Format, OnSpark, Printing, Reading, Report, SearchOptions, Top
 from holdfast.search.options import DEFAULT_TOP, discover_options, how_many
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def discover(
         ),
     ] = None,
     top: Top = str(DEFAULT_TOP),
-    comparing: Comparing,
+    comparing: SearchOptions,
     error_rows: Annotated[
         str | None,
         typer.Option(metavar="SHARE", help="Keys and dependencies for which at most this share of rows has to go."),

@@ -160,7 +160,7 @@ class Printing:
 
 
 @dataclass(frozen=True)
-class Comparing:
+class SearchOptions:
     """What discovery compares, and how far it goes."""
 
     columns: Annotated[

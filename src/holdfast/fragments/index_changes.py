@@ -32,7 +32,7 @@ Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Meetings:
+class SiteMeetings:
     """By part and groups of sites: whether rows of the one can meet rows of the other in one group."""
 
     apart: frozenset[tuple[int, int, int]] = frozenset()
@@ -51,7 +51,7 @@ class IndexChangesTask:
     store: Store
     tables: Mapping[str, StoredTable]
     plan: ShipmentPlan
-    meetings: Meetings
+    meetings: SiteMeetings
     version: int
     first: bool = False
     record: str | None = None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.fragments.sites import Sites
+from holdfast.fragments.sites import SplitTable
 from holdfast.presented import Presented
 from holdfast.states.batch_outcome import BatchOutcome, RuleViolation
 from holdfast.states.key_json import plain_json
@@ -52,7 +52,7 @@ class FragmentsStatus(Presented):
     `shipped` is what crossed between sites when the state was made; None later.
     """
 
-    sites: Sites
+    sites: SplitTable
     version: int
     rows: int
     batches: int

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from holdfast.errors import StateError
-from holdfast.fragments.index_changes import Meetings
+from holdfast.fragments.index_changes import SiteMeetings
 from holdfast.fragments.parts import parts_of
 from holdfast.fragments.shipment_plan import GroupPlan, IdRecipe, Settling, Shipment, ShipmentPlan
 from holdfast.fragments.sites import parse_sites
@@ -26,7 +26,7 @@ class Fixed:
     """The parts of a state of fragments that no batch changes."""
 
     plan: ShipmentPlan
-    meetings: Meetings
+    meetings: SiteMeetings
     secret: bytes
 
 
@@ -56,7 +56,7 @@ def read_fixed(store: Store) -> Fixed:
         atoms = tuple(dict.fromkeys(atom for part in parts for atom in part.atoms))
         groups = tuple(replace(_group(given), atoms=atoms) for given in content["groups"])
         plan = ShipmentPlan(sites, parts, groups)
-        return Fixed(plan, Meetings(frozenset(map(tuple, content["apart"]))), bytes.fromhex(content["secret"]))
+        return Fixed(plan, SiteMeetings(frozenset(map(tuple, content["apart"]))), bytes.fromhex(content["secret"]))
     except (OSError, ValueError, KeyError, TypeError) as problem:
         if isinstance(problem, StateError):
             raise

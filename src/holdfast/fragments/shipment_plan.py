@@ -15,7 +15,7 @@ from holdfast.errors import SitesError
 from holdfast.fragments.knowledge import Mask, Need, Problem, Ship, ordered, settled
 from holdfast.fragments.parts import Atom, RulePart, parts_of
 from holdfast.fragments.plan_search import IMPROVING, SEARCHING, alone, chains, fewest
-from holdfast.fragments.sites import RowGroup, Sites
+from holdfast.fragments.sites import RowGroup, SplitTable
 
 Method = Literal["exact", "heuristic"]
 
@@ -81,7 +81,7 @@ class GroupPlan:
 class ShipmentPlan:
     """The plans of all groups of sites."""
 
-    sites: Sites
+    sites: SplitTable
     parts: tuple[RulePart, ...]
     groups: tuple[GroupPlan, ...]
 
@@ -131,7 +131,11 @@ def columns_of(group: GroupPlan, shipment: Shipment) -> list[str]:
 
 
 def plan_shipments(
-    sites: Sites, columns: Sequence[str] | None = None, *, improving: float = IMPROVING, searching: float = SEARCHING
+    sites: SplitTable,
+    columns: Sequence[str] | None = None,
+    *,
+    improving: float = IMPROVING,
+    searching: float = SEARCHING,
 ) -> ShipmentPlan:
     """The plan for these sites and rules, with few ids shipped per changed row.
 
@@ -147,7 +151,7 @@ def plan_shipments(
 
 
 def _planned(
-    sites: Sites, group: RowGroup, parts: Sequence[RulePart], disjoint: bool, within: tuple[float, float]
+    sites: SplitTable, group: RowGroup, parts: Sequence[RulePart], disjoint: bool, within: tuple[float, float]
 ) -> GroupPlan:
     atoms = tuple(dict.fromkeys(atom for part in parts for atom in part.atoms))
     bit = {atom: 1 << i for i, atom in enumerate(atoms)}
@@ -267,7 +271,7 @@ def _gathered(problem: Problem, group: RowGroup, need: Need, wide: Mask) -> Sett
     return Settling(group.sites[home], IdRecipe(_bits(chosen.get(home, 0)), ()), None, keys)
 
 
-def _nowhere(sites: Sites, group: RowGroup, atom: Atom, parts: Sequence[RulePart]) -> SitesError:
+def _nowhere(sites: SplitTable, group: RowGroup, atom: Atom, parts: Sequence[RulePart]) -> SitesError:
     rule = sites.rules.rules[next(part.rule for part in parts if atom in part.atoms)]
     among = "" if group.where is None else f" among the rows where {group.where}"
     names = ", ".join(atom.columns)

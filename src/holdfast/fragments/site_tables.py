@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from holdfast.fragments.parts import Atom
 from holdfast.fragments.shipment_plan import ShipmentPlan
-from holdfast.fragments.sites import Sites
+from holdfast.fragments.sites import SplitTable
 from holdfast.states.manifest import StoredTable
 
 ROWS, COUNTS, MEMBERS = KINDS = ("rows", "counts", "members")
@@ -49,7 +49,7 @@ def table_name(site: int, kind: str) -> str:
     return f"site-{site}-{kind}"
 
 
-def empty_tables(sites: Sites) -> dict[str, StoredTable]:
+def empty_tables(sites: SplitTable) -> dict[str, StoredTable]:
     """Returns the tables of a new state, by name, without files."""
     of_sites = {
         table_name(number, kind): f"{site.name}: {kind}" for number, site in enumerate(sites.sites) for kind in KINDS

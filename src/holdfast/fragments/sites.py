@@ -1,4 +1,4 @@
-"""Sites files: which site holds what of a table, and by which rules. Every error names the file and the line."""
+"""SplitTable files: which site holds what of a table, and by which rules. Every error names the file and the line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RowGroup:
 
 
 @dataclass(frozen=True)
-class Sites:
+class SplitTable:
     """A table's fragments, the key that every site has, and the rules over the whole table."""
 
     key: tuple[str, ...]
@@ -112,7 +112,7 @@ class _File(BaseModel):
         return [value] if isinstance(value, str) else value
 
 
-def read_sites(path: str | os.PathLike[str]) -> Sites:
+def read_sites(path: str | os.PathLike[str]) -> SplitTable:
     """The sites and rules of a YAML file, checked as far as that can be done without data.
 
     Files that it names are looked for beside it, then where the process runs.
@@ -131,12 +131,12 @@ def read_sites(path: str | os.PathLike[str]) -> Sites:
     return parse_sites(text, origin=str(place), folder=place.parent)
 
 
-def as_sites(sites: Sites | str | os.PathLike[str]) -> Sites:
-    """Sites as a caller may have them: made, or in a file."""
-    return sites if isinstance(sites, Sites) else read_sites(sites)
+def as_sites(sites: SplitTable | str | os.PathLike[str]) -> SplitTable:
+    """SplitTable as a caller may have them: made, or in a file."""
+    return sites if isinstance(sites, SplitTable) else read_sites(sites)
 
 
-def parse_sites(text: str, *, origin: str = "sites", folder: Path | None = None) -> Sites:
+def parse_sites(text: str, *, origin: str = "sites", folder: Path | None = None) -> SplitTable:
     """The sites that the YAML text says. `origin` is what errors call it, `folder` where its files may lie."""
     root = composed(text, origin)
     plain = plain_content(root, origin)
@@ -164,7 +164,7 @@ def parse_sites(text: str, *, origin: str = "sites", folder: Path | None = None)
             f"by {', '.join(rules.key)}."
         )
     nulls = content.nulls or rules.nulls
-    parsed = Sites(tuple(content.key), sites, replace(rules, key=tuple(content.key), nulls=nulls), origin)
+    parsed = SplitTable(tuple(content.key), sites, replace(rules, key=tuple(content.key), nulls=nulls), origin)
     _require_sense(parsed, root, origin)
     return parsed
 
@@ -202,7 +202,7 @@ def _resolved_path(data: str | None, folder: Path | None) -> str | None:
     return str(beside) if beside.exists() else data
 
 
-def _require_sense(sites: Sites, root: yaml.Node, origin: str) -> None:
+def _require_sense(sites: SplitTable, root: yaml.Node, origin: str) -> None:
     """SitesError where sites cannot be the fragments of one table, as far as that can be told without data."""
     with_rows = [site for site in sites.sites if site.where is not None]
     if with_rows and len(with_rows) < len(sites.sites):
@@ -226,7 +226,7 @@ def _require_sense(sites: Sites, root: yaml.Node, origin: str) -> None:
     parts_of(sites.rules, sites.columns)
 
 
-def require_held(sites: Sites) -> None:
+def require_held(sites: SplitTable) -> None:
     """SitesError where a rule names a column that nobody holds among some of the rows."""
     for group in sites.row_groups:
         if any(sites.sites[i].columns is None for i in group.sites):
@@ -266,6 +266,6 @@ def _sites_error(problem: ValidationError, root: yaml.Node, origin: str) -> Site
             return SitesError(f"{where}: {field!r} should be {wanted.get(first['type'], 'otherwise')}.", hint=_EXAMPLE)
 
 
-def sites_of_state(text: str) -> Sites:
+def sites_of_state(text: str) -> SplitTable:
     """The sites that a state was made of."""
     return parse_sites(text, origin="the state's sites")

@@ -30,8 +30,8 @@ from holdfast.rules.rule import Nulls
 Bools = NDArray[np.bool_]
 
 
-class CodedRows(Protocol):
-    """CodedRows that have come: codes and validity by column name, their constants, and the values themselves."""
+class CodedColumns(Protocol):
+    """CodedColumns that have come: codes and validity by column name, their constants, and the values themselves."""
 
     nulls: Nulls
 
@@ -47,7 +47,7 @@ class CodedRows(Protocol):
     def values(self) -> pa.Table: ...
 
 
-def flag_values(flag: Flag, rows: CodedRows) -> Bools:
+def flag_values(flag: Flag, rows: CodedColumns) -> Bools:
     """Which rows have the flag."""
     match flag:
         case Satisfies(predicate):
@@ -66,7 +66,7 @@ def flag_values(flag: Flag, rows: CodedRows) -> Bools:
             return _breaks_constant(flag.dependency, rows)
 
 
-def _satisfied(predicate: Predicate, rows: CodedRows) -> Bools:
+def _satisfied(predicate: Predicate, rows: CodedColumns) -> Bools:
     if isinstance(predicate, NullTest):
         valid = rows.valid(predicate.column.name)
         return ~valid if predicate.is_null else valid.copy()
@@ -83,7 +83,7 @@ def _satisfied(predicate: Predicate, rows: CodedRows) -> Bools:
     return _within_row(rows, predicate, predicate.right)
 
 
-def _text_test(test: TextTest, rows: CodedRows) -> Bools:
+def _text_test(test: TextTest, rows: CodedColumns) -> Bools:
     values = rows.values().column(test.column.name).combine_chunks().dictionary_encode()
     # Each distinct value is tested once; the last place is that of nulls.
     passed = [value is not None and test.holds(value) for value in values.dictionary.to_pylist()]
@@ -92,7 +92,7 @@ def _text_test(test: TextTest, rows: CodedRows) -> Bools:
     return np.asarray(np.array([*passed, null_passes], np.bool_)[places], np.bool_)
 
 
-def _within_row(rows: CodedRows, predicate: Comparison, right: Column) -> Bools:
+def _within_row(rows: CodedColumns, predicate: Comparison, right: Column) -> Bools:
     a, b = predicate.left.name, right.name
     x, y, va, vb = rows.codes(a), rows.codes(b), rows.valid(a), rows.valid(b)
     held = va & vb & _allowed(predicate.allowed, x < y, x == y)
@@ -104,7 +104,7 @@ def _within_row(rows: CodedRows, predicate: Comparison, right: Column) -> Bools:
     return held
 
 
-def with_constant(rows: CodedRows, name: str, allowed: int, constant: Constant) -> Bools:
+def with_constant(rows: CodedColumns, name: str, allowed: int, constant: Constant) -> Bools:
     """Which rows have, in the named column, a value in an allowed relation to the constant."""
     valid, bound = rows.valid(name), rows.bound(name, constant)
     if bound is None:
@@ -132,7 +132,7 @@ def _allowed(allowed: int, below: Bools, equal: Bools) -> Bools:
     return held
 
 
-def _leaves_free(flag: LeavesFree, rows: CodedRows) -> Bools:
+def _leaves_free(flag: LeavesFree, rows: CodedColumns) -> Bools:
     free = np.zeros(len(rows), np.bool_)
     for names, patterns in by_bound_columns(flag.dependency, flag.lines).items():
         codes = {code for code in (_codes_of(rows, names, constants) for _, constants in patterns) if code is not None}
@@ -140,7 +140,7 @@ def _leaves_free(flag: LeavesFree, rows: CodedRows) -> Bools:
     return free
 
 
-def _breaks_constant(dependency: CFD, rows: CodedRows) -> Bools:
+def _breaks_constant(dependency: CFD, rows: CodedColumns) -> Bools:
     broken = np.zeros(len(rows), np.bool_)
     for place, column in enumerate(dependency.right):
         lines = [line for line in dependency.patterns if line.right[place] is not None]
@@ -152,7 +152,7 @@ def _breaks_constant(dependency: CFD, rows: CodedRows) -> Bools:
 
 def _breaks(
     dependency: CFD,
-    rows: CodedRows,
+    rows: CodedColumns,
     names: tuple[str, ...],
     column: str,
     required: Sequence[tuple[tuple[Constant, ...], Constant | None]],
@@ -179,7 +179,7 @@ def _breaks(
     return broken
 
 
-def _codes_of(rows: CodedRows, names: Sequence[str], constants: Sequence[Constant]) -> tuple[int, ...] | None:
+def _codes_of(rows: CodedColumns, names: Sequence[str], constants: Sequence[Constant]) -> tuple[int, ...] | None:
     """The codes that equal the constants; None where no value does."""
     codes = []
     for name, constant in zip(names, constants, strict=True):
@@ -190,7 +190,7 @@ def _codes_of(rows: CodedRows, names: Sequence[str], constants: Sequence[Constan
     return tuple(codes)
 
 
-def _sides(rows: CodedRows, names: Sequence[str]) -> list[tuple[int, ...] | None]:
+def _sides(rows: CodedColumns, names: Sequence[str]) -> list[tuple[int, ...] | None]:
     """Per row its codes in the columns, or None where one is null."""
     if not names:
         return [()] * len(rows)

@@ -226,7 +226,7 @@ class _Completion:
         return np.flatnonzero(~decided)
 
     def _worth_settling(self, masks: Words) -> list[Meeting]:
-        """Meetings that decide these masks at less than the cost of the walks they save, greedily."""
+        """SiteMeetings that decide these masks at less than the cost of the walks they save, greedily."""
         equal, differ, others = self._shapes(masks)
         walk = self.size * np.minimum(
             self.limits.walk_pairs_per_row * float(self.limits.walk_growth) ** np.maximum(others - 2, 0),

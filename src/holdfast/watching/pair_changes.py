@@ -34,7 +34,7 @@ from holdfast.tables.pieces import pieces_of
 from holdfast.violations.evaluate import UNLIMITED
 from holdfast.violations.part import part_of
 from holdfast.watching.changed_pairs import LISTABLE, ChangedRows, pair_change
-from holdfast.watching.pair_groups import ALONE, NOTES, PairGroup, PairGroups
+from holdfast.watching.pair_groups import ALONE, NOTES, GroupedPrograms, PairGroup
 from holdfast.watching.zones import feasible
 
 Ints = NDArray[np.int64]
@@ -81,7 +81,7 @@ class PairChangesTask:
 
     store: Store
     version: int
-    groups: PairGroups
+    groups: GroupedPrograms
     tables: Mapping[int, StoredTable]
     names: tuple[str, ...]
     limit: int = UNLIMITED

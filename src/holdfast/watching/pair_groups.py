@@ -41,7 +41,7 @@ class PairGroup:
 
 
 @dataclass(frozen=True)
-class PairGroups:
+class GroupedPrograms:
     """The programs of a rule set as pairs and as single rows, and the groups of those that speak of pairs."""
 
     programs: Programs
@@ -115,7 +115,7 @@ def _unless_null(forms: Sequence[int], nulls: Nulls, place: str) -> str:
     return f"IF({' AND '.join(f'f{i} IS NOT NULL' for i in sorted(set(forms)))}, array({place}), array())"
 
 
-def pair_groups(programs: Programs) -> PairGroups:
+def pair_groups(programs: Programs) -> GroupedPrograms:
     """The groups of the rules, in order of first use."""
     paired = programs.as_pairs()
     members: dict[Meeting, list[int]] = {}
@@ -126,7 +126,7 @@ def pair_groups(programs: Programs) -> PairGroups:
         _group(meets, rules, [p for p in (paired.programs[i] for i in rules) if isinstance(p, PairProgram)])
         for meets, rules in members.items()
     )
-    return PairGroups(paired, groups)
+    return GroupedPrograms(paired, groups)
 
 
 def _group(meets: Meeting, rules: Sequence[int], programs: Sequence[PairProgram]) -> PairGroup:

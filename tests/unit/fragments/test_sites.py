@@ -1,4 +1,4 @@
-"""Sites files: what the YAML says is what is planned, and a bad file is told file, line and site."""
+"""SplitTable files: what the YAML says is what is planned, and a bad file is told file, line and site."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from holdfast.encode.column_type import column_type
 from holdfast.engines.spark.fragments.fragment_rows import with_truths
-from holdfast.fragments.index_changes import Meetings
+from holdfast.fragments.index_changes import SiteMeetings
 from holdfast.fragments.parts import RulePart, condition_columns
 from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.programs.sql_expression import bind_constant
@@ -18,11 +18,11 @@ from holdfast.rules.predicate import Column, Comparison, Constant
 from holdfast.rules.relation import EQ
 
 
-def meetings_of(spark: SparkSession, plan: ShipmentPlan, schema: StructType) -> Meetings:
+def meetings_of(spark: SparkSession, plan: ShipmentPlan, schema: StructType) -> SiteMeetings:
     """No rows of two groups of sites meet where a condition speaks of left columns only, or contradicts the pattern."""
     groups = plan.sites.row_groups
     if len(groups) == 1:
-        return Meetings()
+        return SiteMeetings()
     conditions = [group.where or "true" for group in groups]
     columns = [set(condition_columns(condition, schema.names)) for condition in conditions]
     barred = _contradicted(spark, plan.parts, conditions, schema)
@@ -33,7 +33,7 @@ def meetings_of(spark: SparkSession, plan: ShipmentPlan, schema: StructType) -> 
             local = columns[site_group] <= part.left_columns or (number, site_group) in barred
             others = range(len(groups)) if local else ()
             apart |= {(number, min(site_group, other), max(site_group, other)) for other in others}
-    return Meetings(frozenset(apart))
+    return SiteMeetings(frozenset(apart))
 
 
 def _contradicted(

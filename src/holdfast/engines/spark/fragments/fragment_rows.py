@@ -27,7 +27,7 @@ from holdfast.rules.rule import Nulls
 
 
 @dataclass(frozen=True)
-class Packing:
+class IdPacking:
     """SQL for the ids and bits of rows whose columns are `c0`, `c1`, ... in the order of the whole table's schema."""
 
     schema: StructType

@@ -15,7 +15,7 @@ from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import option_type, typed_column
 from holdfast.errors import SitesError, closest_hint
 from holdfast.fragments.parts import condition_columns
-from holdfast.fragments.sites import Site, Sites, require_held
+from holdfast.fragments.sites import Site, SplitTable, require_held
 from holdfast.tables.read_options import ReadOptions
 
 
@@ -23,7 +23,7 @@ from holdfast.tables.read_options import ReadOptions
 class Sources:
     """The sites with all their columns named, the whole table's columns, and each site's table, in order."""
 
-    sites: Sites
+    sites: SplitTable
     schema: StructType
     tables: tuple[Table, ...]
 
@@ -44,7 +44,7 @@ class Sources:
         return plain.select(*columns)
 
 
-def open_sources(spark: SparkSession, sites: Sites, tables: Sequence[Table] | None = None) -> Sources:
+def open_sources(spark: SparkSession, sites: SplitTable, tables: Sequence[Table] | None = None) -> Sources:
     """The sites' data, opened and not yet scanned. SitesError where it does not fit the sites.
 
     `tables` are given where the data is not named in the sites file.
@@ -69,7 +69,7 @@ def open_sources(spark: SparkSession, sites: Sites, tables: Sequence[Table] | No
     return Sources(known, _whole(known, opened), tuple(opened))
 
 
-def _read_alike(spark: SparkSession, sites: Sites, tables: Sequence[Table]) -> list[Table]:
+def _read_alike(spark: SparkSession, sites: SplitTable, tables: Sequence[Table]) -> list[Table]:
     """The tables, with CSV files read anew whose columns are text in one file and something else in another.
 
     What a CSV holds decides its types: one without a value in a column takes the other's type, and text stays text.
@@ -102,7 +102,7 @@ def _is_csv(table: Table) -> bool:
     return table.origin is not None and table.origin.kind == "csv"
 
 
-def given_tables(sites: Sites, data: Mapping[str, DataFrame]) -> list[Table]:
+def given_tables(sites: SplitTable, data: Mapping[str, DataFrame]) -> list[Table]:
     """The sites' tables, in order, of frames by the site's name."""
     for site in sites.sites:
         if site.name not in data:
@@ -112,7 +112,7 @@ def given_tables(sites: Sites, data: Mapping[str, DataFrame]) -> list[Table]:
     return [Table(data[site.name], f"the data of {site.name}") for site in sites.sites]
 
 
-def _opened(spark: SparkSession, sites: Sites, site: Site) -> Table:
+def _opened(spark: SparkSession, sites: SplitTable, site: Site) -> Table:
     if site.data is None:
         raise SitesError(
             f"{sites.origin}: site {site.name!r} does not say where its data is.",
@@ -121,7 +121,7 @@ def _opened(spark: SparkSession, sites: Sites, site: Site) -> Table:
     return read_table(spark, site.data)
 
 
-def _require_alike(sites: Sites) -> None:
+def _require_alike(sites: SplitTable) -> None:
     """SitesError where groups of sites hold different columns, or a condition cannot be told where its rows are."""
     first: set[str] | None = None
     for group in sites.row_groups:
@@ -147,7 +147,7 @@ def _require_alike(sites: Sites) -> None:
             )
 
 
-def _whole(sites: Sites, tables: Sequence[Table]) -> StructType:
+def _whole(sites: SplitTable, tables: Sequence[Table]) -> StructType:
     """The columns of the whole table, the key first, each of a type that fits all sites' values."""
     fields: dict[str, tuple[DataType, str]] = {}
     for name in (*sites.key, *sites.columns):
@@ -187,7 +187,7 @@ def _common(first: DataType, second: DataType) -> DataType | None:
     return DataType.fromDDL(f"decimal({min(38, whole + scale)}, {scale})")
 
 
-def wrong_sql(sites: Sites, site: int, truths: dict[str, str]) -> str:
+def wrong_sql(sites: SplitTable, site: int, truths: dict[str, str]) -> str:
     """SQL for which group's condition a row of the site does not keep to; null where it keeps to all it can be told."""
     cases = []
     for number, group in enumerate(sites.row_groups):
@@ -198,14 +198,14 @@ def wrong_sql(sites: Sites, site: int, truths: dict[str, str]) -> str:
     return f"CAST(CASE {' '.join(cases)} END AS INT)" if cases else "CAST(NULL AS INT)"
 
 
-def tellable(sites: Sites, site: int, schema: StructType) -> list[str]:
+def tellable(sites: SplitTable, site: int, schema: StructType) -> list[str]:
     """The conditions on rows that the site can tell of: those on columns it holds."""
     held = {*sites.key, *(sites.sites[site].columns or ())}
     conditions = (group.where for group in sites.row_groups if group.where is not None)
     return [c for c in conditions if set(condition_columns(c, schema.names)) <= held]
 
 
-def group_sql(sites: Sites, truths: dict[str, str], nowhere: int, several: int) -> str:
+def group_sql(sites: SplitTable, truths: dict[str, str], nowhere: int, several: int) -> str:
     """SQL for the group of sites that a row belongs to."""
     if len(sites.row_groups) == 1 and sites.row_groups[0].where is None:
         return "0"

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from holdfast.engines.spark.fragments.fragment_rows import Packing, with_truths
+from holdfast.engines.spark.fragments.fragment_rows import IdPacking, with_truths
 from holdfast.engines.spark.fragments.fragment_sources import group_sql
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes, changes_of
@@ -78,9 +78,9 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
         return held_atoms_of(self.fixed.plan)
 
     @cached_property
-    def packing(self) -> Packing:
+    def packing(self) -> IdPacking:
         rules = self.fixed.plan.sites.rules
-        return Packing(self.schema, self.manifest.key, self.held_atoms, rules.nulls, self.fixed.secret)
+        return IdPacking(self.schema, self.manifest.key, self.held_atoms, rules.nulls, self.fixed.secret)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from holdfast.engines.spark.checking.check import translate_spark_errors
 from holdfast.engines.spark.fragments.fragment_meetings import meetings_of
-from holdfast.engines.spark.fragments.fragment_rows import Packing, schema_as_seen, with_truths
+from holdfast.engines.spark.fragments.fragment_rows import IdPacking, schema_as_seen, with_truths
 from holdfast.engines.spark.fragments.fragment_sources import Sources, open_sources, tellable, wrong_sql
 from holdfast.engines.spark.fragments.fragments import FragmentedTable, placed_schema, run_steps
 from holdfast.engines.spark.sources.sources import explain_failure
@@ -27,7 +27,7 @@ from holdfast.fragments.plan_file import NAME, Fixed, write_fixed
 from holdfast.fragments.rule_violations import RuleViolationsTask
 from holdfast.fragments.shipment_plan import ShipmentPlan, plan_shipments
 from holdfast.fragments.site_tables import VIOLATIONS, empty_tables, held_atoms_of
-from holdfast.fragments.sites import Sites
+from holdfast.fragments.sites import SplitTable
 from holdfast.programs.bind import require_types
 from holdfast.states.change_log import discard, empty_log, moved_totals
 from holdfast.states.compaction import places_for
@@ -55,7 +55,7 @@ _MOST_GROUPS = 62
 
 def init_fragments(
     spark: SparkSession,
-    sites: Sites,
+    sites: SplitTable,
     place: str | os.PathLike[str],
     *,
     tables: Sequence[Table] | None = None,
@@ -77,7 +77,7 @@ def init_fragments(
     with store.only_writer():
         _require_free(store)
         held_atoms = held_atoms_of(plan)
-        packing = Packing(sources.schema, sites.key, held_atoms, sites.rules.nulls, fixed.secret)
+        packing = IdPacking(sources.schema, sites.key, held_atoms, sites.rules.nulls, fixed.secret)
         whole = Table(sources.tables[0].frame, sites.origin)
         names = tuple(rule.name for rule in sites.rules)
         try:
@@ -123,7 +123,7 @@ def _pieces(spark: SparkSession, rows: int) -> int:
     return wanted if rows < _FEW else min(64, max(wanted, 1 << (slots.bit_length() - 1)))
 
 
-def _site_rows(sources: Sources, packing: Packing) -> DataFrame:
+def _site_rows(sources: Sources, packing: IdPacking) -> DataFrame:
     """(site, k, h, ids, bits, wrong) of all sites, each row from the columns of its own site alone.
 
     Sites that hold the same columns share the expressions: ten sites of whole rows are planned and compiled as one.

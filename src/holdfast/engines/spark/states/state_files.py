@@ -16,7 +16,7 @@ from holdfast.states.messages import MESSAGE, segments_of
 from holdfast.states.row_tasks import FirstRowsTask
 from holdfast.states.store import Store
 from holdfast.watching.pair_changes import PairChangesTask
-from holdfast.watching.pair_groups import NOTES, PairGroups
+from holdfast.watching.pair_groups import NOTES, GroupedPrograms
 
 # A batch of fewer bytes than this is not worth another task.
 _BYTES_PER_TASK = 4_000_000
@@ -36,7 +36,7 @@ def first_tables(
     store: Store,
     rows: DataFrame,
     plan: Plan,
-    groups: PairGroups,
+    groups: GroupedPrograms,
     tables: Sequence[StoredTable],
     which: Sequence[int],
     version: int,
@@ -62,7 +62,7 @@ def first_tables(
 
 
 def routed_rows(
-    rows: DataFrame, plan: Plan, groups: PairGroups, splits: int, which: Sequence[int] | None = None
+    rows: DataFrame, plan: Plan, groups: GroupedPrograms, splits: int, which: Sequence[int] | None = None
 ) -> DataFrame:
     """The rows once for each group they belong to, with the piece of work that each goes to; whole in one partition.
 

@@ -40,7 +40,7 @@ from holdfast.states.versions import commit, latest
 from holdfast.violations.evaluate import UNLIMITED
 from holdfast.watching.history import history
 from holdfast.watching.pair_changes import PairChangesTask
-from holdfast.watching.pair_groups import PairGroups, pair_groups
+from holdfast.watching.pair_groups import GroupedPrograms, pair_groups
 from holdfast.watching.status import WatchStatus
 from holdfast.watching.watch_plan import watch_plan
 
@@ -61,7 +61,7 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
         return parse_rules(self.manifest.body.rules, origin="the state's rules")
 
     @cached_property
-    def groups(self) -> PairGroups:
+    def groups(self) -> GroupedPrograms:
         """The groups of rules that share a table. Raises StateError where a table of the state holds something else."""
         groups = pair_groups(self.plan.programs)
         abouts = [groups.about(i, self.plan) for i in range(len(groups.groups))]
