@@ -94,15 +94,14 @@ class SourceNotFoundError(HoldfastError, FileNotFoundError):
 
 
 class SourceError(HoldfastError, ValueError):
-    """Data exists but cannot be read in its format."""
+    """Data exists but cannot be read in its format.
 
+    `unfit` is the message of a value that is not of its column's type, without where that type is from.
+    """
 
-class UnfitValueError(SourceError):
-    """A value is not of the type that its column is read with. `finding` says so, without where the type is from."""
-
-    def __init__(self, finding: str, source: str, *, hint: str | None = None) -> None:
-        super().__init__(f"{finding}, {source}.", hint=hint)
-        self.finding = finding
+    def __init__(self, message: str, *, hint: str | None = None, unfit: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.unfit = unfit
 
 
 class OutputError(HoldfastError, OSError):

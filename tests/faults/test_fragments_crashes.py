@@ -16,7 +16,8 @@ from holdfast.engines.spark.fragments import fragments as on_spark
 from holdfast.engines.spark.fragments import fragments_init
 from holdfast.engines.spark.states import state_table
 from holdfast.fragments.sites import parse_sites
-from holdfast.states import manifest
+from holdfast.states import versions
+from holdfast.states.manifest import Manifest
 from holdfast.states.store import Store
 
 SITES = """
@@ -45,7 +46,7 @@ def test_a_batch_is_applied_once_whenever_it_is_cut_off(
         """The action, in which the process is killed when it calls the function with a version later than `after`."""
         whole = getattr(where, name)
 
-        def killed(store: Store, version: manifest.Manifest[Any]) -> None:
+        def killed(store: Store, version: Manifest[Any]) -> None:
             if version.version > after:
                 raise Killed
             whole(store, version)
@@ -70,7 +71,7 @@ def test_a_batch_is_applied_once_whenever_it_is_cut_off(
         assert on_spark.fragmented(spark, place).manifest == before
         late = number == 1
         if late:
-            cut_off(manifest, "publish", apply, after=before.version)
+            cut_off(versions, "publish", apply, after=before.version)
         outcome = apply()
         assert outcome.applied is not late
         if not late:

@@ -13,7 +13,7 @@ from holdfast.engines.spark.sources.checked_cast import find_complaint
 from holdfast.engines.spark.sources.data_files import root_cause
 from holdfast.engines.spark.sources.delta_table import delta_failure
 from holdfast.engines.spark.sources.table import Table, complaint_token
-from holdfast.errors import HoldfastError, RunError, SessionError, SourceError, SourceNotFoundError, UnfitValueError
+from holdfast.errors import HoldfastError, RunError, SessionError, SourceError, SourceNotFoundError
 from holdfast.tables.csv_sample import (
     Place,
     find_bad_bytes,
@@ -124,11 +124,9 @@ def _bad_value(name: str, origin: Origin, column: int, value: str) -> SourceErro
     where = name if place is None else f"{place.file.name}, {where_in_file(place)}"
     source = "the type that --types gives" if type.given else "the type that a sample of the table shows"
     shown = value if len(value) < 60 else value[:59] + "…"
-    return UnfitValueError(
-        f"{where}, column '{title}': '{shown}' is not {type.noun}",
-        f"{source}{_why(value, type)}",
-        hint=_type_hint(title, value, type, origin),
-    )
+    unfit = f"{where}, column '{title}': '{shown}' is not {type.noun}"
+    hint = _type_hint(title, value, type, origin)
+    return SourceError(f"{unfit}, {source}{_why(value, type)}.", hint=hint, unfit=unfit)
 
 
 def _why(value: str, type: CsvType) -> str:

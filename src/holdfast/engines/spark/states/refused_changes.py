@@ -13,7 +13,7 @@ from holdfast.engines.spark.checking.check import translate_spark_errors
 from holdfast.engines.spark.checking.sql_engine import unfit_workers
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import MISFIT
-from holdfast.errors import ChangeError, OutputError, SessionError, SourceError, UnfitValueError
+from holdfast.errors import ChangeError, OutputError, SessionError, SourceError
 from holdfast.rules.plain_words import value_text
 from holdfast.states.messages import Message, Refusal, RefusedChange, of_type
 
@@ -74,14 +74,14 @@ def translate_change_errors(table: Table, schema: StructType) -> Iterator[None]:
     try:
         with translate_spark_errors(table, "applying"):
             yield
-    except UnfitValueError as problem:
+    except SourceError as problem:
+        if problem.unfit is None:
+            raise
         # Files of changes are read with the state's types, which nobody can choose any more.
         raise ChangeError(
-            f"{problem.finding}. Nothing of it was applied.",
+            f"{problem.unfit}. Nothing of it was applied.",
             hint="changes are read with the types of the table that the state was made of.",
         ) from problem
-    except SourceError:
-        raise
     except Exception as problem:
         text = str(problem.__cause__ or problem)
         misfit = re.search(rf"{MISFIT}:(.*?):(.*?):end", text, re.DOTALL)
