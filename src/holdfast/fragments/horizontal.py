@@ -71,7 +71,6 @@ def settle(ids: Ids, sites: Sequence[Local], reach: Reach, door: Door, load: Cal
     asking = {local.site: _asks(local) for local in sites}
     joined = {local.site: local.touched & (local.before.n == 0) & (local.after.n > 0) for local in sites}
     inbox: dict[int, list[Letter]] = {local.site: [] for local in sites}
-    sent: dict[tuple[int, int], Bools] = {}
     for local in sites:
         for other in sites:
             if other.site == local.site:
@@ -81,7 +80,6 @@ def settle(ids: Ids, sites: Sequence[Local], reach: Reach, door: Door, load: Cal
             if about.any():
                 had = np.where(local.before.n > 0, _HAD, 0)
                 inbox[other.site].append(_send(door, ids, local, other, about, had))
-                sent[local.site, other.site] = about
     for local in sites:
         mentioned = np.logical_or.reduce([letter.about for letter in inbox[local.site]], initial=False)
         load(local, mentioned & ~local.read)

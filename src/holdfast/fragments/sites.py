@@ -264,8 +264,3 @@ def _sites_error(problem: ValidationError, root: yaml.Node, origin: str) -> Site
         case _:
             wanted = {"list_type": "a list", "string_type": "text", "dict_type": "settings by site"}
             return SitesError(f"{where}: {field!r} should be {wanted.get(first['type'], 'otherwise')}.", hint=_EXAMPLE)
-
-
-def sites_of_state(text: str) -> SplitTable:
-    """The sites that a state was made of."""
-    return parse_sites(text, origin="the state's sites")
