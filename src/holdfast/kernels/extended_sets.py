@@ -50,7 +50,7 @@ def extended_sets(
         np.ascontiguousarray(others),
         np.ascontiguousarray(new[small_first]),
         *element_slots(slots, most_slots),
-        DEFAULT_LIMITS,
+        tuple(DEFAULT_LIMITS),
     )
     return ExtendedSets(sets, which, bool(complete))
 

@@ -79,7 +79,7 @@ def hitting_sets(
     size = np.bitwise_count(family).sum(axis=1)
     ordered = np.ascontiguousarray(family[np.argsort(size, kind="stable")])
     spared = np.zeros((0, words), np.uint64) if spare is None else np.ascontiguousarray(spare)
-    problem = (ordered, *elements, deepest(elements, len(family)), spared, limits)
+    problem = (ordered, *elements, deepest(elements, len(family)), spared, tuple(limits))
     # Raised when time is up (1) or there are too many sets (2); and how many words these have.
     flag = np.zeros(2, np.int64)
     with raised_after(seconds, flag):
@@ -222,6 +222,7 @@ def search(  # type: ignore[no-untyped-def]
     Ends at `stop_depth` chosen elements, telling the nodes there, and when `flag` is raised. Returns the sets, the
     paths and free elements of the nodes it ended at, and how many nodes it saw.
     """
+    most_words, part_after, part_from, part_share = limits
     words, bit, base = family.shape[1], np.uint64(1), len(start)
     sets, count = np.zeros((64, words), np.uint64), 0
     room = 64 if stop_depth <= depth else 0
@@ -262,9 +263,9 @@ def search(  # type: ignore[no-untyped-def]
                     paths, frees = grown(paths), grown(frees)
                 paths[opened], frees[opened] = path, allowed[d]
                 opened += 1
-            elif d == base + limits.part_after and len(family) >= limits.part_from and stop_depth > depth:
+            elif d == base + part_after and len(family) >= part_from and stop_depth > depth:
                 live, size = _undecided(unhit, critical, d)
-                if size * limits.part_share <= len(family):
+                if size * part_share <= len(family):
                     parted = True
                     below = search(
                         _part(family, live, size), slots, order, starts, most_slots, depth, spare, limits,
@@ -286,7 +287,7 @@ def search(  # type: ignore[no-untyped-def]
                         sets[count, path[k] >> 6] |= bit << np.uint64(path[k] & 63)
                     count += 1
                     flag[1] += words
-                    if flag[1] > limits.most_words:
+                    if flag[1] > most_words:
                         flag[0] = 2
         element = -1
         for v in range(words):

@@ -143,7 +143,7 @@ def _related(rows, a, fa, b, fb, allowed, nulls_equal):  # type: ignore[no-untyp
     return (allowed & relation) != 0
 
 
-@njit(cache=True)
+@njit
 def _all_related(rows, a, b, compares, first, last, nulls_equal):  # type: ignore[no-untyped-def]
     for i in range(first, last):
         if not _related(rows, a, compares[i, 0], b, compares[i, 1], compares[i, 2], nulls_equal):
@@ -151,7 +151,7 @@ def _all_related(rows, a, b, compares, first, last, nulls_equal):  # type: ignor
     return True
 
 
-@njit(cache=True)
+@njit
 def _any_violated(rows, a, b, which, compares, nulls_equal):  # type: ignore[no-untyped-def]
     for i in range(len(which)):
         if which[i, 2] >= 0 and not rows.flags[a, which[i, 2]]:
@@ -163,7 +163,7 @@ def _any_violated(rows, a, b, which, compares, nulls_equal):  # type: ignore[no-
     return False
 
 
-@njit(cache=True)
+@njit
 def _left_out(rows, p, r, probe, counting):  # type: ignore[no-untyped-def]
     """Whether the pair of p with r is one that other constraints have, or one that was there before."""
     if len(probe.others) and _any_violated(rows, p, r, probe.others, probe.other_compares, probe.nulls_equal):
@@ -178,9 +178,17 @@ def _left_out(rows, p, r, probe, counting):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(cache=True)
-def alone_together(rows, slots, probe):  # type: ignore[no-untyped-def]
+def alone_together(rows: Rows, slots: NDArray[np.int32], probe: Probe) -> int:
     """How many of the rows, as probes whose x and y are not null, satisfy all comparisons with themselves."""
+    return int(_alone_together_flat(*rows, slots, *probe))
+
+
+@njit(cache=True)
+def _alone_together_flat(  # type: ignore[no-untyped-def]
+    codes, valid, flags, alive, twin, slots, compares, equal, by, flag, others, other_compares, nulls_equal
+):
+    rows = Rows(codes, valid, flags, alive, twin)
+    probe = Probe(compares, equal, by, flag, others, other_compares, nulls_equal)
     many = 0
     for p in slots:
         if probe.flag >= 0 and not rows.flags[p, probe.flag]:
@@ -245,7 +253,7 @@ def _find_hash(hashes, h, low, high):  # type: ignore[no-untyped-def]
     return _first_at_least(hashes, h, low, high)
 
 
-@njit(cache=True)
+@njit
 def _place_ranges(arena, k, a, b, least, most, ranges, many):  # type: ignore[no-untyped-def]
     """Ranges for the positions [a, b) of run k whose rank is in [least, most); how many ranges there are then."""
     start = arena.runs[k, START]
@@ -275,7 +283,7 @@ def _place_ranges(arena, k, a, b, least, most, ranges, many):  # type: ignore[no
     return many
 
 
-@njit(cache=True)
+@njit
 def _ranges(rows, arena, k, begin, end, p, probe, ranges):  # type: ignore[no-untyped-def]
     """How many ranges of run k hold the rows among positions [begin, end) that satisfy the conditions on x and y."""
     equal = probe.equal
@@ -344,6 +352,7 @@ def probed(
     itself. With `once`, the pairs of rows that are probes and in the arena are met once each, from the later slot.
     """
     # Arrays reach compiled code sooner one by one than inside of tuples, and a single row is a matter of microseconds.
+    # A kernel that is kept on disk takes no class of ours: what numba keeps of it could not be read if one is renamed.
     found: tuple[int, int] = _probed_flat(*rows, *arena, probes, *probe, *counting, left_out, right_out)
     return found
 
@@ -361,7 +370,7 @@ def _probed_flat(  # type: ignore[no-untyped-def]
     return _probed(rows, arena, probes, probe, counting, left_out, right_out)
 
 
-@njit(cache=True)
+@njit
 def _probed(rows, arena, probes, probe, counting, left_out, right_out):  # type: ignore[no-untyped-def]
     """What `probed` tells."""
     total, listed, room = 0, 0, len(left_out)
