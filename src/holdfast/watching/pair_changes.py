@@ -20,15 +20,7 @@ from holdfast.encode.codes import dense_ids, shared_codes
 from holdfast.states.change_log import write_log
 from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import MESSAGE, LogFile, Message, Unit, ViolationCount, WrittenSegment, message_batch
-from holdfast.states.segment import (
-    OpenSegment,
-    as_typed,
-    meeting_hashes,
-    nullable,
-    present,
-    spread,
-    write_segment,
-)
+from holdfast.states.segment import OpenSegment, as_typed, meeting_hashes, nullable, present, spread, write_segment
 from holdfast.states.store import Store
 from holdfast.tables.pieces import pieces_of
 from holdfast.violations.evaluate import UNLIMITED

@@ -16,15 +16,7 @@ from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BinaryType,
-    DataType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from holdfast.engines.spark.fragments.fragment_rows import IdPacking, with_truths
 from holdfast.engines.spark.fragments.fragment_sources import group_sql

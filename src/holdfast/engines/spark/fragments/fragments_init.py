@@ -32,15 +32,7 @@ from holdfast.programs.bind import require_types
 from holdfast.states.change_log import discard, empty_log, moved_totals
 from holdfast.states.compaction import places_for
 from holdfast.states.manifest import BATCHES, CHANGES, PENDING, VERSIONS, FragmentsBody, Manifest
-from holdfast.states.messages import (
-    FragmentProblem,
-    RefusedFragment,
-    Shipped,
-    Unit,
-    net_rows,
-    of_type,
-    total_shipped,
-)
+from holdfast.states.messages import FragmentProblem, RefusedFragment, Shipped, Unit, net_rows, of_type, total_shipped
 from holdfast.states.row_changes import CHANGE_TYPE
 from holdfast.states.store import LOCK, Store, open_store
 from holdfast.states.versions import commit, has_state
