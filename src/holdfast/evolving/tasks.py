@@ -95,8 +95,7 @@ class KeptTable:
         for place in places:
             entries = entries_between(self.store, self.segments, place, self.places)
             if entries is not None:
-                there = present(entries, self.keys(entries))
-                tables.append(as_typed(entries.filter(pa.array(there)), types))
+                tables.append(as_typed(present(entries, self.keys(entries)), types))
         return pa.concat_tables(tables) if tables else None
 
     def keys(self, rows: pa.Table) -> pa.ChunkedArray:

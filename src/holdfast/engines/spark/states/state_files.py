@@ -13,7 +13,7 @@ from holdfast.programs.plan import Plan
 from holdfast.states.compaction import places_for
 from holdfast.states.manifest import ROWS, StoredTable
 from holdfast.states.messages import MESSAGE, segments_of
-from holdfast.states.row_tasks import FirstRowsTask
+from holdfast.states.row_changes import FirstRowsTask
 from holdfast.states.store import Store
 from holdfast.watching.pair_changes import PairChangesTask
 from holdfast.watching.pair_groups import NOTES, GroupedPrograms

@@ -25,8 +25,7 @@ from holdfast.states.batch_ids import file_id
 from holdfast.states.compaction import Merge, places_for
 from holdfast.states.manifest import ROWS, StoredTable, WholeBody
 from holdfast.states.messages import MESSAGE
-from holdfast.states.row_changes import RowChangesTask
-from holdfast.states.row_tasks import PresentRowsTask
+from holdfast.states.row_changes import PresentRowsTask, RowChangesTask
 from holdfast.states.segment import Segment
 from holdfast.states.versions import was_applied
 from holdfast.watching.watch_plan import watch_plan
