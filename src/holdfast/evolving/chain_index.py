@@ -67,10 +67,6 @@ class ChainIndex:
         return len(self._ids)
 
     @property
-    def bytes(self) -> int:
-        return 3 * int(self._ids.nbytes) + int(self._starts.nbytes)
-
-    @property
     def chains(self) -> list[list[int]]:
         """The rows of each chain, in order."""
         return [

@@ -23,10 +23,8 @@ from holdfast.evolving.evolve import (
     EvidenceChange,
     KeptRules,
     ShownPair,
-    broken_pairs,
     evidence_change,
     evolved,
-    fallen_masks,
     no_evidence,
     rules_change,
     searched,
@@ -102,19 +100,12 @@ class KeptTable:
         return key_of(rows, self.key, self.key_names)
 
 
-@dataclass(frozen=True)
-class _Arrived:
+def _messages_and_rows(parts: Mapping[str, bytes]) -> tuple[list[Message], pa.Table | None]:
     """What came from all PackTasks: messages, and rows that go and come; no rows where a change is refused."""
-
-    messages: list[Message]
-    changed: pa.Table | None
-
-    @classmethod
-    def of(cls, parts: Mapping[str, bytes]) -> _Arrived:
-        messages = [m for name in sorted(parts) if name.startswith(_MESSAGES) for m in _unpacked(parts[name])]
-        changed = [_from_ipc(parts[name]) for name in sorted(parts) if name.startswith(_ROWS)]
-        fits = changed and not of_type(messages, RefusedChange)
-        return cls(messages, pa.concat_tables(changed) if fits else None)
+    messages = [m for name in sorted(parts) if name.startswith(_MESSAGES) for m in _unpacked(parts[name])]
+    changed = [_from_ipc(parts[name]) for name in sorted(parts) if name.startswith(_ROWS)]
+    fits = changed and not of_type(messages, RefusedChange)
+    return messages, pa.concat_tables(changed) if fits else None
 
 
 @dataclass(frozen=True)
@@ -147,12 +138,12 @@ class _Related:
         """The pair with the keys and values of its rows."""
         at = pair.right - self.stay.num_rows
         right = (self.stay, pair.right) if at < 0 else (self.come, at)
-        sides = []
+        rows = []
         for table, place in ((self.come, pair.left), right):
             row = table.slice(place, 1)
             values = {name: plain_json(row.column(c)[0].as_py()) for name, c in self.table.compared.items()}
-            sides.append({"key": plain_json(self.table.keys(row)[0].as_py()), "values": values})
-        return {"left": sides[0], "right": sides[1], "words": [str(word) for word in pair.words.tolist()]}
+            rows.append((plain_json(self.table.keys(row)[0].as_py()), values))
+        return {"first": rows[0], "second": rows[1], "words": [str(word) for word in pair.words.tolist()]}
 
 
 @dataclass(frozen=True)
@@ -171,14 +162,15 @@ class ChangedEvidenceTask:
         if table is None:
             return
         shares = np.unique(table.column("share").to_numpy()).tolist()
-        given = _Arrived.of(parts_in(table.filter(pa.array(table.column("share").to_numpy() == shares[0]))))
+        once = table.filter(pa.array(table.column("share").to_numpy() == shares[0]))
+        messages, changed = _messages_and_rows(parts_in(once))
         if 0 in shares:
-            yield from lines_of({_MESSAGES: _packed(given.messages)})
-        if given.changed is None:
+            yield from lines_of({_MESSAGES: _packed(messages)})
+        if changed is None:
             return
         kept = KeptRules.from_bytes(self.table.store.read(self.kept))
         for share in shares:
-            yield from lines_of(self._share_parts(kept, given.changed, share))
+            yield from lines_of(self._share_parts(kept, changed, share))
 
     def _share_parts(self, kept: KeptRules, changed: pa.Table, share: int) -> Mapping[str, bytes]:
         places = range(share, self.table.places, self.shares)
@@ -233,27 +225,24 @@ class SearchTask:
         table = arrived(batches)
         if table is None:
             return
-        given = _Arrived.of(parts_in(table))
-        yield message_batch(*given.messages)
-        if given.changed is not None:
-            yield message_batch(self._searched(given.changed))
+        messages, changed = _messages_and_rows(parts_in(table))
+        yield message_batch(*messages)
+        if changed is not None:
+            yield message_batch(self._searched(changed))
 
     def _searched(self, changed: pa.Table) -> RepairedRules:
         before = KeptRules.from_bytes(self.table.store.read(self.kept))
         rows = _Related.of(self.table, changed, range(self.table.places), self.types, self.options)
         go, come, stay = rows.coded
         way = way_of_change(before, go.size, come.size, stay.size, self.strategy)
-        nulls, threads = self.options.nulls, own_cores()
         if way == "index":
-            indexes = RuleIndexes(before.space, nulls, SelectOptions())
-            ids = np.arange(stay.size)
-            after, pairs, how = strengthened_by_indexes(
-                before, indexes, nulls, come, stay, ids, self.options, threads=threads
-            )
-            return _written(self.table.store, before, after, [rows.shown(pair) for pair in pairs], f"index: {how}")
-        after = searched(before, stay.plus(come), together(self.types, self.options), self.options, threads=threads)
-        broken = broken_pairs(before.space, fallen_masks(before, after), nulls, come, stay, threads=threads)
-        return _written(self.table.store, before, after, [rows.shown(pair) for pair in broken], "rediscover")
+            indexes, ids = RuleIndexes(before.space, self.options.nulls, SelectOptions()), np.arange(stay.size)
+            result = strengthened_by_indexes(before, indexes, come, stay, ids, self.options, threads=own_cores())
+        else:
+            families = together(self.types, self.options)
+            result = searched(before, come, stay, families, self.options, threads=own_cores())
+        after, pairs, how = result
+        return _written(self.table.store, before, after, [rows.shown(pair) for pair in pairs], how)
 
 
 @dataclass(frozen=True)
@@ -281,12 +270,7 @@ def _written(
 ) -> RepairedRules:
     """The rules after a batch in a file of their own, and what changed, with the pairs that show it."""
     pairs = [
-        ShownPair(
-            (pair["left"]["key"], pair["left"]["values"]),
-            (pair["right"]["key"], pair["right"]["values"]),
-            np.array(list(map(int, pair["words"])), np.uint64),
-        )
-        for pair in shown
+        ShownPair(pair["first"], pair["second"], np.array(list(map(int, pair["words"])), np.uint64)) for pair in shown
     ]
     changed = rules_change(before, after, pairs, strategy=strategy)
     return RepairedRules(write_kept(store, after), after.rows, change_to_json(changed))

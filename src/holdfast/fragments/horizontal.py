@@ -132,9 +132,8 @@ def _cross(
     ways = np.stack([sender.places[at], receiver.places[at]], axis=1)
     for way in np.unique(ways, axis=0):
         own = at[(ways == way).all(axis=1)]
-        columns = {ID: to_arrow(ids[own]), COUNT: pa.array(count[own])}
-        if sides is not None:
-            columns[SIDE] = sides.take(pa.array(own))
+        shown = {} if sides is None else {SIDE: sides.take(pa.array(own))}
+        columns = {ID: to_arrow(ids[own]), **shown, COUNT: pa.array(count[own])}
         door.cross(int(way[0]), int(way[1]), "tuples", pa.table(columns))
 
 
