@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from holdfast.engines.spark.sources.table import Frame, Session
     from holdfast.engines.spark.states.state_table import StateTable
     from holdfast.engines.spark.watching.watch import WatchedTable
-    from holdfast.evolving.outcome import EvolveOutcome
-    from holdfast.evolving.status import EvolveStatus
+    from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus
     from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
     from holdfast.states.batch_outcome import BatchOutcome
     from holdfast.states.messages import Shipped

@@ -14,7 +14,6 @@ from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.errors import RunError
 from holdfast.evolving.changed_evidence import (
@@ -28,22 +27,20 @@ from holdfast.evolving.changed_evidence import (
     related_within,
 )
 from holdfast.evolving.options import EvolveStrategy
+from holdfast.evolving.outcome import AddedRule, BreakingPair, RemovedRule, RulesChange
 from holdfast.evolving.repair import changed_evidence, repaired_rules, strengthened
 from holdfast.evolving.rule_indexes import RuleIndexes
-from holdfast.evolving.rules_change import AddedRule, BreakingPair, RemovedRule, RulesChange
 from holdfast.kernels.extended_sets import contained_in, first_missed
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import Nulls
 from holdfast.search.clock import Clock
 from holdfast.search.device import changes_on_gpu, gpu_failed, own_card
-from holdfast.search.evidence import Evidence, distinct, in_either
+from holdfast.search.evidence import Evidence, Ints, distinct, in_either
 from holdfast.search.find import How, SearchResult, find_in, weighed
 from holdfast.search.invert import full_mask
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import PredicateSpace, Words, as_masks, both_ways
 from holdfast.states.lazy_list import LazyList
-
-Ints = NDArray[np.int64]
 
 # All pairs of so many rows are a minute's work for two cores.
 MOST_EVIDENCE_ROWS = 300_000

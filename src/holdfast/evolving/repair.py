@@ -10,17 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels.extended_sets import contained_in, extended_sets, first_missed
 from holdfast.kernels.hitting_sets import hitting_sets
 from holdfast.search.clock import Clock
-from holdfast.search.evidence import Evidence, distinct, in_either
+from holdfast.search.evidence import Evidence, Ints, distinct, in_either
 from holdfast.search.invert import full_mask, mirror_representatives, most_general, trivial
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import PredicateSpace, Words, both_ways
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.evolving.chain_index import ChainIndex, FetchedPairs
 from holdfast.evolving.changed_evidence import KeptRows
@@ -20,9 +19,7 @@ from holdfast.evolving.select_index import (
 from holdfast.rules.relation import swapped
 from holdfast.rules.rule import Nulls
 from holdfast.search.space import PredicateSpace, Words
-from holdfast.states.segment import spread
-
-Ints = NDArray[np.int64]
+from holdfast.states.segment import Bools, Ints, spread
 
 # Scores are estimated on so many rows.
 SAMPLED_ROWS = 10_000
@@ -37,7 +34,7 @@ class EqualityIndex:
     def __len__(self) -> int:
         return len(self._ids) + len(self._nulls)
 
-    def add(self, codes: Ints, valid: NDArray[np.bool_], rows: Ints) -> None:
+    def add(self, codes: Ints, valid: Bools, rows: Ints) -> None:
         order = np.argsort(codes[valid], kind="stable")
         codes, rows_with = codes[valid][order], rows[valid][order]
         at = np.searchsorted(self._codes, codes, "right")
@@ -49,17 +46,17 @@ class EqualityIndex:
         self._codes, self._ids = self._codes[kept], self._ids[kept]
         self._nulls = self._nulls[~np.isin(self._nulls, rows)]
 
-    def _ranges(self, codes: Ints, valid: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    def _ranges(self, codes: Ints, valid: Bools) -> tuple[Ints, Ints]:
         start, end = np.searchsorted(self._codes, codes, "left"), np.searchsorted(self._codes, codes, "right")
         return start, np.where(valid, end, start)
 
-    def count(self, codes: Ints, valid: NDArray[np.bool_], nulls: Nulls) -> int:
+    def count(self, codes: Ints, valid: Bools, nulls: Nulls) -> int:
         """How many `fetch` would find."""
         start, end = self._ranges(codes, valid)
         without = int((~valid).sum()) if nulls == "equal" else 0
         return int((end - start).sum()) + without * len(self._nulls)
 
-    def fetch(self, codes: Ints, valid: NDArray[np.bool_], nulls: Nulls) -> FetchedPairs:
+    def fetch(self, codes: Ints, valid: Bools, nulls: Nulls) -> FetchedPairs:
         """All rows of the index with the values of rows that ask."""
         start, end = self._ranges(codes, valid)
         asking, rows = np.repeat(np.arange(len(codes)), end - start), self._ids[spread(start, end)]
@@ -157,7 +154,7 @@ class RuleIndexes:
         once = np.unique(asking * base + ids)
         return FetchedPairs(once // base, once % base)
 
-    def _equality_lookups(self, rows: KeptRows) -> Iterator[tuple[EqualityIndex, Ints, NDArray[np.bool_]]]:
+    def _equality_lookups(self, rows: KeptRows) -> Iterator[tuple[EqualityIndex, Ints, Bools]]:
         """The indexes to look in, each with the values to look up."""
         for chosen in self.selection.chosen:
             if isinstance(chosen, Equality):

@@ -27,8 +27,8 @@ from holdfast.evolving.evolve import (
 )
 from holdfast.evolving.live_table import LiveTable, TableChange
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
+from holdfast.evolving.outcome import RulesChange
 from holdfast.evolving.rule_indexes import RuleIndexes
-from holdfast.evolving.rules_change import RulesChange
 from holdfast.evolving.select_index import SelectOptions
 from holdfast.evolving.settled_space import is_due, other_pairs
 from holdfast.live_rows.coded_batch import row_batch

@@ -43,10 +43,8 @@ from holdfast.engines.spark.watching.watch_init import kept_reading, require_fre
 from holdfast.errors import OptionError, RunError, StateError
 from holdfast.evolving.evolve import KeptRules, keeps_evidence, no_evidence
 from holdfast.evolving.options import EvolveStrategy
-from holdfast.evolving.outcome import EvolveOutcome, change_from_json
-from holdfast.evolving.rules_change import RulesChange
+from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus, RulesChange, change_from_json
 from holdfast.evolving.settled_space import is_due
-from holdfast.evolving.status import EvolveStatus
 from holdfast.evolving.tasks import (
     ChangedEvidenceTask,
     KeptTable,

@@ -38,10 +38,9 @@ from holdfast.states.segment import Segment
 from holdfast.states.store import open_store
 from holdfast.states.versions import commit, latest
 from holdfast.violations.evaluate import UNLIMITED
-from holdfast.watching.history import history
 from holdfast.watching.pair_changes import PairChangesTask
 from holdfast.watching.pair_groups import GroupedPrograms, pair_groups
-from holdfast.watching.status import WatchStatus
+from holdfast.watching.status import WatchStatus, history
 from holdfast.watching.watch_plan import watch_plan
 
 
