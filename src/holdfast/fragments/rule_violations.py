@@ -25,13 +25,12 @@ from holdfast.states.messages import (
     message_batch,
     messages_in,
 )
-from holdfast.states.segment import as_typed, entries_between, marked, nullable, present, rows_with, write_segment
+from holdfast.states.segment import PieceTask, as_typed, entries_between, marked, present, rows_with, write_segment
 from holdfast.states.store import Store
-from holdfast.tables.pieces import pieces_of
 
 
 @dataclass(frozen=True)
-class RuleViolationsTask:
+class RuleViolationsTask(PieceTask):
     """A task: (rule, n, k, message) with the hash `h` of key and rule, all of each; only messages come out.
 
     The log lists up to `limit` rows of each rule that came, and that went; with `logged` False, none.
@@ -43,10 +42,6 @@ class RuleViolationsTask:
     version: int
     limit: int
     logged: bool = True
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in pieces_of(batches):
-            yield from self._piece(nullable(table))
 
     def _piece(self, piece: pa.Table) -> Iterator[pa.RecordBatch]:
         yield message_batch(*messages_in([piece]))

@@ -22,9 +22,8 @@ from holdfast.fragments.vertical import Known, Placed, carried_out
 from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import MESSAGE, Message, Refusal, RefusedChange, RowCount, WrittenSegment, message_text
 from holdfast.states.row_changes import Misfit, NetEffect, is_null_key, net_effect
-from holdfast.states.segment import Ints, marked, nullable, rows_with, write_segment
+from holdfast.states.segment import Ints, PieceTask, marked, rows_with, write_segment
 from holdfast.states.store import Store
-from holdfast.tables.pieces import pieces_of
 
 Bytes = NDArray[np.uint8]
 NOWHERE, TWICE = -1, -2
@@ -49,7 +48,7 @@ class SiteRows:
 
 
 @dataclass(frozen=True)
-class SiteChangesTask:
+class SiteChangesTask(PieceTask):
     """A task: changes with key `k`, its hash `h`, type `ct`, place `o0`, `o1`, `o2`, sites `grp`, packed `ids`, `bits`.
 
     Out come rows of parts (`sign` -1 or 1) and messages (`sign` 0): files written, rows that came and went, what was
@@ -66,11 +65,7 @@ class SiteChangesTask:
     whole: bool
     record: str | None = None
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in pieces_of(batches):
-            yield from self._changed(nullable(table))
-
-    def _changed(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _piece(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
         keys = changes.column("k")
         if is_null_key(keys, self.key_parts).any():
             yield message_row(keys.type, RefusedChange(Refusal.NULL_KEY, None))

@@ -29,17 +29,16 @@ from holdfast.states.messages import (
 )
 from holdfast.states.segment import (
     Ints,
+    PieceTask,
     Segment,
     entries_between,
     key_of,
     marked,
-    nullable,
     present,
     rows_with,
     write_segment,
 )
 from holdfast.states.store import Store
-from holdfast.tables.pieces import pieces_of
 
 INSERT, DELETE, BEFORE, AFTER = range(4)
 CHANGE_TYPE = "_change_type"
@@ -47,16 +46,15 @@ CHANGE_TYPES = ("insert", "delete", "update_preimage", "update_postimage")
 
 
 @dataclass(frozen=True)
-class FirstRowsTask:
+class FirstRowsTask(PieceTask):
     """A task: all rows of some ranges of hashes, which it writes as one file each; out come messages of them."""
 
     store: Store
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for piece in pieces_of(batches):
-            entries = marked(nullable(piece.drop_columns(["work"])), 0, gone=False)
-            segment = write_segment(self.store, ROWS, entries, base=True)
-            yield message_batch(WrittenSegment(ROWS, segment))
+    def _piece(self, piece: pa.Table) -> Iterator[pa.RecordBatch]:
+        entries = marked(piece.drop_columns(["work"]), 0, gone=False)
+        segment = write_segment(self.store, ROWS, entries, base=True)
+        yield message_batch(WrittenSegment(ROWS, segment))
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ class PresentRowsTask:
 
 
 @dataclass(frozen=True)
-class RowChangesTask:
+class RowChangesTask(PieceTask):
     """A task: changes with key `k`, its hash `h`, their type `ct`, their place `o0`, `o1`, `o2`, and columns `c0`, ...
 
     Out come the rows that go (`sign` -1) and come (1), by the columns in `kept`, and messages (`sign` 0): the file that
@@ -98,11 +96,7 @@ class RowChangesTask:
     kept: tuple[int, ...]
     known: tuple[int, ...]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in pieces_of(batches):
-            yield from self._changed(nullable(table))
-
-    def _changed(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _piece(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
         keys = changes.column("k")
         if is_null_key(keys, len(self.key)).any():
             yield self._message(changes, RefusedChange(Refusal.NULL_KEY, None))

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from holdfast.encode.codes import dense_ids, shared_codes
 from holdfast.states.store import Store, translate_os_errors
+from holdfast.tables.pieces import pieces_of
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -307,6 +309,18 @@ def as_typed(rows: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
 def nullable(rows: pa.Table) -> pa.Table:
     """The rows with no column or field declared free of nulls: tables of the same rows then have the same types."""
     return as_typed(rows, {field.name: _nullable_type(field.type) for field in rows.schema})
+
+
+class PieceTask(ABC):
+    """A task: of the rows that arrive it gives, for each piece of work, what `_piece` makes of it."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for piece in pieces_of(batches):
+            yield from self._piece(nullable(piece))
+
+    @abstractmethod
+    def _piece(self, piece: pa.Table) -> Iterator[pa.RecordBatch]:
+        """What comes out for all rows of a piece of work, whose columns are `nullable`."""
 
 
 def _nullable_type(kind: pa.DataType) -> pa.DataType:
