@@ -118,22 +118,6 @@ class _Related:
     stay: pa.Table
     coded: tuple[KeptRows, KeptRows, KeptRows]
 
-    @classmethod
-    def of(
-        cls, table: KeptTable, changed: pa.Table, places: Sequence[int], types: Mapping[str, ColumnType],
-        options: DiscoverOptions,
-    ) -> _Related:  # fmt: skip
-        columns = [*table.key, *(column for column in table.compared.values() if column not in table.key)]
-        kinds = {name: changed.column(name).type for name in columns}
-        signs = changed.column("sign").to_numpy()
-        go, come = (as_typed(changed.filter(pa.array(signs == sign)), kinds) for sign in (-1, 1))
-        stay = table.rows(places, kinds)
-        stay = _without(stay if stay is not None else go.slice(0, 0), go, table)
-        coded = _coded(pa.concat_tables([go, come, stay]), table.compared, types, options)
-        ends = np.cumsum([0, go.num_rows, come.num_rows, stay.num_rows]).tolist()
-        first, second, third = (coded.part(a, b) for a, b in pairwise(ends))
-        return cls(table, go, come, stay, (first, second, third))
-
     def shown(self, pair: NewPair) -> dict[str, Any]:
         """The pair with the keys and values of its rows."""
         at = pair.right - self.stay.num_rows
@@ -147,14 +131,33 @@ class _Related:
 
 
 @dataclass(frozen=True)
-class ChangedEvidenceTask:
-    """A task: all rows that change, and the number of a `share` of the table; out comes the evidence of them with the
-    rows of that share, and with each other for one share, and for rules that it breaks the pairs that do."""
+class _RelatingTask:
+    """What tasks have that relate rows that change to those of the table; `kept` is the file of the rules."""
 
     table: KeptTable
     types: Mapping[str, ColumnType]
     options: DiscoverOptions
     kept: str
+
+    def _related(self, changed: pa.Table, places: Sequence[int]) -> _Related:
+        table = self.table
+        columns = [*table.key, *(column for column in table.compared.values() if column not in table.key)]
+        kinds = {name: changed.column(name).type for name in columns}
+        signs = changed.column("sign").to_numpy()
+        go, come = (as_typed(changed.filter(pa.array(signs == sign)), kinds) for sign in (-1, 1))
+        stay = table.rows(places, kinds)
+        stay = _without(stay if stay is not None else go.slice(0, 0), go, table)
+        coded = _coded(pa.concat_tables([go, come, stay]), table.compared, self.types, self.options)
+        ends = np.cumsum([0, go.num_rows, come.num_rows, stay.num_rows]).tolist()
+        first, second, third = (coded.part(a, b) for a, b in pairwise(ends))
+        return _Related(table, go, come, stay, (first, second, third))
+
+
+@dataclass(frozen=True)
+class ChangedEvidenceTask(_RelatingTask):
+    """A task: all rows that change, and the number of a `share` of the table; out comes the evidence of them with the
+    rows of that share, and with each other for one share, and for rules that it breaks the pairs that do."""
+
     shares: int
 
     def __call__(self, batches: Batches) -> Batches:
@@ -173,8 +176,7 @@ class ChangedEvidenceTask:
             yield from lines_of(self._share_parts(kept, changed, share))
 
     def _share_parts(self, kept: KeptRules, changed: pa.Table, share: int) -> Mapping[str, bytes]:
-        places = range(share, self.table.places, self.shares)
-        rows = _Related.of(self.table, changed, places, self.types, self.options)
+        rows = self._related(changed, range(share, self.table.places, self.shares))
         change = evidence_change(kept, self.options, *rows.coded, threads=1, share=share, shares=self.shares)
         size = rows.come.num_rows - rows.go.num_rows if share == 0 else 0
         about = {"size": size, "shown": [rows.shown(pair) for pair in change.new_pairs], "device": change.device}
@@ -211,14 +213,10 @@ class RepairTask:
 
 
 @dataclass(frozen=True)
-class SearchTask:
+class SearchTask(_RelatingTask):
     """A task: all rows that change; it reads the whole table, and out comes what became of the rules, as from a
     RepairTask: by indexes where rows only come, else by a new search."""
 
-    table: KeptTable
-    types: Mapping[str, ColumnType]
-    options: DiscoverOptions
-    kept: str
     strategy: EvolveStrategy
 
     def __call__(self, batches: Batches) -> Batches:
@@ -232,7 +230,7 @@ class SearchTask:
 
     def _searched(self, changed: pa.Table) -> RepairedRules:
         before = KeptRules.from_bytes(self.table.store.read(self.kept))
-        rows = _Related.of(self.table, changed, range(self.table.places), self.types, self.options)
+        rows = self._related(changed, range(self.table.places))
         go, come, stay = rows.coded
         way = way_of_change(before, go.size, come.size, stay.size, self.strategy)
         if way == "index":
