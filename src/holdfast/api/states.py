@@ -96,7 +96,7 @@ class WatchState(_State["WatchedTable"]):
         """Returns a new state in the folder `state`: the table as it is now, and how often it violates each rule."""
         rule_set = as_rule_set(rules, nulls=nulls)
 
-        from holdfast.engines.spark.watching.watch_init import init_watch
+        from holdfast.engines.spark.watching.watch import init_watch
 
         table = open_table(data, master=master, conf=conf, **reading)
         started = time.monotonic()
