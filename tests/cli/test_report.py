@@ -120,7 +120,7 @@ def test_a_timeline_outlives_its_versions(spark: SparkSession, tmp_path: Path) -
     from holdfast.engines.spark.watching.watch import watched
     from holdfast.states.limits import StateLimits
     from holdfast.states.store import open_store
-    from holdfast.watching.history import history
+    from holdfast.watching.status import history
 
     (tmp_path / "t.csv").write_text("id,a\n0,0\n")
     WatchState.create(tmp_path / "state", tmp_path / "t.csv", ["unique(a)"], key="id")

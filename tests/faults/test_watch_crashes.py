@@ -35,7 +35,7 @@ from holdfast.rules.rule import rule_set
 from holdfast.engines.spark.session import get_session
 from holdfast.engines.spark.sources.sources import read_table
 from holdfast.engines.spark.watching.watch import watched
-from holdfast.engines.spark.watching.watch_init import init_watch
+from holdfast.engines.spark.watching.watch import init_watch
 from holdfast.states.versions import has_state
 from holdfast.states.store import open_store
 place, data, rules, mode, files = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4], sys.argv[5:]

@@ -22,8 +22,8 @@ from hypothesis.stateful import (
 from holdfast import reference
 from holdfast.errors import ChangeError
 from holdfast.evolving.options import EvolveStrategy
+from holdfast.evolving.outcome import RulesChange
 from holdfast.evolving.rule_keeper import RuleKeeper
-from holdfast.evolving.rules_change import RulesChange
 from holdfast.reference import TableRow
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.parse import parse_constraint

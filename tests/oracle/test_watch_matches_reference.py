@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from holdfast import reference
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.watching.watch_init import init_watch
+from holdfast.engines.spark.watching.watch import init_watch
 from oracle.test_check_matches_reference import frame_of, slowly
 from strategies import DOMAINS, RandomRules, RandomTable, rule_sets, tables
 

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from holdfast.engines.spark.sources.table import Frame, Session
     from holdfast.engines.spark.states.state_table import StateTable
     from holdfast.engines.spark.watching.watch import WatchedTable
-    from holdfast.evolving.outcome import EvolveOutcome
-    from holdfast.evolving.status import EvolveStatus
+    from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus
     from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
     from holdfast.states.batch_outcome import BatchOutcome
     from holdfast.states.messages import Shipped
@@ -97,7 +96,7 @@ class WatchState(_State["WatchedTable"]):
         """Returns a new state in the folder `state`: the table as it is now, and how often it violates each rule."""
         rule_set = as_rule_set(rules, nulls=nulls)
 
-        from holdfast.engines.spark.watching.watch_init import init_watch
+        from holdfast.engines.spark.watching.watch import init_watch
 
         table = open_table(data, master=master, conf=conf, **reading)
         started = time.monotonic()

@@ -33,8 +33,7 @@ from holdfast.cli.options import (
 from holdfast.search.options import DEFAULT_TOP, how_many
 
 if TYPE_CHECKING:
-    from holdfast.evolving.outcome import EvolveOutcome
-    from holdfast.evolving.status import EvolveStatus
+    from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus
 
 INIT = """
 Examples:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels.chains import (
     GREATER,
@@ -23,9 +22,7 @@ from holdfast.kernels.chains import (
     places_of_rows,
 )
 from holdfast.rules.relation import GE, GT, LE, LT, swapped
-from holdfast.states.segment import spread
-
-Ints = NDArray[np.int64]
+from holdfast.states.segment import Ints, spread
 
 _OPS = {LT: LESS, LE: LESS_EQUAL, GT: GREATER, GE: GREATER_EQUAL}
 # How a value stands to others when both are turned round.
@@ -65,10 +62,6 @@ class ChainIndex:
 
     def __len__(self) -> int:
         return len(self._ids)
-
-    @property
-    def bytes(self) -> int:
-        return 3 * int(self._ids.nbytes) + int(self._starts.nbytes)
 
     @property
     def chains(self) -> list[list[int]]:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.errors import RunError
 from holdfast.evolving.changed_evidence import (
     KeptRows,
     NewPair,
+    Related,
     coded,
     evidence_on_card,
     listed,
@@ -25,22 +27,20 @@ from holdfast.evolving.changed_evidence import (
     related_within,
 )
 from holdfast.evolving.options import EvolveStrategy
+from holdfast.evolving.outcome import AddedRule, BreakingPair, RemovedRule, RulesChange
 from holdfast.evolving.repair import changed_evidence, repaired_rules, strengthened
 from holdfast.evolving.rule_indexes import RuleIndexes
-from holdfast.evolving.rules_change import AddedRule, BreakingPair, RemovedRule, RulesChange
 from holdfast.kernels.extended_sets import contained_in, first_missed
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import Nulls
 from holdfast.search.clock import Clock
 from holdfast.search.device import changes_on_gpu, gpu_failed, own_card
-from holdfast.search.evidence import Evidence, distinct
+from holdfast.search.evidence import Evidence, Ints, distinct, in_either
 from holdfast.search.find import How, SearchResult, find_in, weighed
 from holdfast.search.invert import full_mask
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import PredicateSpace, Words, as_masks, both_ways
 from holdfast.states.lazy_list import LazyList
-
-Ints = NDArray[np.int64]
 
 # All pairs of so many rows are a minute's work for two cores.
 MOST_EVIDENCE_ROWS = 300_000
@@ -119,7 +119,7 @@ def evidence_change(
     """What the rows that go take with them and those that come bring, with the rows that stay and with each other; of
     the latter one share. In new pairs the row that comes is on the left; on the right rows that stay are counted from
     0, and after them those that come. On a GPU where the options allow one, and changes are large enough to gain."""
-    space, known, masks, nulls = kept.space, kept.evidence.words, kept.masks, options.nulls
+    space, nulls = kept.space, options.nulls
     if shares == 1 and changes_on_gpu(gone.size + come.size, stay.size, options.device, limits=options.limits):
         on_card = _on_card(kept, options, gone, come, stay, threads)
         if on_card is not None:
@@ -127,17 +127,26 @@ def evidence_change(
     came, went = [no_evidence(space)], [no_evidence(space)]
     new: list[NewPair] = []
     went += [block.evidence() for block in related(space, nulls, gone, stay, threads=threads)]
-    for block in related(space, nulls, come, stay, threads=threads, firsts=True):
-        came.append(block.evidence())
-        new += block.breaking_pairs(known, masks)
     leaving = related_within(space, nulls, gone, threads=threads, share=share, shares=shares)
     went += [block.evidence() for block, _ in leaving]
+    met = related(space, nulls, come, stay, threads=threads, firsts=True)
     coming = related_within(space, nulls, come, threads=threads, share=share, shares=shares, firsts=True)
-    for block, start in coming:
+    for block, pairs in _with_breaking_pairs(met, coming, stay.size, kept.evidence.words, kept.masks):
         came.append(block.evidence())
-        broken = block.breaking_pairs(known, masks)
-        new += [NewPair(p.left, p.right + start + stay.size, p.words) for p in broken]
-    return EvidenceChange(_sum(came), _sum(went), tuple(new))
+        new += pairs
+    return EvidenceChange(reduce(Evidence.plus, came), reduce(Evidence.plus, went), tuple(new))
+
+
+def _with_breaking_pairs(
+    met: Iterable[Related], coming: Iterable[tuple[Related, int]], stay: int, known: Words, masks: Words
+) -> Iterator[tuple[Related, list[NewPair]]]:
+    """The blocks of rows that come with those that stay, then with each other; each with pairs of it that break rules.
+
+    Positions are as in `evidence_change`.
+    """
+    for block, start in chain(((block, None) for block in met), coming):
+        pairs, offset = block.breaking_pairs(known, masks), 0 if start is None else start + stay
+        yield block, [NewPair(pair.left, pair.right + offset, pair.words) for pair in pairs]
 
 
 def _on_card(
@@ -169,13 +178,6 @@ def _on_card(
         shown = np.array([pair.words for pair in broken], np.uint64).reshape(-1, space.words)
         fell = fell[first_missed(~fell & full_mask(space), both_ways(space, shown)) < 0]
     return EvidenceChange(sides[0], sides[1], tuple(broken), "gpu")
-
-
-def _sum(parts: Sequence[Evidence]) -> Evidence:
-    total = parts[0]
-    for part in parts[1:]:
-        total = total.plus(part)
-    return total
 
 
 def evolved(kept: KeptRules, change: EvidenceChange, rows: int, options: DiscoverOptions, *, threads: int) -> KeptRules:
@@ -212,23 +214,24 @@ def way_of_change(
 
 
 def searched(
-    before: KeptRules, rows: KeptRows, families: Sequence[Sequence[str]], options: DiscoverOptions, *, threads: int
-) -> KeptRules:
-    """The rules of the rows, by a new search over the predicate space that was settled. Columns of one of the families
-    have codes that compare with each other."""
+    before: KeptRules, come: KeptRows, stay: KeptRows, families: Sequence[Sequence[str]], options: DiscoverOptions, *,
+    threads: int,
+) -> tuple[KeptRules, list[NewPair], str]:  # fmt: skip
+    """As `strengthened_by_indexes`, by a new search over the predicate space that was settled, also where rows went.
+    Columns of one of the families have codes that compare with each other."""
     wanted = replace(options, strategy="all-pairs") if before.exact else options
-    taken = coded(rows, families, before.space, options.nulls)
+    taken = coded(stay.plus(come), families, before.space, options.nulls)
     result = find_in(taken, wanted, Clock(options.time_limit), threads=threads)
-    return replace(KeptRules.of(result), exact=result.exact and before.exact)
+    after = replace(KeptRules.of(result), exact=result.exact and before.exact)
+    fell = _fallen_masks(before, after)
+    return after, broken_pairs(before.space, fell, options.nulls, come, stay, threads=threads), "rediscover"
 
 
-def fallen_masks(before: KeptRules, after: KeptRules) -> Words:
+def _fallen_masks(before: KeptRules, after: KeptRules) -> Words:
     """The rules that are no longer there, and that no other implies."""
     full = full_mask(before.space)
-    lines, which = distinct(np.concatenate([before.masks, after.masks]))
-    there = np.zeros(len(lines), np.bool_)
-    there[which[len(before.masks) :]] = True
-    gone = before.masks[~there[which[: len(before.masks)]]]
+    lines, had, has = in_either(before.masks, after.masks)
+    gone = lines[had & ~has]
     return gone[contained_in(~gone & full, both_ways(before.space, ~after.masks & full)) < 0]
 
 
@@ -238,41 +241,35 @@ def broken_pairs(
     """For each of the constraints, which held before the rows came and do not now, a pair that breaks it; positions as
     in `evidence_change`."""
     none = no_evidence(space).words
-    pairs: list[NewPair] = []
-    for block in related(space, nulls, come, stay, threads=threads, firsts=True):
-        pairs += block.breaking_pairs(none, masks)
-    for block, start in related_within(space, nulls, come, threads=threads, firsts=True):
-        pairs += [NewPair(p.left, p.right + start + stay.size, p.words) for p in block.breaking_pairs(none, masks)]
-    return pairs
+    met = related(space, nulls, come, stay, threads=threads, firsts=True)
+    coming = related_within(space, nulls, come, threads=threads, firsts=True)
+    return [pair for _, pairs in _with_breaking_pairs(met, coming, stay.size, none, masks) for pair in pairs]
 
 
 def strengthened_by_indexes(
-    kept: KeptRules, indexes: RuleIndexes, nulls: Nulls, come: KeptRows, stay: KeptRows, ids: Ints,
-    options: DiscoverOptions, *, threads: int,
+    kept: KeptRules, indexes: RuleIndexes, come: KeptRows, stay: KeptRows, ids: Ints, options: DiscoverOptions, *,
+    threads: int,
 ) -> tuple[KeptRules, list[NewPair], str]:  # fmt: skip
     """The rules when rows come, from the pairs that the indexes let through; pairs that break rules, by positions as in
     `evidence_change`, and what was done in words. `ids` are those of the rows that stay, in order.
     """
-    space = kept.space
+    space, nulls = kept.space, options.nulls
     indexes.serve(kept.masks, stay, ids, come)
     broken: list[NewPair] = []
     words: list[Words] = [no_evidence(space).words]
     if indexes.selection.uncovered or indexes.named(come) > options.limits.most_named * come.size * max(stay.size, 1):
         # What is looked up would cost more than what is related block by block.
-        parts = list(related(space, nulls, come, stay, threads=threads, firsts=True))
+        met = related(space, nulls, come, stay, threads=threads, firsts=True)
         how = "all pairs with rows that came, since indexes would let too many through"
     else:
         through = indexes.let_through(come)
         where = np.searchsorted(ids, through.rows)
-        parts = list(listed(space, nulls, come, stay, through.asking, where))
+        met = listed(space, nulls, come, stay, through.asking, where)
         how = f"{len(indexes)} indexes let {len(through.rows):,} of {come.size * stay.size:,} pairs through"
-    for block in parts:
+    coming = related_within(space, nulls, come, threads=threads, firsts=True)
+    for block, pairs in _with_breaking_pairs(met, coming, stay.size, words[0], kept.masks):
         words.append(block.evidence().words)
-        broken += block.breaking_pairs(words[0], kept.masks)
-    for block, start in related_within(space, nulls, come, threads=threads, firsts=True):
-        words.append(block.evidence().words)
-        pairs = block.breaking_pairs(words[0], kept.masks)
-        broken += [NewPair(p.left, p.right + start + stay.size, p.words) for p in pairs]
+        broken += pairs
     shown, _ = distinct(np.concatenate(words))
     stronger = strengthened(space, kept.masks, shown, options, however_many=True)
     if stronger is None:
@@ -288,7 +285,7 @@ def strengthened_by_indexes(
         evidence=kept.evidence.plus(new),
         rows=kept.rows + come.size,
     )
-    return after, broken, how
+    return after, broken, f"index: {how}"
 
 
 @dataclass(frozen=True)
@@ -310,10 +307,7 @@ def rules_change(
 ) -> RulesChange:
     """Which rules came and which went between the two, and why: `pairs` break those that fell."""
     space = after.space
-    lines, which = distinct(np.concatenate([before.masks, after.masks]))
-    had, has = (np.zeros(len(lines), np.bool_) for _ in range(2))
-    had[which[: len(before.masks)]] = True
-    has[which[len(before.masks) :]] = True
+    lines, had, has = in_either(before.masks, after.masks)
     gone, new = lines[had & ~has], lines[has & ~had]
     texts = _RuleTexts(space)
     gone_sets, new_sets, now_sets = (~masks & full_mask(space) for masks in (gone, new, after.masks))

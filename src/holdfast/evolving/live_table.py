@@ -10,8 +10,8 @@ import numpy as np
 
 from holdfast.encode.column_type import ColumnType
 from holdfast.evolving.changed_evidence import KeptRows
-from holdfast.live_rows.coded_batch import Coding
-from holdfast.live_rows.keyed_rows import NOBODY, Bools, Codes, KeyedRows, NamedRows
+from holdfast.live_rows.coded_batch import Bools, Coding
+from holdfast.live_rows.keyed_rows import NOBODY, Codes, KeyedRows, NamedRows
 from holdfast.live_rows.row_store import Slots
 
 

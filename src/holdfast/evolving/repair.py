@@ -10,17 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels.extended_sets import contained_in, extended_sets, first_missed
 from holdfast.kernels.hitting_sets import hitting_sets
 from holdfast.search.clock import Clock
-from holdfast.search.evidence import Evidence, distinct
+from holdfast.search.evidence import Evidence, Ints, distinct, in_either
 from holdfast.search.invert import full_mask, mirror_representatives, most_general, trivial
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import PredicateSpace, Words, both_ways
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -35,10 +32,7 @@ class ChangedEvidence:
 def changed_evidence(before: Evidence, came: Evidence, went: Evidence) -> ChangedEvidence:
     """The evidence when pairs have come and others have gone."""
     after = before.plus(came).minus(went)
-    lines, which = distinct(np.concatenate([before.words, after.words]))
-    had, has = np.zeros(len(lines), np.bool_), np.zeros(len(lines), np.bool_)
-    had[which[: len(before)]] = True
-    has[which[len(before) :]] = True
+    lines, had, has = in_either(before.words, after.words)
     return ChangedEvidence(after, lines[has & ~had], lines[had & ~has])
 
 
@@ -130,12 +124,9 @@ def generalised(
     space: PredicateSpace, masks: Words, before: Words, vanished: Words, options: DiscoverOptions, *, threads: int
 ) -> Words:
     """The most general constraints when of the evidence before some has vanished, not all; both in both orders."""
-    lines, which = distinct(np.concatenate([before, vanished]))
-    gone = np.zeros(len(lines), np.bool_)
-    gone[which[len(before) :]] = True
-    left = lines[~gone]
+    lines, _, gone = in_either(before, vanished)
     most = min(options.max_predicates or len(space.pairs), len(space.pairs))
-    hitting = hitting_sets(left, space.pair_of_bit, most_slots=most, spare=vanished, threads=threads)
+    hitting = hitting_sets(lines[~gone], space.pair_of_bit, most_slots=most, spare=vanished, threads=threads)
     new, _ = distinct(mirror_representatives(space, ~hitting.sets & full_mask(space)))
     new = new[~trivial(space, new)]
     sets = ~masks & full_mask(space)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holdfast.evolving.chain_index import ChainIndex
+from holdfast.evolving.chain_index import ChainIndex, FetchedPairs
 from holdfast.evolving.changed_evidence import KeptRows
 from holdfast.evolving.select_index import (
     ColumnStatistics,
@@ -21,9 +19,7 @@ from holdfast.evolving.select_index import (
 from holdfast.rules.relation import swapped
 from holdfast.rules.rule import Nulls
 from holdfast.search.space import PredicateSpace, Words
-from holdfast.states.segment import spread
-
-Ints = NDArray[np.int64]
+from holdfast.states.segment import Bools, Ints, spread
 
 # Scores are estimated on so many rows.
 SAMPLED_ROWS = 10_000
@@ -38,11 +34,7 @@ class EqualityIndex:
     def __len__(self) -> int:
         return len(self._ids) + len(self._nulls)
 
-    @property
-    def bytes(self) -> int:
-        return 2 * int(self._ids.nbytes) + int(self._nulls.nbytes)
-
-    def add(self, codes: Ints, valid: NDArray[np.bool_], rows: Ints) -> None:
+    def add(self, codes: Ints, valid: Bools, rows: Ints) -> None:
         order = np.argsort(codes[valid], kind="stable")
         codes, rows_with = codes[valid][order], rows[valid][order]
         at = np.searchsorted(self._codes, codes, "right")
@@ -54,37 +46,29 @@ class EqualityIndex:
         self._codes, self._ids = self._codes[kept], self._ids[kept]
         self._nulls = self._nulls[~np.isin(self._nulls, rows)]
 
-    def _ranges(self, codes: Ints, valid: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    def _ranges(self, codes: Ints, valid: Bools) -> tuple[Ints, Ints]:
         start, end = np.searchsorted(self._codes, codes, "left"), np.searchsorted(self._codes, codes, "right")
         return start, np.where(valid, end, start)
 
-    def count(self, codes: Ints, valid: NDArray[np.bool_], nulls: Nulls) -> int:
+    def count(self, codes: Ints, valid: Bools, nulls: Nulls) -> int:
         """How many `fetch` would find."""
         start, end = self._ranges(codes, valid)
         without = int((~valid).sum()) if nulls == "equal" else 0
         return int((end - start).sum()) + without * len(self._nulls)
 
-    def fetch(self, codes: Ints, valid: NDArray[np.bool_], nulls: Nulls) -> tuple[Ints, Ints]:
-        """The positions of rows that ask, and the ids of rows with their values."""
+    def fetch(self, codes: Ints, valid: Bools, nulls: Nulls) -> FetchedPairs:
+        """All rows of the index with the values of rows that ask."""
         start, end = self._ranges(codes, valid)
         asking, rows = np.repeat(np.arange(len(codes)), end - start), self._ids[spread(start, end)]
         if nulls == "equal" and not valid.all():
             without = np.flatnonzero(~valid)
             asking = np.concatenate([asking, np.repeat(without, len(self._nulls))])
             rows = np.concatenate([rows, np.tile(self._nulls, len(without))])
-        return asking, rows
+        return FetchedPairs(asking, rows)
 
     def assert_invariants(self) -> None:
         assert len(self._codes) == len(self._ids)
         assert (self._codes[1:] >= self._codes[:-1]).all(), "values are in order"
-
-
-@dataclass(frozen=True)
-class LetThrough:
-    """Pairs of a row that asks, by position, and a row of the table, by id, each once."""
-
-    asking: Ints
-    rows: Ints
 
 
 class RuleIndexes:
@@ -96,18 +80,6 @@ class RuleIndexes:
         self._equalities: dict[str, EqualityIndex] = {}
         self._chains: dict[tuple[str, str, int, int], ChainIndex] = {}
         self.selection = Selection((), ())
-
-    @property
-    def rank(self) -> list[int]:
-        """Of each index of chains, how many it has."""
-        return [index.rank for index in self._chains.values()]
-
-    @property
-    def bytes(self) -> int:
-        return sum(index.bytes for index in self._all())
-
-    def _all(self) -> list[EqualityIndex | ChainIndex]:
-        return [*self._equalities.values(), *self._chains.values()]
 
     def __len__(self) -> int:
         return len(self._equalities) + len(self._chains)
@@ -170,21 +142,19 @@ class RuleIndexes:
             total += chain.count(a, b, *ops)
         return total
 
-    def let_through(self, rows: KeptRows) -> LetThrough:
-        """All pairs of one of the rows and one of the table that could break a rule, in either order."""
-        fetched_pairs: list[tuple[Ints, Ints]] = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-        fetched_pairs += [
-            index.fetch(codes, valid, self._nulls) for index, codes, valid in self._equality_lookups(rows)
-        ]
+    def let_through(self, rows: KeptRows) -> FetchedPairs:
+        """All pairs of one of the rows and one of the table that could break a rule, in either order, each once."""
+        found = [FetchedPairs(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+        found += [index.fetch(codes, valid, self._nulls) for index, codes, valid in self._equality_lookups(rows)]
         for chain, a, b, ops, there in self._chain_lookups(rows):
             fetched = chain.fetch(a, b, *ops)
-            fetched_pairs.append((there[fetched.asking], fetched.rows))
-        asking, ids = (np.concatenate([part[i] for part in fetched_pairs]) for i in (0, 1))
+            found.append(FetchedPairs(there[fetched.asking], fetched.rows))
+        asking, ids = np.concatenate([p.asking for p in found]), np.concatenate([p.rows for p in found])
         base = max(int(ids.max(initial=-1)) + 1, 1)
         once = np.unique(asking * base + ids)
-        return LetThrough(once // base, once % base)
+        return FetchedPairs(once // base, once % base)
 
-    def _equality_lookups(self, rows: KeptRows) -> Iterator[tuple[EqualityIndex, Ints, NDArray[np.bool_]]]:
+    def _equality_lookups(self, rows: KeptRows) -> Iterator[tuple[EqualityIndex, Ints, Bools]]:
         """The indexes to look in, each with the values to look up."""
         for chosen in self.selection.chosen:
             if isinstance(chosen, Equality):
@@ -212,7 +182,8 @@ class RuleIndexes:
                     yield self._chains[keys[side]], a, b, used, there
 
     def assert_invariants(self) -> None:
-        for index in self._all():
+        indexes: list[EqualityIndex | ChainIndex] = [*self._equalities.values(), *self._chains.values()]
+        for index in indexes:
             index.assert_invariants()
 
 

@@ -17,10 +17,8 @@ from holdfast.evolving.changed_evidence import KeptRows, NewPair, small_codes
 from holdfast.evolving.evolve import (
     KeptRules,
     ShownPair,
-    broken_pairs,
     evidence_change,
     evolved,
-    fallen_masks,
     keeps_evidence,
     rules_change,
     searched,
@@ -29,8 +27,8 @@ from holdfast.evolving.evolve import (
 )
 from holdfast.evolving.live_table import LiveTable, TableChange
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
+from holdfast.evolving.outcome import RulesChange
 from holdfast.evolving.rule_indexes import RuleIndexes
-from holdfast.evolving.rules_change import RulesChange
 from holdfast.evolving.select_index import SelectOptions
 from holdfast.evolving.settled_space import is_due, other_pairs
 from holdfast.live_rows.coded_batch import row_batch
@@ -199,7 +197,7 @@ class RuleKeeper(Presented):
 
     def _evolved(self, before: KeptRules, rows: _Rows) -> tuple[KeptRules, Sequence[NewPair], str]:
         """The rules after the change, pairs that break those that fell, and how it was done."""
-        nulls, threads = self.options.nulls, self._threads
+        threads = self._threads
         way = way_of_change(before, rows.gone.size, rows.come.size, rows.stay.size, self.strategy)
         if way == "evidence":
             moved = evidence_change(before, self.options, rows.gone, rows.come, rows.stay, threads=threads)
@@ -208,14 +206,11 @@ class RuleKeeper(Presented):
         if way == "index":
             if self._generation != self._table.generation:
                 self._indexes, self._generation = self._no_indexes(), self._table.generation
-            indexed = strengthened_by_indexes(
-                before, self._indexes, nulls, rows.come, rows.stay, rows.slots, self.options, threads=threads
+            return strengthened_by_indexes(
+                before, self._indexes, rows.come, rows.stay, rows.slots, self.options, threads=threads
             )
-            return indexed[0], indexed[1], f"{way}: {indexed[2]}"
         families = together(self._columns, self.options)
-        after = searched(before, rows.stay.plus(rows.come), families, self.options, threads=threads)
-        fell = fallen_masks(before, after)
-        return after, broken_pairs(before.space, fell, nulls, rows.come, rows.stay, threads=threads), way
+        return searched(before, rows.come, rows.stay, families, self.options, threads=threads)
 
     def _keep_indexes(self, rows: _Rows, change: TableChange, coming: Slots) -> None:
         """The indexes have the rows that are there."""

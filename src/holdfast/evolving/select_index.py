@@ -15,7 +15,6 @@ from holdfast.rules.rule import Nulls
 from holdfast.search.invert import allowed_relations
 from holdfast.search.space import PredicateSpace, Words
 
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 

@@ -23,10 +23,8 @@ from holdfast.evolving.evolve import (
     EvidenceChange,
     KeptRules,
     ShownPair,
-    broken_pairs,
     evidence_change,
     evolved,
-    fallen_masks,
     no_evidence,
     rules_change,
     searched,
@@ -95,27 +93,19 @@ class KeptTable:
         for place in places:
             entries = entries_between(self.store, self.segments, place, self.places)
             if entries is not None:
-                there = present(entries, self.keys(entries))
-                tables.append(as_typed(entries.filter(pa.array(there)), types))
+                tables.append(as_typed(present(entries, self.keys(entries)), types))
         return pa.concat_tables(tables) if tables else None
 
     def keys(self, rows: pa.Table) -> pa.ChunkedArray:
         return key_of(rows, self.key, self.key_names)
 
 
-@dataclass(frozen=True)
-class _Arrived:
+def _messages_and_rows(parts: Mapping[str, bytes]) -> tuple[list[Message], pa.Table | None]:
     """What came from all PackTasks: messages, and rows that go and come; no rows where a change is refused."""
-
-    messages: list[Message]
-    changed: pa.Table | None
-
-    @classmethod
-    def of(cls, parts: Mapping[str, bytes]) -> _Arrived:
-        messages = [m for name in sorted(parts) if name.startswith(_MESSAGES) for m in _unpacked(parts[name])]
-        changed = [_from_ipc(parts[name]) for name in sorted(parts) if name.startswith(_ROWS)]
-        fits = changed and not of_type(messages, RefusedChange)
-        return cls(messages, pa.concat_tables(changed) if fits else None)
+    messages = [m for name in sorted(parts) if name.startswith(_MESSAGES) for m in _unpacked(parts[name])]
+    changed = [_from_ipc(parts[name]) for name in sorted(parts) if name.startswith(_ROWS)]
+    fits = changed and not of_type(messages, RefusedChange)
+    return messages, pa.concat_tables(changed) if fits else None
 
 
 @dataclass(frozen=True)
@@ -128,43 +118,46 @@ class _Related:
     stay: pa.Table
     coded: tuple[KeptRows, KeptRows, KeptRows]
 
-    @classmethod
-    def of(
-        cls, table: KeptTable, changed: pa.Table, places: Sequence[int], types: Mapping[str, ColumnType],
-        options: DiscoverOptions,
-    ) -> _Related:  # fmt: skip
+    def shown(self, pair: NewPair) -> dict[str, Any]:
+        """The pair with the keys and values of its rows."""
+        at = pair.right - self.stay.num_rows
+        right = (self.stay, pair.right) if at < 0 else (self.come, at)
+        rows = []
+        for table, place in ((self.come, pair.left), right):
+            row = table.slice(place, 1)
+            values = {name: plain_json(row.column(c)[0].as_py()) for name, c in self.table.compared.items()}
+            rows.append((plain_json(self.table.keys(row)[0].as_py()), values))
+        return {"first": rows[0], "second": rows[1], "words": [str(word) for word in pair.words.tolist()]}
+
+
+@dataclass(frozen=True)
+class _RelatingTask:
+    """What tasks have that relate rows that change to those of the table; `kept` is the file of the rules."""
+
+    table: KeptTable
+    types: Mapping[str, ColumnType]
+    options: DiscoverOptions
+    kept: str
+
+    def _related(self, changed: pa.Table, places: Sequence[int]) -> _Related:
+        table = self.table
         columns = [*table.key, *(column for column in table.compared.values() if column not in table.key)]
         kinds = {name: changed.column(name).type for name in columns}
         signs = changed.column("sign").to_numpy()
         go, come = (as_typed(changed.filter(pa.array(signs == sign)), kinds) for sign in (-1, 1))
         stay = table.rows(places, kinds)
         stay = _without(stay if stay is not None else go.slice(0, 0), go, table)
-        coded = _coded(pa.concat_tables([go, come, stay]), table.compared, types, options)
+        coded = _coded(pa.concat_tables([go, come, stay]), table.compared, self.types, self.options)
         ends = np.cumsum([0, go.num_rows, come.num_rows, stay.num_rows]).tolist()
         first, second, third = (coded.part(a, b) for a, b in pairwise(ends))
-        return cls(table, go, come, stay, (first, second, third))
-
-    def shown(self, pair: NewPair) -> dict[str, Any]:
-        """The pair with the keys and values of its rows."""
-        at = pair.right - self.stay.num_rows
-        right = (self.stay, pair.right) if at < 0 else (self.come, at)
-        sides = []
-        for table, place in ((self.come, pair.left), right):
-            row = table.slice(place, 1)
-            values = {name: plain_json(row.column(c)[0].as_py()) for name, c in self.table.compared.items()}
-            sides.append({"key": plain_json(self.table.keys(row)[0].as_py()), "values": values})
-        return {"left": sides[0], "right": sides[1], "words": [str(word) for word in pair.words.tolist()]}
+        return _Related(table, go, come, stay, (first, second, third))
 
 
 @dataclass(frozen=True)
-class ChangedEvidenceTask:
+class ChangedEvidenceTask(_RelatingTask):
     """A task: all rows that change, and the number of a `share` of the table; out comes the evidence of them with the
     rows of that share, and with each other for one share, and for rules that it breaks the pairs that do."""
 
-    table: KeptTable
-    types: Mapping[str, ColumnType]
-    options: DiscoverOptions
-    kept: str
     shares: int
 
     def __call__(self, batches: Batches) -> Batches:
@@ -172,18 +165,18 @@ class ChangedEvidenceTask:
         if table is None:
             return
         shares = np.unique(table.column("share").to_numpy()).tolist()
-        given = _Arrived.of(parts_in(table.filter(pa.array(table.column("share").to_numpy() == shares[0]))))
+        once = table.filter(pa.array(table.column("share").to_numpy() == shares[0]))
+        messages, changed = _messages_and_rows(parts_in(once))
         if 0 in shares:
-            yield from lines_of({_MESSAGES: _packed(given.messages)})
-        if given.changed is None:
+            yield from lines_of({_MESSAGES: _packed(messages)})
+        if changed is None:
             return
         kept = KeptRules.from_bytes(self.table.store.read(self.kept))
         for share in shares:
-            yield from lines_of(self._share_parts(kept, given.changed, share))
+            yield from lines_of(self._share_parts(kept, changed, share))
 
     def _share_parts(self, kept: KeptRules, changed: pa.Table, share: int) -> Mapping[str, bytes]:
-        places = range(share, self.table.places, self.shares)
-        rows = _Related.of(self.table, changed, places, self.types, self.options)
+        rows = self._related(changed, range(share, self.table.places, self.shares))
         change = evidence_change(kept, self.options, *rows.coded, threads=1, share=share, shares=self.shares)
         size = rows.come.num_rows - rows.go.num_rows if share == 0 else 0
         about = {"size": size, "shown": [rows.shown(pair) for pair in change.new_pairs], "device": change.device}
@@ -220,41 +213,34 @@ class RepairTask:
 
 
 @dataclass(frozen=True)
-class SearchTask:
+class SearchTask(_RelatingTask):
     """A task: all rows that change; it reads the whole table, and out comes what became of the rules, as from a
     RepairTask: by indexes where rows only come, else by a new search."""
 
-    table: KeptTable
-    types: Mapping[str, ColumnType]
-    options: DiscoverOptions
-    kept: str
     strategy: EvolveStrategy
 
     def __call__(self, batches: Batches) -> Batches:
         table = arrived(batches)
         if table is None:
             return
-        given = _Arrived.of(parts_in(table))
-        yield message_batch(*given.messages)
-        if given.changed is not None:
-            yield message_batch(self._searched(given.changed))
+        messages, changed = _messages_and_rows(parts_in(table))
+        yield message_batch(*messages)
+        if changed is not None:
+            yield message_batch(self._searched(changed))
 
     def _searched(self, changed: pa.Table) -> RepairedRules:
         before = KeptRules.from_bytes(self.table.store.read(self.kept))
-        rows = _Related.of(self.table, changed, range(self.table.places), self.types, self.options)
+        rows = self._related(changed, range(self.table.places))
         go, come, stay = rows.coded
         way = way_of_change(before, go.size, come.size, stay.size, self.strategy)
-        nulls, threads = self.options.nulls, own_cores()
         if way == "index":
-            indexes = RuleIndexes(before.space, nulls, SelectOptions())
-            ids = np.arange(stay.size)
-            after, pairs, how = strengthened_by_indexes(
-                before, indexes, nulls, come, stay, ids, self.options, threads=threads
-            )
-            return _written(self.table.store, before, after, [rows.shown(pair) for pair in pairs], f"index: {how}")
-        after = searched(before, stay.plus(come), together(self.types, self.options), self.options, threads=threads)
-        broken = broken_pairs(before.space, fallen_masks(before, after), nulls, come, stay, threads=threads)
-        return _written(self.table.store, before, after, [rows.shown(pair) for pair in broken], "rediscover")
+            indexes, ids = RuleIndexes(before.space, self.options.nulls, SelectOptions()), np.arange(stay.size)
+            result = strengthened_by_indexes(before, indexes, come, stay, ids, self.options, threads=own_cores())
+        else:
+            families = together(self.types, self.options)
+            result = searched(before, come, stay, families, self.options, threads=own_cores())
+        after, pairs, how = result
+        return _written(self.table.store, before, after, [rows.shown(pair) for pair in pairs], how)
 
 
 @dataclass(frozen=True)
@@ -282,12 +268,7 @@ def _written(
 ) -> RepairedRules:
     """The rules after a batch in a file of their own, and what changed, with the pairs that show it."""
     pairs = [
-        ShownPair(
-            (pair["left"]["key"], pair["left"]["values"]),
-            (pair["right"]["key"], pair["right"]["values"]),
-            np.array(list(map(int, pair["words"])), np.uint64),
-        )
-        for pair in shown
+        ShownPair(pair["first"], pair["second"], np.array(list(map(int, pair["words"])), np.uint64)) for pair in shown
     ]
     changed = rules_change(before, after, pairs, strategy=strategy)
     return RepairedRules(write_kept(store, after), after.rows, change_to_json(changed))

@@ -49,8 +49,5 @@ class Door:
 
 def _bytes(letters: pa.Table) -> int:
     """The bytes of the values themselves; ids have 16 and no lengths."""
-    total = 0
-    for name in letters.column_names:
-        column = letters.column(name)
-        total += SIZE * len(column) if name in (ID, SIDE) else int(column.nbytes)
-    return total
+    columns = zip(letters.column_names, letters.columns, strict=True)
+    return sum(SIZE * len(column) if name in (ID, SIDE) else int(column.nbytes) for name, column in columns)

@@ -20,13 +20,12 @@ from holdfast.fragments.site_tables import ROWS, HeldAtoms, table_name
 from holdfast.states.key_json import plain_json
 from holdfast.states.messages import FragmentProblem, RefusedFragment, RowCount, WrittenSegment
 from holdfast.states.row_changes import is_null_key
-from holdfast.states.segment import nullable, write_segment
+from holdfast.states.segment import PieceTask, write_segment
 from holdfast.states.store import Store
-from holdfast.tables.pieces import pieces_of
 
 
 @dataclass(frozen=True)
-class FirstSiteRowsTask:
+class FirstSiteRowsTask(PieceTask):
     """A task: rows (site, k, h, ids, bits, wrong) of all sites; out come rows of parts and messages.
 
     They are as those of SiteChangesTask.
@@ -41,11 +40,7 @@ class FirstSiteRowsTask:
     key_parts: int
     record: str | None = None
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in pieces_of(batches):
-            yield from self._loaded(nullable(table))
-
-    def _loaded(self, piece: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _piece(self, piece: pa.Table) -> Iterator[pa.RecordBatch]:
         kind = piece.column("k").type
         problem = self._problem(piece)
         if problem is not None:

@@ -15,18 +15,18 @@ group that is known to be in violation; its own examples do not, and nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.fragments.door import COUNT, ID, SIDE, Door
 from holdfast.fragments.ids import Ids, to_arrow
 from holdfast.fragments.site_index import IndexCounts
-
-Bools = NDArray[np.bool_]
+from holdfast.states.segment import Bools
 
 # What a letter's count says besides how many sides there are, up to two.
 _HAD, _CLEAN = 4, 8
@@ -116,28 +116,25 @@ def _send(
     """A letter about groups with what the site's own rows have now; `more` is added to its counts."""
     count = (np.minimum(sender.after.n, 2) + (0 if more is None else more)).astype(np.int8)
     side = np.where((sender.after.n == 1)[:, None], sender.after.other, np.uint64(0))
-    for at in _ways(sender, receiver, about):
-        sides = _shown(side[at], sender.after.n[at] == 1)
-        columns = {ID: to_arrow(ids[at]), SIDE: sides, COUNT: pa.array(count[at])}
-        door.cross(int(sender.places[at[0]]), int(receiver.places[at[0]]), "tuples", pa.table(columns))
+    # An id is empty where there is no single side to tell.
+    shown = pc.if_else(pa.array(sender.after.n == 1), to_arrow(side), pa.scalar(b""))
+    _cross(door, ids, sender, receiver, about, count, shown)
     known = about[:, None]
     return Letter(sender.site, about, np.where(about, count, 0).astype(np.int8), np.where(known, side, np.uint64(0)))
 
 
-def _ways(sender: Local, receiver: Local, about: Bools) -> Iterator[NDArray[np.int64]]:
-    """The groups, by the two sites that a letter about them goes between."""
+def _cross(
+    door: Door, ids: Ids, sender: Local, receiver: Local, about: Bools, count: NDArray[np.int8],
+    sides: pa.Array | None = None,
+) -> None:  # fmt: skip
+    """Letters about the groups with their counts and sides, one for each two sites that groups are settled at."""
     at = np.flatnonzero(about)
     ways = np.stack([sender.places[at], receiver.places[at]], axis=1)
     for way in np.unique(ways, axis=0):
-        yield at[(ways == way).all(axis=1)]
-
-
-def _shown(sides: Ids, there: Bools) -> pa.Array:
-    """The ids of sides, empty where there is no single one to tell."""
-    lengths = np.where(there, 16, 0)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    data = np.ascontiguousarray(sides[there])
-    return pa.Array.from_buffers(pa.binary(), len(sides), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+        own = at[(ways == way).all(axis=1)]
+        shown = {} if sides is None else {SIDE: sides.take(pa.array(own))}
+        columns = {ID: to_arrow(ids[own]), **shown, COUNT: pa.array(count[own])}
+        door.cross(int(way[0]), int(way[1]), "tuples", pa.table(columns))
 
 
 def _several(local: Local, letters: Sequence[Letter]) -> Bools:
@@ -190,9 +187,7 @@ def _announce(
         about = clean & answer.about
         if about.any():
             other = by_site[answer.sender]
-            for at in _ways(local, other, about):
-                columns = {ID: to_arrow(ids[at]), COUNT: pa.array(np.full(len(at), _CLEAN, np.int8))}
-                door.cross(int(local.places[at[0]]), int(other.places[at[0]]), "tuples", pa.table(columns))
+            _cross(door, ids, local, other, about, np.full(len(ids), _CLEAN, np.int8))
             other.after.violated[about] = False
 
 
@@ -224,6 +219,4 @@ def settle_first(ids: Ids, sites: Sequence[Local], reach: Reach, door: Door) -> 
         for home in sites:
             about = (local.after.peers != 0) & (homes == home.site)
             if home.site != local.site and about.any():
-                for at in _ways(home, local, about):
-                    answer = {ID: to_arrow(ids[at]), COUNT: pa.array(local.after.violated[at].astype(np.int8))}
-                    door.cross(int(home.places[at[0]]), int(local.places[at[0]]), "tuples", pa.table(answer))
+                _cross(door, ids, home, local, about, local.after.violated.astype(np.int8))

@@ -55,10 +55,11 @@ def hashes_of(ids: Ids) -> NDArray[np.int64]:
     return np.ascontiguousarray(ids[:, 0]).view(np.int64)
 
 
-def to_arrow(ids: Ids) -> pa.Array:
-    data = np.ascontiguousarray(ids, np.uint64)
-    offsets = np.arange(0, (len(ids) + 1) * SIZE, SIZE, dtype=np.int32)
-    return pa.Array.from_buffers(pa.binary(), len(ids), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+def to_arrow(lines: Ids | NDArray[np.uint8]) -> pa.Array:
+    """A line of words or bytes for each row, as one binary value each."""
+    offsets = np.arange(len(lines) + 1, dtype=np.int32) * np.int32(lines.shape[1] * lines.itemsize)
+    data = pa.py_buffer(np.ascontiguousarray(lines))
+    return pa.Array.from_buffers(pa.binary(), len(lines), [None, pa.py_buffer(offsets), data])
 
 
 def packed(column: pa.ChunkedArray, width: int) -> NDArray[np.uint8]:

@@ -6,13 +6,12 @@ left it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from holdfast.encode.codes import dense_ids, shared_codes
 from holdfast.fragments.door import Door
@@ -23,12 +22,8 @@ from holdfast.fragments.site_index import IndexCounts, SiteIndex
 from holdfast.fragments.site_tables import COUNTS, MEMBERS, table_name
 from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import MESSAGE, Message, WrittenSegment, message_text, messages_in
-from holdfast.states.segment import nullable
+from holdfast.states.segment import Bools, Ints, PieceTask
 from holdfast.states.store import Store
-from holdfast.tables.pieces import pieces_of
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -42,7 +37,7 @@ class SiteMeetings:
 
 
 @dataclass(frozen=True)
-class IndexChangesTask:
+class IndexChangesTask(PieceTask):
     """A task: rows of parts as placed_rows() gives them; (rule, n, k, message) of rows in violation of a part come out.
 
     `n` is 1 for a row that came into violation and -1 for one that left it. With `first` the index is empty.
@@ -56,44 +51,41 @@ class IndexChangesTask:
     first: bool = False
     record: str | None = None
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in pieces_of(batches):
-            yield from self._piece(nullable(table))
-
     def _piece(self, piece: pa.Table) -> Iterator[pa.RecordBatch]:
         kind = piece.column("k").type
         for message in messages_in([piece]):
             yield _message(kind, message)
         rows = piece.filter(piece.column(MESSAGE).is_null())
         alone = rows.column("grp").to_numpy() < 0
-        if alone.any():
-            single = rows.filter(pa.array(alone))
-            rules = np.array([part.rule for part in self.plan.parts])[single.column("part").to_numpy()]
-            yield from _violation_rows(rules, single.column("sign").to_numpy(), single.column("k"))
+        single = rows.filter(pa.array(alone))
+        rules = self.rules[single.column("part").to_numpy()]
+        yield from _violation_rows(rules, single.column("sign").to_numpy(), single.column("k"))
         rows = rows.filter(pa.array(~alone))
         if rows.num_rows:
-            yield from self._indexed(rows)
+            yield from _Work(self, rows).settled()
 
-    def _indexed(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-        part, grp = rows.column("part").to_numpy(), rows.column("grp").to_numpy()
-        places = np.array([[settling.site for settling in group.settlings] for group in self.plan.groups])
-        # Rows of one group of sites have their part settled at one site of it, which stands for all of them here.
-        work = _Work(self, rows, part, grp, places[grp, part])
-        yield from work.settled()
+    @property
+    def rules(self) -> Ints:
+        """The rule of each part."""
+        return np.array([part.rule for part in self.plan.parts], np.int64)
 
 
 class _Work:
     """The rows of one piece of work, the groups they are in, and what each group of sites makes of them."""
 
-    def __init__(self, task: IndexChangesTask, rows: pa.Table, part: Ints, grp: Ints, site: Ints) -> None:
-        self.task, self.rows, self.part, self.grp, self.site = task, rows, part, grp, site
+    def __init__(self, task: IndexChangesTask, rows: pa.Table) -> None:
+        self.task = task
+        self.part, self.grp = rows.column("part").to_numpy(), rows.column("grp").to_numpy()
+        self.places = np.array([[settling.site for settling in group.settlings] for group in task.plan.groups])
+        # Rows of one group of sites have their part settled at one site of it, which stands for all of them here.
+        self.site: Ints = self.places[self.grp, self.part]
         self.sign = rows.column("sign").to_numpy()
         self.keys = rows.column("k")
         self.sides = from_arrow(rows.column("sid"))
         groups = from_arrow(rows.column("gid"))
         _, first, self.group = np.unique(hashes_of(groups), return_index=True, return_inverse=True)
         self.ids: Ids = groups[first]
-        self.part_of: Ints = part[first]
+        self.part_of: Ints = self.part[first]
         assert (self.ids[self.group] == groups).all(), "ids do not clash"
         # All groups of sites have a place at the table; whether they have rows of a group they look up when told of it.
         self.local = [self._nothing(number) for number in range(len(task.plan.groups))]
@@ -103,16 +95,9 @@ class _Work:
 
     def _nothing(self, number: int) -> Local:
         size = len(self.ids)
-        none = np.zeros(size, np.bool_)
-        settlings = np.array([settling.site for settling in self.task.plan.groups[number].settlings])
-        return Local(
-            number,
-            settlings[self.part_of],
-            IndexCounts.nothing(size),
-            IndexCounts.nothing(size),
-            none.copy(),
-            none.copy(),
-        )
+        before, after = IndexCounts.nothing(size), IndexCounts.nothing(size)
+        touched, read = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+        return Local(number, self.places[number, self.part_of], before, after, touched, read)
 
     def settled(self) -> Iterator[pa.RecordBatch]:
         door = Door(self.task.record)
@@ -198,7 +183,7 @@ class _Work:
         """The rows that came into violation at these sites, and those that left it."""
         was, now = local.before.violated[self.group[rows]], local.after.violated[self.group[rows]]
         moved = rows[np.where(self.sign[rows] < 0, was, now)]
-        yield from _violation_rows(self._rules(moved), self.sign[moved], self.keys.take(pa.array(moved)))
+        yield from _violation_rows(self.task.rules[self.part[moved]], self.sign[moved], self.keys.take(pa.array(moved)))
         came = local.after.violated & ~local.before.violated & (local.before.n == 1)
         left = local.before.violated & ~local.after.violated & (local.after.n == 1)
         for sign, which, source in ((1, came, local.before), (-1, left, local.after)):
@@ -210,19 +195,12 @@ class _Work:
         which, keys = self._index(site).rows_of(sides, self.keys.type)
         gone = rows[self.sign[rows] < 0]
         coded = shared_codes([keys, self.keys.take(pa.array(gone))])
-        place = {side: i for i, side in enumerate(map(bytes, np.ascontiguousarray(sides).view("V16").ravel()))}
-        own = [place.get(side, -1) for side in map(bytes, np.ascontiguousarray(self.sides[gone]).view("V16").ravel())]
-        both = dense_ids(
-            [np.concatenate([which, np.array(own, np.int64)]), np.concatenate([c.codes for c in coded])],
-            len(keys) + len(gone),
-        )
+        on_sides = np.concatenate([hashes_of(sides)[which], hashes_of(self.sides[gone])])
+        both = dense_ids([on_sides, np.concatenate([c.codes for c in coded])], len(keys) + len(gone))
         stay = np.flatnonzero(~np.isin(both[: len(keys)], both[len(keys) :]))
-        rules = np.array([self.task.plan.parts[p].rule for p in self.part_of[groups]], np.int64)
+        rules = self.task.rules[self.part_of[groups]]
         signs = np.full(len(stay), sign, np.int64)
         yield from _violation_rows(rules[which[stay]], signs, keys.take(pa.array(stay)))
-
-    def _rules(self, rows: Ints) -> Ints:
-        return np.array([part.rule for part in self.task.plan.parts], np.int64)[self.part[rows]]
 
     def _count_groups(self, local: Local) -> None:
         for site, at in self._by_site(local.site, local.touched | local.read):
@@ -230,18 +208,9 @@ class _Work:
             self.counted.setdefault(site, []).append(entries)
 
 
-def _violation_rows(rules: Sequence[int] | Ints, signs: Any, keys: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:
-    size = len(keys)
-    if not size:
-        return
-    rows = pa.table(
-        {
-            "rule": pa.array(np.asarray(rules, np.int32)),
-            "n": pa.array(np.asarray(signs, np.int32)),
-            "k": keys,
-            MESSAGE: pa.nulls(size, pa.string()),
-        }
-    )
+def _violation_rows(rules: Ints, signs: Any, keys: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:
+    counts = {"rule": pa.array(rules.astype(np.int32)), "n": pa.array(signs.astype(np.int32))}
+    rows = pa.table({**counts, "k": keys, MESSAGE: pa.nulls(len(keys), pa.string())})
     yield from rows.combine_chunks().to_batches(max_chunksize=100_000)
 
 

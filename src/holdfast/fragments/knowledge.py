@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TypeAlias
 
 Mask: TypeAlias = int
@@ -50,10 +52,7 @@ class Problem:
         """The largest part of the target whose id the site can make; of disjoint pieces, a large part."""
         own = self.held[site] & target
         if not self.disjoint:
-            for mask in arrived:
-                if mask & ~target == 0:
-                    own |= mask
-            return own
+            return reduce(or_, (mask for mask in arrived if mask & ~target == 0), own)
         if target & ~own == 0:
             return own
         usable = sorted((m for m in arrived if m & ~target == 0), key=lambda m: (-(m & ~own).bit_count(), m))
@@ -81,10 +80,7 @@ class Problem:
         own = self.held[site] & target
         chosen = _exact_cover(usable, target & ~own)
         if chosen is not None:
-            taken = 0
-            for mask in chosen:
-                taken |= mask
-            return target & ~taken, chosen
+            return target & ~reduce(or_, chosen, 0), chosen
         assert not self.disjoint, "what is known can be made"
         covering: list[Mask] = []
         missing = target & ~own

@@ -6,7 +6,7 @@ A row violates a rule exactly when it violates one of its parts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from holdfast.errors import SitesError
@@ -35,7 +35,8 @@ class Atom:
     @property
     def selective(self) -> bool:
         """Whether few rows are likely to meet it: a column equals a constant."""
-        return isinstance(self.predicate, Comparison) and _fixes(self.predicate)
+        known = self.predicate
+        return isinstance(known, Comparison) and known.allowed == EQ and not isinstance(known.right, Column)
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def parts_of(rules: RuleSet, columns: Iterable[str] = ()) -> tuple[RulePart, ...
     known = tuple(columns)
     parts: dict[RulePart, None] = {}
     for number, rule in enumerate(rules):
-        scope = () if rule.where is None else (_scope(rule, known),)
+        where = rule.where
+        scope = () if where is None else (Atom(f"where {where}", condition_columns(where, known), where=where),)
         for denial in rule.body.denials:
             parts[_part(number, rule, denial, scope)] = None
     return tuple(parts)
@@ -93,11 +95,6 @@ _TEXT = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 _WORD = re.compile(r"`((?:[^`]|``)+)`|([^\W\d]\w*)")
 
 
-def _scope(rule: Rule, known: Sequence[str]) -> Atom:
-    assert rule.where is not None, "a rule without a scope has no such atom"
-    return Atom(f"where {rule.where}", condition_columns(rule.where, known), where=rule.where)
-
-
 def _part(number: int, rule: Rule, denial: DenialConstraint, scope: tuple[Atom, ...]) -> RulePart:
     left: dict[Atom, None] = dict.fromkeys(scope)
     right: Atom | None = None
@@ -111,9 +108,9 @@ def _part(number: int, rule: Rule, denial: DenialConstraint, scope: tuple[Atom, 
                 right = atom
             else:
                 raise _refused(rule)
-        elif len({column.row for column in predicate.columns()}) == 1:
+        elif len(rows := {column.row for column in predicate.columns()}) == 1:
             row_predicates[predicate] = None
-            if _row(predicate) == "t":
+            if "t" in rows:
                 left[_condition(predicate)] = None
         else:
             raise _refused(rule)
@@ -129,14 +126,6 @@ def _condition(predicate: Predicate) -> Atom:
     if isinstance(predicate, Comparison) and predicate.left == predicate.right:
         return Atom(f"{quoted_name(names[0])} is not null", names, predicate)
     return Atom(re.sub(r"\bt\.(?=[\w\"])", "", str(predicate)), names, predicate)
-
-
-def _row(predicate: Predicate) -> str:
-    return next(iter(predicate.columns())).row
-
-
-def _fixes(predicate: Comparison) -> bool:
-    return predicate.allowed == EQ and not isinstance(predicate.right, Column)
 
 
 def _refused(rule: Rule) -> SitesError:

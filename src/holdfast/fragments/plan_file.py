@@ -6,16 +6,15 @@ Ids are made along the plan, so that it stays as it was, also where another woul
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from holdfast.errors import StateError
 from holdfast.fragments.index_changes import SiteMeetings
 from holdfast.fragments.parts import parts_of
-from holdfast.fragments.shipment_plan import GroupPlan, IdRecipe, Settling, Shipment, ShipmentPlan
+from holdfast.fragments.shipment_plan import GroupPlan, ShipmentPlan
 from holdfast.fragments.sites import parse_sites
 from holdfast.states.formats import FRAGMENTS_PLAN_FORMAT, require_format
+from holdfast.states.key_json import from_json
 from holdfast.states.store import Store
 
 NAME = "fragments.json"
@@ -54,37 +53,10 @@ def read_fixed(store: Store) -> Fixed:
         sites = parse_sites(content["sites"], origin="the state's sites")
         parts = parts_of(sites.rules, (*sites.key, *sites.columns))
         atoms = tuple(dict.fromkeys(atom for part in parts for atom in part.atoms))
-        groups = tuple(replace(_group(given), atoms=atoms) for given in content["groups"])
+        groups = tuple(replace(from_json(given, GroupPlan), atoms=atoms) for given in content["groups"])
         plan = ShipmentPlan(sites, parts, groups)
         return Fixed(plan, SiteMeetings(frozenset(map(tuple, content["apart"]))), bytes.fromhex(content["secret"]))
     except (OSError, ValueError, KeyError, TypeError) as problem:
         if isinstance(problem, StateError):
             raise
         raise StateError(f"the state {store.root} is damaged: {NAME} cannot be read ({problem}).") from None
-
-
-def _group(given: Mapping[str, Any]) -> GroupPlan:
-    return GroupPlan(
-        sites=tuple(given["sites"]),
-        atoms=(),
-        shipments=tuple(
-            Shipment(s["sender"], s["receiver"], tuple(s["atoms"]), _recipe(s["made"]), s["round"], tuple(s["rules"]))
-            for s in given["shipments"]
-        ),
-        settlings=tuple(
-            Settling(
-                s["site"],
-                _recipe(s["left"]),
-                None if s["right"] is None else _recipe(s["right"]),
-                tuple((site, tuple(atoms)) for site, atoms in s["keys"]),
-            )
-            for s in given["settlings"]
-        ),
-        method=given["method"],
-        alone=given["alone"],
-        chained=given["chained"],
-    )
-
-
-def _recipe(given: Mapping[str, Any]) -> IdRecipe:
-    return IdRecipe(tuple(given["own"]), tuple(given["sent"]), given["overlap"])

@@ -10,7 +10,10 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
+from math import prod
+from operator import or_
 
 from holdfast.fragments.knowledge import Mask, Need, Problem, Ship, arrivals, ordered, settled
 
@@ -48,13 +51,9 @@ def fewest(
 
 def alone(problem: Problem, need: Need) -> int:
     """The least number of ids shipped for one rule: all but one of the fewest sites that hold its columns ship one."""
-    best = None
-    for site in range(len(problem.held)):
-        ships = _star(problem, need, site, [[] for _ in problem.held])
-        if ships is not None and (best is None or len(ships) < best):
-            best = len(ships)
-    assert best is not None, "every atom is held somewhere"
-    return best
+    nothing: list[list[Mask]] = [[] for _ in problem.held]
+    stars = [_star(problem, need, site, nothing) for site in range(len(problem.held))]
+    return min(len(ships) for ships in stars if ships is not None)
 
 
 def chains(problem: Problem, orders: Sequence[Sequence[Mask]]) -> int:
@@ -220,10 +219,7 @@ def connectedness(problem: Problem) -> int | None:
     total = 0
     for family in _families(problem.needs):
         covers = [_covers(problem, need) for need in family]
-        size = 1
-        for options in covers:
-            size *= len(options)
-        if size > COMBINATIONS:
+        if prod(map(len, covers)) > COMBINATIONS:
             return None
         total += min(_forest(choice) for choice in product(*covers))
     return total
@@ -316,10 +312,7 @@ class _Search:
     def _apart(self, needs: Sequence[Need], ships: frozenset[Ship]) -> int:
         """So many more shipments it takes at least until the sites of each rule hang together."""
         covers = [self._covers[need] for need in needs]
-        size = 1
-        for options in covers:
-            size *= len(options)
-        if size > 64:
+        if prod(map(len, covers)) > 64:
             return 0
         edges = [frozenset((ship.sender, ship.receiver)) for ship in ships]
         joined = _forest(edges)
@@ -327,12 +320,11 @@ class _Search:
 
     def _lack(self, need: Need, arrived: Sequence[Sequence[Mask]]) -> int:
         """So many more shipments the rule needs at least: others bring what its best site lacks, one at a time."""
-        knows = [self.problem.held[s] & need.both for s in range(len(arrived))]
-        for site, masks in enumerate(arrived):
-            for mask in masks:
-                if mask & ~need.both == 0:
-                    knows[site] |= mask
-        best = None
+        knows = [
+            reduce(or_, (mask for mask in masks if mask & ~need.both == 0), held & need.both)
+            for held, masks in zip(self.problem.held, arrived, strict=True)
+        ]
+        counts = []
         for site, known in enumerate(knows):
             missing, count = need.both & ~known, 0
             others = sorted((k & missing for s, k in enumerate(knows) if s != site), key=int.bit_count, reverse=True)
@@ -342,8 +334,8 @@ class _Search:
                 if size >= missing.bit_count():
                     break
                 size, count = size + other.bit_count(), count + 1
-            best = count if best is None else min(best, count)
-        return max(best or 0, 1)
+            counts.append(count)
+        return max(min(counts), 1)
 
     def _useful(self, need: Need, arrived: Sequence[Sequence[Mask]]) -> list[Ship]:
         covered: dict[Ship, int] = {}

@@ -25,13 +25,12 @@ from holdfast.states.messages import (
     message_batch,
     messages_in,
 )
-from holdfast.states.segment import as_typed, entries_between, entries_with, nullable, present, write_segment
+from holdfast.states.segment import PieceTask, as_typed, entries_between, marked, present, rows_with, write_segment
 from holdfast.states.store import Store
-from holdfast.tables.pieces import pieces_of
 
 
 @dataclass(frozen=True)
-class RuleViolationsTask:
+class RuleViolationsTask(PieceTask):
     """A task: (rule, n, k, message) with the hash `h` of key and rule, all of each; only messages come out.
 
     The log lists up to `limit` rows of each rule that came, and that went; with `logged` False, none.
@@ -44,10 +43,6 @@ class RuleViolationsTask:
     limit: int
     logged: bool = True
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in pieces_of(batches):
-            yield from self._piece(nullable(table))
-
     def _piece(self, piece: pa.Table) -> Iterator[pa.RecordBatch]:
         yield message_batch(*messages_in([piece]))
         rows = piece.filter(piece.column(MESSAGE).is_null())
@@ -55,17 +50,10 @@ class RuleViolationsTask:
             yield from map(message_batch, self._changed(rows))
 
     def _changed(self, rows: pa.Table) -> Iterator[Message]:
-        kind = rows.column("k").type
-        types = {"h": pa.int64(), "rule": pa.int32(), "n": pa.int32(), "k": kind, "v": pa.int32(), "gone": pa.uint8()}
-        hashes = rows.column("h").to_numpy()
-        tables = entries_with(self.store, self.table.segments, np.unique(hashes))
-        empty = pa.schema(list(types.items())).empty_table()
-        entries = pa.concat_tables([empty, *(as_typed(table, types) for table in tables)])
-        there = entries.filter(pa.array(present(entries, entries.column("k"))))
-        own = rows.select(["h", "rule", "n", "k"])
-        both = pa.concat_tables(
-            [there.select(own.column_names), as_typed(own, {n: types[n] for n in own.column_names})]
-        )
+        types = {"h": pa.int64(), "rule": pa.int32(), "n": pa.int32(), "k": rows.column("k").type}
+        there = rows_with(self.store, self.table.segments, rows.column("h").to_numpy(), types)
+        own = as_typed(rows, types)
+        both = pa.concat_tables([there.select(own.column_names), own])
         which = _numbered(both)
         before = np.bincount(which[: len(there)], there.column("n").to_numpy(), which.max() + 1).astype(np.int64)
         delta = np.bincount(which[len(there) :], own.column("n").to_numpy(), which.max() + 1).astype(np.int64)
@@ -76,29 +64,16 @@ class RuleViolationsTask:
         moved = delta != 0
         gone, come = first[moved & (before > 0)], first[moved & (after > 0)]
         if len(gone) + len(come):
-            entered = [
-                self._entries(both, at, count, mark)
-                for at, count, mark in (
-                    (gone, before[moved & (before > 0)], 1),
-                    (come, after[moved & (after > 0)], 0),
-                )
-            ]
-            segment = write_segment(
-                self.store,
-                self.table.name,
-                pa.concat_tables(entered),
-                base=not self.table.segments and not self.logged,
-            )
+            left = self._entries(both, gone, before[moved & (before > 0)], gone=True)
+            entered = pa.concat_tables([left, self._entries(both, come, after[moved & (after > 0)], gone=False)])
+            base = not self.table.segments and not self.logged
+            segment = write_segment(self.store, self.table.name, entered, base=base)
             yield WrittenSegment(self.table.name, segment)
         yield from self._counted(both, first[(before == 0) & (after > 0)], first[(before > 0) & (after == 0)])
 
-    def _entries(self, both: pa.Table, at: Any, count: Any, gone: int) -> pa.Table:
-        entries = both.select(["h", "rule", "k"]).take(pa.array(at))
-        return (
-            entries.append_column("n", pa.array(count.astype(np.int32)))
-            .append_column("v", pa.array(np.full(len(at), self.version, np.int32)))
-            .append_column("gone", pa.array(np.full(len(at), gone, np.uint8)))
-        )
+    def _entries(self, both: pa.Table, at: Any, count: Any, *, gone: bool) -> pa.Table:
+        rows = both.select(["h", "rule", "k"]).take(pa.array(at))
+        return marked(rows.append_column("n", pa.array(count.astype(np.int32))), self.version, gone=gone)
 
     def _counted(self, both: pa.Table, added: Any, removed: Any) -> Iterator[Message]:
         rules = both.column("rule").to_numpy()
@@ -149,7 +124,7 @@ class PresentViolationsTask:
             entries = entries_between(self.store, self.table.segments, place, self.places)
             if entries is None:
                 continue
-            there = entries.filter(pa.array(present(entries, entries.column("k"))))
+            there = present(entries, entries.column("k"))
             rules = pa.array(self.names).take(there.column("rule").combine_chunks())
             rows = pa.table({"rule": rules, "key": there.column("k")})
             yield from rows.combine_chunks().to_batches(max_chunksize=10_000)

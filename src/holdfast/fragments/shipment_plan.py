@@ -188,10 +188,7 @@ def _planned(
 
 
 def _need(part: RulePart, bit: dict[Atom, Mask]) -> Need:
-    left = 0
-    for atom in part.left:
-        left |= bit[atom]
-    return Need(left, 0 if part.right is None else bit[part.right])
+    return Need(sum(bit[atom] for atom in part.left), 0 if part.right is None else bit[part.right])
 
 
 def _bits(mask: Mask) -> tuple[int, ...]:

@@ -22,16 +22,12 @@ from holdfast.fragments.vertical import Known, Placed, carried_out
 from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import MESSAGE, Message, Refusal, RefusedChange, RowCount, WrittenSegment, message_text
 from holdfast.states.row_changes import Misfit, NetEffect, is_null_key, net_effect
-from holdfast.states.segment import as_typed, entries_with, nullable, present, write_segment
+from holdfast.states.segment import Ints, PieceTask, marked, rows_with, write_segment
 from holdfast.states.store import Store
-from holdfast.tables.pieces import pieces_of
 
-Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 NOWHERE, TWICE = -1, -2
 """The group of sites of a row that satisfies no condition, and of one that satisfies several."""
-
-_MARKS = {"v": pa.int32(), "gone": pa.uint8()}
 
 
 @dataclass(frozen=True)
@@ -47,28 +43,12 @@ class SiteRows:
         return SiteRows(self.hashes[at], self.keys.take(pa.array(at)), self.ids[at], self.bits[at])
 
     def entries(self, version: int, *, gone: bool) -> pa.Table:
-        size = len(self.hashes)
-        return pa.table(
-            {
-                "h": pa.array(self.hashes),
-                "k": self.keys,
-                "ids": _binary(np.ascontiguousarray(self.ids).view(np.uint8).reshape(size, 8 * self.ids.shape[1])),
-                "bits": _binary(self.bits),
-                "v": pa.array(np.full(size, version, np.int32)),
-                "gone": pa.array(np.full(size, gone, np.uint8)),
-            }
-        )
-
-
-def _binary(lines: Bytes) -> pa.Array:
-    size, width = lines.shape
-    offsets = np.arange(size + 1, dtype=np.int32) * np.int32(width)
-    data = pa.py_buffer(np.ascontiguousarray(lines))
-    return pa.Array.from_buffers(pa.binary(), size, [None, pa.py_buffer(offsets.astype(np.int32)), data])
+        columns = {"k": self.keys, "ids": to_arrow(self.ids), "bits": to_arrow(self.bits)}
+        return marked(pa.table({"h": pa.array(self.hashes), **columns}), version, gone=gone)
 
 
 @dataclass(frozen=True)
-class SiteChangesTask:
+class SiteChangesTask(PieceTask):
     """A task: changes with key `k`, its hash `h`, type `ct`, place `o0`, `o1`, `o2`, sites `grp`, packed `ids`, `bits`.
 
     Out come rows of parts (`sign` -1 or 1) and messages (`sign` 0): files written, rows that came and went, what was
@@ -85,11 +65,7 @@ class SiteChangesTask:
     whole: bool
     record: str | None = None
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in pieces_of(batches):
-            yield from self._changed(nullable(table))
-
-    def _changed(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _piece(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
         keys = changes.column("k")
         if is_null_key(keys, self.key_parts).any():
             yield message_row(keys.type, RefusedChange(Refusal.NULL_KEY, None))
@@ -146,14 +122,8 @@ class SiteChangesTask:
     def _now(self, site: int, changes: pa.Table) -> SiteRows:
         """The rows that the site has now under the hashes of the changes' keys."""
         segments = self.tables[table_name(site, ROWS)].segments
-        tables = entries_with(self.store, segments, np.unique(changes.column("h").to_numpy()))
-        kind = changes.column("k").type
-        types = {"h": pa.int64(), "k": kind, "ids": pa.binary(), "bits": pa.binary(), **_MARKS}
-        if tables:
-            entries = pa.concat_tables([as_typed(entries, types) for entries in tables])
-            entries = entries.filter(pa.array(present(entries, entries.column("k"))))
-        else:
-            entries = pa.schema(list(types.items())).empty_table()
+        types = {"h": pa.int64(), "k": changes.column("k").type, "ids": pa.binary(), "bits": pa.binary()}
+        entries = rows_with(self.store, segments, changes.column("h").to_numpy(), types)
         return unpacked_rows(entries, 2 * len(self.held_atoms.columns(site)), len(self.held_atoms.held[site]))
 
     def _projected(self, changes: pa.Table, site: int, at: Ints) -> SiteRows:
@@ -224,7 +194,7 @@ def placed_rows(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of all parts that the group's sites settle, as (part, grp, sign, h, gid, sid, k, message)."""
     first = rows[plan.groups[group].sites[0]]
-    keys = _as_array(first.keys)
+    keys = first.keys.combine_chunks()
     known = {site: Known.unpacked(held_atoms, site, own.ids, own.bits) for site, own in rows.items()}
     for placed in carried_out(plan.groups[group], plan.parts, known, keys, signs, door):
         if len(placed.at):
@@ -254,19 +224,6 @@ def _batches(
 
 def message_row(key: pa.DataType, message: Message) -> pa.RecordBatch:
     """Returns the message among rows of parts."""
-    return pa.RecordBatch.from_pydict(
-        {
-            "part": pa.array([-1], pa.int32()),
-            "grp": pa.array([-1], pa.int32()),
-            "sign": pa.array([0], pa.int32()),
-            "h": pa.array([0], pa.int64()),
-            "gid": pa.array([b""]),
-            "sid": pa.array([b""]),
-            "k": pa.nulls(1, key),
-            MESSAGE: pa.array([message_text(message)]),
-        }
-    )
-
-
-def _as_array(column: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    columns = {name: pa.array([n], pa.int32()) for name, n in (("part", -1), ("grp", -1), ("sign", 0))}
+    columns |= {"h": pa.array([0], pa.int64()), "gid": pa.array([b""]), "sid": pa.array([b""]), "k": pa.nulls(1, key)}
+    return pa.RecordBatch.from_pydict({**columns, MESSAGE: pa.array([message_text(message)])})

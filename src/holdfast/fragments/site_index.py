@@ -8,7 +8,7 @@ other sites may have rows of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +19,8 @@ from numpy.typing import NDArray
 from holdfast.fragments.ids import Ids, from_arrow, hashes_of, no_ids, to_arrow
 from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import WrittenSegment
-from holdfast.states.segment import as_typed, entries_with, present, write_segment
+from holdfast.states.segment import Bools, Ints, marked, rows_with, write_segment
 from holdfast.states.store import Store
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 _COUNTS = {
     "h": pa.int64(),
@@ -32,8 +29,6 @@ _COUNTS = {
     "other": pa.binary(),
     "violated": pa.bool_(),
     "peers": pa.int64(),
-    "v": pa.int32(),
-    "gone": pa.uint8(),
 }
 
 
@@ -80,19 +75,7 @@ class SiteIndex:
     def look_up(self, ids: Ids) -> IndexCounts:
         """What is known of the ids, which are different."""
         counts = IndexCounts.nothing(len(ids))
-        hashes = hashes_of(ids)
-        order = np.argsort(hashes, kind="stable")
-        ordered = hashes[order]
-        tables = entries_with(self.store, self.counts.segments, np.unique(ordered))
-        if not tables:
-            return counts
-        entries = pa.concat_tables([as_typed(table, _COUNTS) for table in tables])
-        entries = entries.filter(pa.array(present(entries, entries.column("id"))))
-        own = from_arrow(entries.column("id"))
-        at = order[np.searchsorted(ordered, hashes_of(own))]
-        same = (ids[at] == own).all(axis=1)
-        at = at[same]
-        entries = entries.filter(pa.array(same))
+        at, entries = self._look_up(self.counts, ids, "id", _COUNTS, key="id")
         counts.n[at] = entries.column("n").to_numpy()
         counts.other[at] = from_arrow(entries.column("other"))
         counts.violated[at] = entries.column("violated").to_numpy().astype(np.bool_)
@@ -101,28 +84,28 @@ class SiteIndex:
 
     def rows_of(self, sides: Ids, kind: pa.DataType) -> tuple[Ints, pa.ChunkedArray]:
         """The keys of the rows on these different sides, and for each which side it is on."""
-        nobody = np.zeros(0, np.int64), pa.chunked_array([], kind)
-        if not len(sides):
-            return nobody
-        hashes = hashes_of(sides)
+        types = {"h": pa.int64(), "side": pa.binary(), "k": kind}
+        at, entries = self._look_up(self.members, sides, "side", types, key="k")
+        return at, entries.column("k")
+
+    def _look_up(
+        self, table: StoredTable, ids: Ids, column: str, types: Mapping[str, pa.DataType], *, key: str
+    ) -> tuple[Ints, pa.Table]:
+        """The entries of the table with one of the ids in the column, and for each the place of its id."""
+        hashes = hashes_of(ids)
         order = np.argsort(hashes, kind="stable")
-        tables = entries_with(self.store, self.members.segments, np.unique(hashes))
-        if not tables:
-            return nobody
-        types = {"h": pa.int64(), "side": pa.binary(), "k": kind, "v": pa.int32(), "gone": pa.uint8()}
-        entries = pa.concat_tables([as_typed(table, types) for table in tables])
-        entries = entries.filter(pa.array(present(entries, entries.column("k"))))
-        own = from_arrow(entries.column("side"))
+        entries = rows_with(self.store, table.segments, hashes, types, key=(key,))
+        own = from_arrow(entries.column(column))
         at = order[np.searchsorted(hashes[order], hashes_of(own))]
-        same = (sides[at] == own).all(axis=1)
-        return np.asarray(at[same], np.int64), entries.column("k").filter(pa.array(same))
+        same = (ids[at] == own).all(axis=1)
+        return np.asarray(at[same], np.int64), entries.filter(pa.array(same))
 
     def entries(self, ids: Ids, before: IndexCounts, after: IndexCounts) -> pa.Table:
         """What the counts' files have to say so that they are as after this version."""
         moved = before.differs(after)
         gone, there = moved & (before.n > 0), moved & (after.n > 0)
-        marked = ((gone, before, 1), (there, after, 0))
-        return pa.concat_tables([self._entries(ids[at], counts.take(at), mark) for at, counts, mark in marked])
+        sides = ((gone, before, True), (there, after, False))
+        return pa.concat_tables([self._entries(ids[at], counts.take(at), gone=mark) for at, counts, mark in sides])
 
     def enter_counts(self, entries: pa.Table, *, base: bool) -> Iterator[WrittenSegment]:
         """The file with the entries, unless there are none."""
@@ -130,20 +113,9 @@ class SiteIndex:
             segment = write_segment(self.store, self.counts.name, entries, base=base)
             yield WrittenSegment(self.counts.name, segment)
 
-    def _entries(self, ids: Ids, counts: IndexCounts, gone: int) -> pa.Table:
-        size = len(ids)
-        return pa.table(
-            {
-                "h": pa.array(hashes_of(ids)),
-                "id": to_arrow(ids),
-                "n": pa.array(counts.n),
-                "other": to_arrow(counts.other),
-                "violated": pa.array(counts.violated),
-                "peers": pa.array(counts.peers),
-                "v": pa.array(np.full(size, self.version, np.int32)),
-                "gone": pa.array(np.full(size, gone, np.uint8)),
-            }
-        )
+    def _entries(self, ids: Ids, counts: IndexCounts, *, gone: bool) -> pa.Table:
+        columns = (hashes_of(ids), to_arrow(ids), counts.n, to_arrow(counts.other), counts.violated, counts.peers)
+        return marked(pa.table(list(map(pa.array, columns)), names=list(_COUNTS)), self.version, gone=gone)
 
     def enter_rows(
         self, sides: Ids, keys: pa.ChunkedArray, signs: NDArray[np.int32], *, base: bool
@@ -151,14 +123,7 @@ class SiteIndex:
         """The file that says which rows go from their sides (sign -1) and come to them, unless there are none."""
         if not len(sides):
             return
-        entries = pa.table(
-            {
-                "h": pa.array(hashes_of(sides)),
-                "side": to_arrow(sides),
-                "k": keys,
-                "v": pa.array(np.full(len(sides), self.version, np.int32)),
-                "gone": pa.array((signs < 0).astype(np.uint8)),
-            }
-        )
+        rows = pa.table({"h": pa.array(hashes_of(sides)), "side": to_arrow(sides), "k": keys})
+        entries = marked(rows, self.version, gone=signs < 0)
         segment = write_segment(self.store, self.members.name, entries, base=base)
         yield WrittenSegment(self.members.name, segment)

@@ -12,11 +12,11 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from holdfast.errors import SitesError, SourceNotFoundError, closest_hint
+from holdfast.errors import SitesError, closest_hint
 from holdfast.fragments.parts import parts_of
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules, read_rules, rules_of
-from holdfast.rules.yaml_nodes import composed, line_of, node_at, plain_content
+from holdfast.rules.yaml_nodes import composed, line_of, node_at, plain_content, read_yaml_text
 
 
 @dataclass(frozen=True)
@@ -118,17 +118,7 @@ def read_sites(path: str | os.PathLike[str]) -> SplitTable:
     Files that it names are looked for beside it, then where the process runs.
     """
     place = Path(path)
-    try:
-        text = place.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise SourceNotFoundError(f"there is no sites file {str(place)!r}.") from None
-    except IsADirectoryError:
-        raise SitesError(f"{str(place)!r} is a folder, not a sites file.") from None
-    except UnicodeDecodeError as problem:
-        raise SitesError(f"{str(place)!r} is not a text file in UTF-8: {problem.reason}.") from None
-    except OSError as problem:
-        raise SitesError(f"cannot read the sites file {str(place)!r}: {problem.strerror}.") from None
-    return parse_sites(text, origin=str(place), folder=place.parent)
+    return parse_sites(read_yaml_text(place, "sites file", SitesError), origin=str(place), folder=place.parent)
 
 
 def as_sites(sites: SplitTable | str | os.PathLike[str]) -> SplitTable:
@@ -146,16 +136,10 @@ def parse_sites(text: str, *, origin: str = "sites", folder: Path | None = None)
         content = _File.model_validate(plain)
     except ValidationError as problem:
         raise _sites_error(problem, root, origin) from None
+    settings = {name: given or _Site() for name, given in content.sites.items()}
     sites = tuple(
-        Site(
-            name,
-            None
-            if given is None or given.columns is None
-            else _columns(name, given.columns, content.key, root, origin),
-            None if given is None else given.where,
-            None if given is None else _resolved_path(given.data, folder),
-        )
-        for name, given in content.sites.items()
+        Site(name, _columns(name, own.columns, content.key, root, origin), own.where, _resolved_path(own.data, folder))
+        for name, own in settings.items()
     )
     rules = _rules(content, root, origin, folder)
     if rules.key and list(rules.key) != content.key:
@@ -186,7 +170,11 @@ def _rules(content: _File, root: yaml.Node, origin: str, folder: Path | None) ->
     return rules_of(node_at(root, ("rules",)), origin=origin)
 
 
-def _columns(site: str, columns: list[str], key: list[str], root: yaml.Node, origin: str) -> tuple[str, ...]:
+def _columns(
+    site: str, columns: list[str] | None, key: list[str], root: yaml.Node, origin: str
+) -> tuple[str, ...] | None:
+    if columns is None:
+        return None
     for name in columns:
         if columns.count(name) > 1:
             line = line_of(root, ("sites", site, "columns"))

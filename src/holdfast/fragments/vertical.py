@@ -18,8 +18,8 @@ from holdfast.fragments.ids import Ids, group_ids, mixed, no_ids, side_ids, to_a
 from holdfast.fragments.parts import RulePart
 from holdfast.fragments.shipment_plan import GroupPlan, IdRecipe, Settling
 from holdfast.fragments.site_tables import HeldAtoms
+from holdfast.states.segment import Bools
 
-Bools = NDArray[np.bool_]
 _OVERLAPPING = 1 << 20
 
 

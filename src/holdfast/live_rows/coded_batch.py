@@ -66,7 +66,7 @@ def row_batch(rows: Any) -> RowBatch:
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise ChangeError(f"the rows have two columns {twice[0]!r}.", hint="name each column once.")
-        return RowBatch(rows.num_rows, {name: _whole(rows.column(name)) for name in names})
+        return RowBatch(rows.num_rows, {name: rows.column(name).combine_chunks() for name in names})
     given = list(rows)
     for row in given:
         if not isinstance(row, Mapping):
@@ -85,11 +85,6 @@ def row_batch(rows: Any) -> RowBatch:
                 hint="give every row the same columns, None where there is no value.",
             )
     return RowBatch(len(given), {str(name): [row[name] for row in given] for name in names})
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    whole = column.combine_chunks()
-    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 @dataclass

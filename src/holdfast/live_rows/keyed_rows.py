@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.encode.column_type import ColumnType
-from holdfast.live_rows.coded_batch import Coding, Moved, RowBatch, recoded, require_names, row_batch
-from holdfast.live_rows.net_changes import net_changes
+from holdfast.errors import ChangeError
+from holdfast.live_rows.coded_batch import Bools, Coding, Moved, RowBatch, recoded, require_names, row_batch
 from holdfast.live_rows.row_keys import RowKeys
 from holdfast.live_rows.row_store import RowStore, Slots
-from holdfast.states.row_changes import CHANGE_TYPE
+from holdfast.states.row_changes import CHANGE_TYPE, CHANGE_TYPES
 
 Codes = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 NOBODY: Slots = np.zeros(0, np.int32)
 
 
@@ -102,7 +101,7 @@ class KeyedRows(ABC):
         if CHANGE_TYPE not in batch.columns:
             return self._inserting(changes)
         kinds, rows = batch.listed(CHANGE_TYPE), batch.without(CHANGE_TYPE)
-        first, last = net_changes(kinds, self._keys.of_batch(rows), self._keys.are_there)
+        first, last = _net_changes(kinds, self._keys.of_batch(rows), self._keys.are_there)
         old = [key for key, was in first.items() if was]
         come = {key: at for key, at in last.items() if at is not None}
         if not come:  # rows that only go need no other columns than the key
@@ -151,3 +150,46 @@ class KeyedRows(ABC):
     @abstractmethod
     def _reloaded(self) -> None:
         """All rows have other codes or slots: what was known of them by those is made anew."""
+
+
+def _net_changes(
+    kinds: Sequence[Any], keys: Sequence[Any], there: Callable[[Sequence[Any]], Sequence[bool]]
+) -> tuple[dict[Any, bool], dict[Any, int | None]]:
+    """Per key that changes, whether it was there before, and the place of the row it has in the end (None: no row).
+
+    A change without a kind is an insert. ChangeError where a key comes that is there, or one goes or changes that is
+    not, at its place in the order; also where a key has more images before an update than after one.
+    """
+    once = list(dict.fromkeys(keys))
+    first = dict(zip(once, there(once), strict=True))
+    last: dict[Any, int | None] = {}
+    now = dict(first)
+    waiting = dict.fromkeys(once, 0)
+    for at, (kind, key) in enumerate(zip(kinds, keys, strict=True)):
+        if kind is None or kind == "insert":
+            if now[key]:
+                raise ChangeError(f"there is a row with key {key!r} already.", hint="nothing was changed.")
+            now[key], last[key] = True, at
+        elif kind in ("delete", "update_preimage", "update_postimage"):
+            if not now[key]:
+                raise ChangeError(f"there is no row with key {key!r}.", hint="nothing was changed.")
+            if kind == "delete":
+                now[key], last[key] = False, None
+            elif kind == "update_postimage":
+                waiting[key] -= 1
+                last[key] = at
+            else:
+                waiting[key] += 1
+        else:
+            raise ChangeError(
+                f"{kind!r} is no kind of change.",
+                hint=f"{CHANGE_TYPE} is one of {', '.join(CHANGE_TYPES)}.",
+            )
+    alone = next((key for key in once if waiting[key] > 0), None)
+    if alone is not None:
+        raise ChangeError(
+            f"the key {alone!r} has an update_preimage without its update_postimage.",
+            hint="nothing was changed. Send both, or the postimage alone; a new key is a delete and an insert.",
+        )
+    touched = {key: first[key] for key in once if key in last}
+    return touched, {key: last[key] for key in once if key in last}

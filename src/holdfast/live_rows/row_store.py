@@ -32,11 +32,8 @@ class RowStore:
 
     def _make_room(self, rows: int) -> None:
         larger = self._room_for(rows)
-        larger.codes[: self.size] = self.rows.codes[: self.size]
-        larger.valid[: self.size] = self.rows.valid[: self.size]
-        larger.flags[: self.size] = self.rows.flags[: self.size]
-        larger.alive[: self.size] = self.rows.alive[: self.size]
-        larger.twin[: self.size] = self.rows.twin[: self.size]
+        for name in Rows._fields:
+            getattr(larger, name)[: self.size] = getattr(self.rows, name)[: self.size]
         self.rows = larger
 
     def __len__(self) -> int:

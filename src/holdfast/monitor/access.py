@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels.runs import Probe
-from holdfast.monitor.group_index import IndexSpec
+from holdfast.monitor.group_index import GroupIndex, IndexSpec
 from holdfast.programs.program import Compare, PairDenial, PairProgram
+from holdfast.rules.predicate import quoted_name
 from holdfast.rules.relation import EQ, is_inequality, swapped
 
 Table = NDArray[np.int64]
@@ -108,3 +109,24 @@ def constraint_table(denials: Sequence[PairDenial], *, left: bool = True) -> tup
         own, other = (denial.left, denial.right) if left else (denial.right, denial.left)
         which.append((first, len(lines), -1 if own is None else own, -1 if other is None else other))
     return np.array(which, np.int64).reshape(-1, 4), np.array(lines, np.int64).reshape(-1, 3)
+
+
+def access_lines(ways: Sequence[tuple[Access, GroupIndex]], columns: Sequence[str]) -> Iterator[str]:
+    """A line for each way to the partners of a row."""
+    for access, index in ways:
+        spec = access.spec
+        names = [quoted_name(columns[at]) for at in spec.equal]
+        where = f"rows by {', '.join(names)}" if names else "all rows"
+        if spec.nulls:
+            where += " that have a null in " + " or ".join(
+                quoted_name(columns[at]) for at in (spec.x, spec.y) if at is not None
+            )
+        elif spec.by:
+            where += f", in order of {' and of '.join(quoted_name(columns[at]) for at in spec.by)}"
+        if spec.flag is not None:
+            where += ", those that can take part"
+        rest = left_to_check(access)
+        checked = f", then {rest} more comparison{'s' if rest > 1 else ''} per row" if rest else ""
+        part = "left" if access.left else "right"
+        runs = len(index.arena.runs)
+        yield f"as {part} row: {where}{checked} ({len(index):,} rows in {runs} run{'' if runs == 1 else 's'})"

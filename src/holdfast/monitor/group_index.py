@@ -8,18 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels.runs import (
-    COLLIDED,
-    FAN,
-    LEAF,
-    LEVELS,
-    MOST_LEVELS,
-    SIZE,
-    START,
-    Arena,
-    collides,
-    hash_rows,
-)
+from holdfast.kernels.runs import COLLIDED, FAN, LEAF, LEVELS, MOST_LEVELS, SIZE, START, Arena, collides, hash_rows
 from holdfast.live_rows.row_store import RowStore, Slots
 
 # A run is merged with those after it when they have together at least a third of its rows.

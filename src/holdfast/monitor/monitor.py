@@ -12,8 +12,9 @@ from holdfast.errors import OptionError, TypeMismatchError
 from holdfast.live_rows.coded_batch import CodedBatch, coding_for
 from holdfast.live_rows.keyed_rows import NOBODY, Coming, KeyedRows, NamedRows
 from holdfast.live_rows.row_store import Slots
-from holdfast.monitor.explain import access_lines, schedule_lines
+from holdfast.monitor.access import access_lines
 from holdfast.monitor.partners import AccessPath, Partners
+from holdfast.monitor.schedule import schedule_lines
 from holdfast.monitor.slot_pairs import NO_PAIRS, SlotPairs
 from holdfast.monitor.tuning import DEFAULT_TUNING, MonitorTuning
 from holdfast.presented import Presented

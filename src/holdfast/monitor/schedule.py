@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from holdfast.programs.program import Compare
-from holdfast.rules.relation import EQ, NE
+from holdfast.rules.predicate import quoted_name
+from holdfast.rules.relation import EQ, NE, operator_of
 
 P = TypeVar("P", bound=Hashable)
 R = TypeVar("R", bound=Hashable)
@@ -99,3 +100,22 @@ def _prefix(rule: R, rules: Mapping[R, tuple[P, ...]]) -> tuple[tuple[P, ...], t
         if saved and (best is None or saved > best[0]):
             best = (saved, start, others)
     return None if best is None else best[1:]
+
+
+def schedule_lines(
+    schedule: Schedule[tuple[int, int], Compare], rules: Sequence[str], columns: Sequence[str]
+) -> Iterator[str]:
+    """The rules that go by sets of rows, in words: their predicates in order, and the starts that they share."""
+
+    def compare_text(compare: Compare) -> str:
+        left, right = quoted_name(columns[compare.left]), quoted_name(columns[compare.right])
+        return f"t.{left} {operator_of(compare.allowed)} s.{right}"
+
+    def several(compares: Sequence[Compare]) -> str:
+        return " and ".join(map(compare_text, compares))
+
+    for prefix in schedule.shared:
+        helped = ", ".join(dict.fromkeys(rules[at] for at, _ in prefix.others))
+        yield f"once for {rules[prefix.rule[0]]} and {helped}: {several(prefix.predicates)}"
+    for (at, _), predicates in schedule.rules.items():
+        yield f"{rules[at]}: {', then '.join(map(compare_text, predicates))}"

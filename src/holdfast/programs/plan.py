@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from holdfast.programs.bind import Schema, require_columns
+from holdfast.programs.bind import Schema, require_columns, require_types
 from holdfast.programs.compile import compile_rules
 from holdfast.programs.program import Programs
 from holdfast.programs.sql_expression import DIGITS_FUNCTION, Encoder
@@ -52,6 +52,16 @@ class Plan:
         """Names of functions the SQL calls that Spark does not have."""
         texts = (*self.forms, *self.flags)
         return frozenset({DIGITS_FUNCTION} if any(DIGITS_FUNCTION in text for text in texts) else ())
+
+
+def make_typed_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:
+    """The plan of a table that a state keeps; as `make_plan`, and refuses senseless comparisons.
+
+    A column without values may get some later, so that here its type counts, unlike in a check.
+    """
+    require_columns(rules, key, schema)
+    require_types(rules, schema)
+    return make_plan(rules, schema, key)
 
 
 def make_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:

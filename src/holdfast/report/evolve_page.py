@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.evolving.rules_change import BreakingPair, RulesChange
-from holdfast.evolving.status import EvolveStatus
+from holdfast.evolving.outcome import BreakingPair, EvolveStatus, RulesChange
 from holdfast.report.discovery_page import discovery_values
 from holdfast.report.page import page
 from holdfast.report.words import number

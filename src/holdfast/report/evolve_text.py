@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from holdfast.evolving.outcome import EvolveOutcome
-from holdfast.evolving.rules_change import AddedRule, BreakingPair, RemovedRule, RulesChange
-from holdfast.evolving.status import EvolveStatus
+from holdfast.evolving.outcome import AddedRule, BreakingPair, EvolveOutcome, EvolveStatus, RemovedRule, RulesChange
 from holdfast.report.discovery_text import discovery_text
 from holdfast.report.view import TEXT_WIDTH
 from holdfast.report.words import applied_before, number, value_text

@@ -9,10 +9,8 @@ from typing import Any
 from markupsafe import Markup
 
 from holdfast.checking.outcome import CheckOutcome
-from holdfast.evolving.outcome import EvolveOutcome
+from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus, RulesChange
 from holdfast.evolving.rule_keeper import RuleKeeper
-from holdfast.evolving.rules_change import RulesChange
-from holdfast.evolving.status import EvolveStatus
 from holdfast.explaining.explanation import RowExplanation
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.monitor.monitor import Monitor

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from holdfast.evolving.rules_change import AddedRule, RemovedRule, RulesChange
+from holdfast.evolving.outcome import AddedRule, RemovedRule, RulesChange
 from holdfast.report.html_table import badge, code, dim, html_lines, html_table, on_lines, strong
 from holdfast.rules.plain_words import number, value_text
 

@@ -10,8 +10,7 @@ from holdfast.checking.shown_check import ShownCheck
 from holdfast.report.check_page import check_values
 from holdfast.report.page import page
 from holdfast.report.words import number, violations_text
-from holdfast.watching.history import Point
-from holdfast.watching.status import WatchStatus
+from holdfast.watching.status import Point, WatchStatus
 
 WIDTH, HEIGHT, TOP, BOTTOM = 320, 84, 8, 6
 

@@ -59,6 +59,15 @@ def evidence(words: Words, counts: Ints) -> Evidence:
     return Evidence(masks[shown], sums[shown])
 
 
+def in_either(first: Words, second: Words) -> tuple[Words, NDArray[np.bool_], NDArray[np.bool_]]:
+    """The different lines of both, in order; which of them the first has, and which the second."""
+    lines, which = distinct(np.concatenate([first, second]))
+    in_first, in_second = np.zeros(len(lines), np.bool_), np.zeros(len(lines), np.bool_)
+    in_first[which[: len(first)]] = True
+    in_second[which[len(first) :]] = True
+    return lines, in_first, in_second
+
+
 def distinct(lines: Words) -> tuple[Words, Ints]:
     """The different lines, in order, and for each line given which of them it is."""
     if lines.shape[1] == 1:

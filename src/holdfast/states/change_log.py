@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from holdfast.states.batch_outcome import BatchOutcome
-from holdfast.states.manifest import PENDING, Manifest
-from holdfast.states.messages import LogFile, Message, Unit, ViolationCount, WrittenSegment, of_type
+from holdfast.states.manifest import PENDING, AnyBody, Manifest
+from holdfast.states.messages import LogFile, Message, Unit, ViolationCount, WrittenSegment, net_rows, of_type
 from holdfast.states.store import Store, translate_os_errors
 from holdfast.states.violations_change import RuleViolationsChange, Violation, ViolationsChange
 
@@ -46,6 +46,20 @@ class BatchLog:
         """Returns what the batch of this version came to."""
         change = ViolationsChange(self.rules, version.totals)
         return BatchOutcome(batch, True, version.version, version.rows, change, seconds)
+
+
+def logged_version(
+    now: Manifest[AnyBody], log: BatchLog, messages: Sequence[Message], units: Mapping[str, Unit]
+) -> Manifest[AnyBody]:
+    """Returns what the messages of a batch make of this version: its tables, its rows, its totals and its log."""
+    moved = moved_totals(messages, units)
+    return replace(
+        now,
+        rows=now.rows + net_rows(messages),
+        totals={name: n + moved.get(name, 0) for name, n in now.totals.items()},
+        body=now.body.with_written(messages),
+        log=log.files,
+    )
 
 
 def unchanged(batch: str, now: Manifest[Any]) -> BatchOutcome:

@@ -11,16 +11,7 @@ from dataclasses import fields
 from typing import Any
 
 from holdfast.errors import StateError
-from holdfast.states.manifest import (
-    ROWS,
-    Body,
-    EvolveBody,
-    FragmentsBody,
-    Manifest,
-    StoredTable,
-    WatchBody,
-    by_name,
-)
+from holdfast.states.manifest import ROWS, Body, EvolveBody, FragmentsBody, Manifest, StoredTable, WatchBody, by_name
 from holdfast.states.segment import Segment
 
 MANIFEST_FORMAT = 2

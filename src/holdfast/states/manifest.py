@@ -126,10 +126,6 @@ class Manifest(Generic[AnyBody]):
     applied: int = 0
     table: str = ""
 
-    def plus_totals(self, changes: Mapping[str, int]) -> Self:
-        """Returns the manifest with these amounts added to its totals."""
-        return replace(self, totals={name: n + changes.get(name, 0) for name, n in self.totals.items()})
-
 
 def by_name(tables: Iterable[StoredTable]) -> dict[str, StoredTable]:
     """Returns the tables by their names, in order."""

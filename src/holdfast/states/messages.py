@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from enum import Enum, StrEnum
-from typing import Any, TypeVar, get_args, get_type_hints
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from functools import reduce
+from typing import Any, TypeVar, get_args
 
 import pyarrow as pa
 
-from holdfast.states.key_json import plain_json
+from holdfast.states.key_json import from_json, plain_json
 from holdfast.states.lawful import Mergeable
 from holdfast.states.segment import Segment
 
@@ -166,15 +167,8 @@ def message_text(message: Message) -> str:
 def message_from(text: str) -> Message:
     """Returns the message that `message_text` wrote."""
     given = json.loads(text)
-    kind = _TYPES[given.pop("type")]
-    types = get_type_hints(kind)
-    return kind(**{field.name: _typed(given[field.name], types[field.name]) for field in fields(kind)})
-
-
-def _typed(value: Any, kind: Any) -> Any:
-    if is_dataclass(kind) and isinstance(kind, type):
-        return kind(**value)
-    return kind(value) if isinstance(kind, type) and issubclass(kind, Enum) else value
+    message: Message = from_json(given, _TYPES[given.pop("type")])
+    return message
 
 
 def message_batch(*messages: Message) -> pa.RecordBatch:
@@ -205,7 +199,4 @@ def net_rows(messages: Iterable[Message]) -> int:
 
 def total_shipped(messages: Iterable[Message]) -> Shipped:
     """Returns the sum of all that crossed between sites."""
-    total = Shipped()
-    for shipped in of_type(messages, Shipped):
-        total = total.plus(shipped)
-    return total
+    return reduce(Shipped.plus, of_type(messages, Shipped), Shipped())

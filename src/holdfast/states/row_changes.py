@@ -1,4 +1,4 @@
-"""What a batch of changes does to the rows of a state: which go, which come, and that each may.
+"""The rows of a state: written first, read back, and what a batch of changes does to them.
 
 A task gets the changes of some keys, all of each, in any order, with their place in the batch. It looks up the rows
 that have these keys now, takes the changes of a key one after the other, and keeps the net effect.
@@ -17,20 +17,69 @@ from numpy.typing import NDArray
 
 from holdfast.encode.codes import shared_codes
 from holdfast.states.manifest import ROWS
-from holdfast.states.messages import MESSAGE, Message, Refusal, RefusedChange, RowCount, WrittenSegment, message_text
-from holdfast.states.segment import Segment, as_typed, entries_with, key_of, nullable, present, write_segment
+from holdfast.states.messages import (
+    MESSAGE,
+    Message,
+    Refusal,
+    RefusedChange,
+    RowCount,
+    WrittenSegment,
+    message_batch,
+    message_text,
+)
+from holdfast.states.segment import (
+    Ints,
+    PieceTask,
+    Segment,
+    entries_between,
+    key_of,
+    marked,
+    present,
+    rows_with,
+    write_segment,
+)
 from holdfast.states.store import Store
-from holdfast.tables.pieces import pieces_of
 
 INSERT, DELETE, BEFORE, AFTER = range(4)
 CHANGE_TYPE = "_change_type"
 CHANGE_TYPES = ("insert", "delete", "update_preimage", "update_postimage")
 
-Ints = NDArray[np.int64]
+
+@dataclass(frozen=True)
+class FirstRowsTask(PieceTask):
+    """A task: all rows of some ranges of hashes, which it writes as one file each; out come messages of them."""
+
+    store: Store
+
+    def _piece(self, piece: pa.Table) -> Iterator[pa.RecordBatch]:
+        entries = marked(piece.drop_columns(["work"]), 0, gone=False)
+        segment = write_segment(self.store, ROWS, entries, base=True)
+        yield message_batch(WrittenSegment(ROWS, segment))
 
 
 @dataclass(frozen=True)
-class RowChangesTask:
+class PresentRowsTask:
+    """A task: numbers of ranges of hashes, `id`; out come the rows of the state that have those."""
+
+    store: Store
+    segments: tuple[Segment, ...]
+    places: int
+    width: int
+    key: tuple[str, ...]
+    key_names: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        columns = [f"c{i}" for i in range(self.width)]
+        for place in (number for batch in batches for number in batch.column("id").to_pylist()):
+            entries = entries_between(self.store, self.segments, place, self.places)
+            if entries is None:
+                continue
+            rows = present(entries, key_of(entries, self.key, self.key_names)).select(columns)
+            yield from rows.combine_chunks().to_batches(max_chunksize=10_000)
+
+
+@dataclass(frozen=True)
+class RowChangesTask(PieceTask):
     """A task: changes with key `k`, its hash `h`, their type `ct`, their place `o0`, `o1`, `o2`, and columns `c0`, ...
 
     Out come the rows that go (`sign` -1) and come (1), by the columns in `kept`, and messages (`sign` 0): the file that
@@ -47,14 +96,9 @@ class RowChangesTask:
     kept: tuple[int, ...]
     known: tuple[int, ...]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for table in pieces_of(batches):
-            yield from self._changed(nullable(table))
-
-    def _changed(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
+    def _piece(self, changes: pa.Table) -> Iterator[pa.RecordBatch]:
         keys = changes.column("k")
-        missing = np.flatnonzero(is_null_key(keys, len(self.key)))
-        if len(missing):
+        if is_null_key(keys, len(self.key)).any():
             yield self._message(changes, RefusedChange(Refusal.NULL_KEY, None))
             return
         now = self._now(changes)
@@ -66,8 +110,8 @@ class RowChangesTask:
         old, new = now.take(pa.array(effect.go)), changes.take(pa.array(effect.come))
         if old.num_rows or new.num_rows:
             columns = [f"c{i}" for i in range(self.width)]
-            gone = _entries(old.select(["h", *columns]), self.version, gone=True)
-            entered = _entries(new.select(["h", *columns]), self.version, gone=False)
+            gone = marked(old.select(["h", *columns]), self.version, gone=True)
+            entered = marked(new.select(["h", *columns]), self.version, gone=False)
             segment = write_segment(self.store, ROWS, pa.concat_tables([gone, entered]))
             yield self._message(changes, WrittenSegment(ROWS, segment))
             yield self._message(changes, RowCount(new.num_rows, old.num_rows))
@@ -77,16 +121,16 @@ class RowChangesTask:
 
     def _now(self, changes: pa.Table) -> pa.Table:
         """The rows that are there now under the hashes of the changes' keys."""
-        columns = ["h", *(f"c{i}" for i in range(self.width))]
-        types = {name: changes.column(name).type for name in columns}
-        tables = entries_with(self.store, self.segments, np.unique(changes.column("h").to_numpy()))
-        if not tables:
-            return changes.select(columns).slice(0, 0)
-        entries = pa.concat_tables([as_typed(entries, {**types, **_MARKS}) for entries in tables])
-        return entries.filter(pa.array(present(entries, self._key(entries)))).select(columns)
+        types = {name: changes.column(name).type for name in ("h", *(f"c{i}" for i in range(self.width)))}
+        hashes = changes.column("h").to_numpy()
+        return rows_with(self.store, self.segments, hashes, types, key=self._key_columns, key_names=self.key_names)
+
+    @property
+    def _key_columns(self) -> list[str]:
+        return [f"c{i}" for i in self.key]
 
     def _key(self, rows: pa.Table) -> pa.ChunkedArray:
-        return key_of(rows, [f"c{i}" for i in self.key], self.key_names)
+        return key_of(rows, self._key_columns, self.key_names)
 
     def _batches(self, changes: pa.Table, rows: pa.Table, key: pa.ChunkedArray, sign: int) -> Iterator[pa.RecordBatch]:
         size = rows.num_rows
@@ -111,21 +155,11 @@ class RowChangesTask:
         return pa.RecordBatch.from_pydict(columns)
 
 
-_MARKS = {"v": pa.int32(), "gone": pa.uint8()}
-
-
-def _entries(rows: pa.Table, version: int, *, gone: bool) -> pa.Table:
-    size = rows.num_rows
-    marked = rows.append_column("v", pa.array(np.full(size, version, np.int32)))
-    return marked.append_column("gone", pa.array(np.full(size, gone, np.uint8)))
-
-
 def is_null_key(keys: pa.ChunkedArray, parts: int) -> NDArray[np.bool_]:
     """Which keys of so many columns have a null in one."""
     if parts == 1:
         return np.asarray(keys.is_null().to_numpy(), np.bool_)
     whole = keys.combine_chunks()
-    whole = whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
     return np.asarray(np.logical_or.reduce([np.asarray(whole.field(i).is_null()) for i in range(parts)]), np.bool_)
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,11 +24,14 @@ from numpy.typing import NDArray
 
 from holdfast.encode.codes import dense_ids, shared_codes
 from holdfast.states.store import Store, translate_os_errors
+from holdfast.tables.pieces import pieces_of
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 LONGEST_BLOCK = 1024
+# What every entry has besides its row.
+MARKS = {"v": pa.int32(), "gone": pa.uint8()}
 ENDING, ZONES_ENDING = ".arrow", ".zones"
 
 
@@ -185,15 +189,30 @@ def meeting_hashes(segments: Sequence[Segment], hashes: Ints) -> list[tuple[Segm
     return meeting
 
 
-def entries_with(store: Store, segments: Sequence[Segment], hashes: Ints) -> list[pa.Table]:
-    """All entries with the hashes, which are in order, a table per segment that has any."""
-    tables = []
-    for segment, own in meeting_hashes(segments, hashes):
+def rows_with(
+    store: Store,
+    segments: Sequence[Segment],
+    hashes: Ints,
+    types: Mapping[str, pa.DataType],
+    *,
+    key: Sequence[str] = ("k",),
+    key_names: Sequence[str] = (),
+    positions: Callable[[OpenSegment, Ints], Ints] | None = None,
+) -> pa.Table:
+    """The entries of all rows that are there now with the hashes: the columns of `types`, in these types, and MARKS.
+
+    `key` are the columns that tell apart rows with one hash, under `key_names` where they are several. `positions`
+    says which entries of a segment with these hashes are read, where that is not all.
+    """
+    kinds = {**types, **MARKS}
+    tables = [pa.schema(list(kinds.items())).empty_table()]
+    for segment, own in meeting_hashes(segments, np.unique(hashes)):
         opened = OpenSegment(store, segment)
-        at = spread(*opened.ranges(own))
+        at = spread(*opened.ranges(own)) if positions is None else positions(opened, own)
         if len(at):
-            tables.append(opened.entries(at))
-    return tables
+            tables.append(as_typed(opened.entries(at), kinds))
+    entries = pa.concat_tables(tables)
+    return present(entries, key_of(entries, key, key_names))
 
 
 def entries_between(store: Store, segments: Sequence[Segment], place: int, places: int) -> pa.Table | None:
@@ -228,19 +247,25 @@ def spread(starts: Ints, ends: Ints) -> Ints:
     return np.asarray(np.arange(int(sizes.sum())) + np.repeat(starts - before, sizes), np.int64)
 
 
-def present(entries: pa.Table, key: pa.ChunkedArray) -> Bools:
-    """Which of the entries tell of rows that are there: entered, and not told gone by a later version.
+def marked(rows: pa.Table, version: int, *, gone: bool | Bools) -> pa.Table:
+    """The rows as entries of a version that says of all of them, or of each, whether it is gone."""
+    entries = rows.append_column("v", pa.array(np.full(rows.num_rows, version, np.int32)))
+    return entries.append_column("gone", pa.array(np.full(rows.num_rows, gone, np.uint8)))
+
+
+def present(entries: pa.Table, key: pa.ChunkedArray) -> pa.Table:
+    """Those of the entries that tell of rows that are there: entered, and not told gone by a later version.
 
     The entries are such that what tells a row gone is among them when what entered it is.
     """
     gone = entries.column("gone").to_numpy().astype(np.bool_)
     if not gone.any():
-        return np.asarray(~gone, np.bool_)
+        return entries
     ids = _row_ids(entries, key)
     versions = entries.column("v").to_numpy().astype(np.int64)
     last_gone = np.full(len(ids), -1, np.int64)
     np.maximum.at(last_gone, ids[gone], versions[gone])
-    return np.asarray(~gone & (versions >= last_gone[ids]), np.bool_)
+    return entries.filter(pa.array(~gone & (versions >= last_gone[ids])))
 
 
 def merged(entries: pa.Table, key: pa.ChunkedArray, *, everything: bool) -> pa.Table:
@@ -271,9 +296,7 @@ def key_of(rows: pa.Table, columns: Sequence[str], names: Sequence[str]) -> pa.C
     """The rows' keys: the one column, or a struct of several under their names."""
     if len(columns) == 1:
         return rows.column(columns[0])
-    whole = rows.select(list(columns)).combine_chunks()
-    parts = [whole.column(name).combine_chunks() for name in columns]
-    parts = [part.chunk(0) if isinstance(part, pa.ChunkedArray) else part for part in parts]
+    parts = [rows.column(name).combine_chunks() for name in columns]
     return pa.chunked_array([pa.StructArray.from_arrays(parts, names=list(names))])
 
 
@@ -286,6 +309,18 @@ def as_typed(rows: pa.Table, types: Mapping[str, pa.DataType]) -> pa.Table:
 def nullable(rows: pa.Table) -> pa.Table:
     """The rows with no column or field declared free of nulls: tables of the same rows then have the same types."""
     return as_typed(rows, {field.name: _nullable_type(field.type) for field in rows.schema})
+
+
+class PieceTask(ABC):
+    """A task: of the rows that arrive it gives, for each piece of work, what `_piece` makes of it."""
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for piece in pieces_of(batches):
+            yield from self._piece(nullable(piece))
+
+    @abstractmethod
+    def _piece(self, piece: pa.Table) -> Iterator[pa.RecordBatch]:
+        """What comes out for all rows of a piece of work, whose columns are `nullable`."""
 
 
 def _nullable_type(kind: pa.DataType) -> pa.DataType:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from holdfast.errors import BusyStateError, StateError
 from holdfast.states.formats import manifest_from_json, manifest_to_json
-from holdfast.states.manifest import BATCHES, CHANGES, HISTORY, KEPT, PENDING, VERSIONS, AnyBody, Manifest
+from holdfast.states.manifest import BATCHES, CHANGES, FOLDERS, HISTORY, KEPT, PENDING, VERSIONS, AnyBody, Manifest
 from holdfast.states.segment import ENDING
-from holdfast.states.store import Store
+from holdfast.states.store import LOCK, Store
 
 _INIT_COMMANDS = {
     "watch": "holdfast watch init STATE --data … --rules … --key …",
@@ -35,6 +36,31 @@ def latest(store: Store, body: type[AnyBody]) -> Manifest[AnyBody]:
 
 def has_state(store: Store) -> bool:
     return bool(_versions(store))
+
+
+def require_free(
+    store: Store,
+    *,
+    ours: Collection[str] = (*FOLDERS, KEPT),
+    prefix: str = "pairs-",
+    hint: str = "name a new folder, or apply changes to this one.",
+) -> None:
+    """StateError where there is a state, or anything but what a killed load left behind.
+
+    That is what `ours` names, and what begins with `prefix`. The hint says what to do with a state that is there.
+    """
+    if has_state(store):
+        raise StateError(f"there is a state at {store.root} already.", hint=hint)
+    place = store.path("")
+    if place.exists() and not place.is_dir():
+        raise StateError(f"{store.root} is a file, not a folder.")
+    names = sorted(entry.name for entry in place.iterdir()) if place.is_dir() else []
+    others = [name for name in names if name not in (*ours, LOCK) and not name.startswith(prefix)]
+    if others:
+        raise StateError(
+            f"the folder {store.root} holds other things ({', '.join(others[:3])}), so no state is made there.",
+            hint="name a new folder.",
+        )
 
 
 def read_version(store: Store, name: str) -> Manifest[Any]:

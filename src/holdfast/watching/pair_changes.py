@@ -20,15 +20,7 @@ from holdfast.encode.codes import dense_ids, shared_codes
 from holdfast.states.change_log import write_log
 from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import MESSAGE, LogFile, Message, Unit, ViolationCount, WrittenSegment, message_batch
-from holdfast.states.segment import (
-    OpenSegment,
-    as_typed,
-    meeting_hashes,
-    nullable,
-    present,
-    spread,
-    write_segment,
-)
+from holdfast.states.segment import Ints, OpenSegment, nullable, rows_with, spread, write_segment
 from holdfast.states.store import Store
 from holdfast.tables.pieces import pieces_of
 from holdfast.violations.evaluate import UNLIMITED
@@ -36,9 +28,6 @@ from holdfast.violations.part import part_of
 from holdfast.watching.changed_pairs import LISTABLE, ChangedRows, pair_change
 from holdfast.watching.pair_groups import ALONE, NOTES, GroupedPrograms, PairGroup
 from holdfast.watching.zones import feasible
-
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 
 # Rows that changes are held against at once: what a task has in memory beside them.
 REST_ROWS = 500_000
@@ -165,18 +154,12 @@ class PairChangesTask:
     def _rest(self, number: int, group: PairGroup, changed: pa.Table, columns: list[str]) -> pa.Table:
         """The rows of the group's table that the changed rows may meet, as they are before and after the batch."""
         types = {name: changed.column(name).type for name in ("h", *columns)}
-        types |= {"v": pa.int32(), "gone": pa.uint8()}
-        hashes = changed.column("h").to_numpy()
-        tables = []
-        for segment, own_hashes in meeting_hashes(self.tables[number].segments, np.unique(hashes)):
-            opened = OpenSegment(self.store, segment)
-            at = self._met(opened, group, changed, own_hashes)
-            if len(at):
-                tables.append(as_typed(opened.entries(at), types))
-        if not tables:
-            return changed.select(columns).slice(0, 0)
-        entries = pa.concat_tables(tables)
-        entries = entries.filter(pa.array(present(entries, entries.column("k"))))
+
+        def positions(opened: OpenSegment, hashes: Ints) -> Ints:
+            return self._met(opened, group, changed, hashes)
+
+        segments, hashes = self.tables[number].segments, changed.column("h").to_numpy()
+        entries = rows_with(self.store, segments, hashes, types, positions=positions)
         keys, going = shared_codes([entries.column("k"), changed.column("k")])
         before = going.codes[changed.column("sign").to_numpy() < 0]
         return entries.filter(pa.array(~np.isin(keys.codes, before))).select(columns)
@@ -254,10 +237,7 @@ def _really_changed(piece: pa.Table, group: PairGroup) -> pa.Table:
 
 
 def _at(keys: pa.ChunkedArray, rows: Ints) -> pa.Array:
-    taken = keys.take(pa.array(rows))
-    if isinstance(taken, pa.ChunkedArray):
-        return pa.concat_arrays(taken.chunks) if taken.num_chunks else pa.array([], keys.type)
-    return taken
+    return keys.take(pa.array(rows)).combine_chunks()
 
 
 def _zeros(piece: pa.Table) -> pa.Array:

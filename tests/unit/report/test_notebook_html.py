@@ -12,9 +12,7 @@ import pytest
 
 from holdfast import Monitor, RuleKeeper
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
-from holdfast.evolving.outcome import EvolveOutcome
-from holdfast.evolving.rules_change import AddedRule, BreakingPair, RemovedRule, RulesChange
-from holdfast.evolving.status import EvolveStatus
+from holdfast.evolving.outcome import AddedRule, BreakingPair, EvolveOutcome, EvolveStatus, RemovedRule, RulesChange
 from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggestion
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.fragments.sites import parse_sites

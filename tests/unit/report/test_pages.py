@@ -37,8 +37,7 @@ from holdfast.rules.rule import Rule, parse_rule
 from holdfast.search.options import discover_options
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
 from holdfast.violations.witness import Witness, WorstRow
-from holdfast.watching.history import Point
-from holdfast.watching.status import WatchStatus
+from holdfast.watching.status import Point, WatchStatus
 
 EVIL = "<script>window.pwned = 1</script>\"'&"
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, NullType
+from pyspark.sql.types import BooleanType, NullType, StructType
 
 from holdfast.encode.column_type import column_type
 from holdfast.engines.spark.query_log import query_log_off
@@ -32,8 +32,12 @@ def schema_of(frame: DataFrame, table: str) -> Schema:
             f"the table {table} has two columns called {', '.join(map(quoted_name, twice))}.",
             hint="rename one of them before the check.",
         )
-    fields = frame.schema.fields
-    return Schema(table, {field.name: column_type(field.dataType.simpleString()) for field in fields})
+    return schema_as_seen(frame.schema, table)
+
+
+def schema_as_seen(schema: StructType, table: str) -> Schema:
+    """The columns with the types that rules see."""
+    return Schema(table, {field.name: column_type(field.dataType.simpleString()) for field in schema.fields})
 
 
 def entirely_null(frame: DataFrame, columns: Sequence[str]) -> frozenset[str]:
@@ -49,7 +53,7 @@ def entirely_null(frame: DataFrame, columns: Sequence[str]) -> frozenset[str]:
 
 def select_rows(frame: DataFrame, plan: Plan, *, all_columns: bool) -> DataFrame:
     """The rows under safe names, with conditions as truth values, not yet named: one scan when it runs."""
-    conditioned = with_conditions(frame, frame, plan)
+    conditioned = _with_conditions(frame, frame, plan.conditions)
     located = conditioned if plan.key else _located(conditioned)
     width = len(frame.columns)
     extra = [f"w{i}" for i in range(len(plan.conditions))]
@@ -64,7 +68,7 @@ def reread_rows(frame: DataFrame, plan: Plan, extra: Sequence[str]) -> DataFrame
     """Whole rows of the table under its own column names, then `extra` columns, as the scan would yield them."""
     width = len(frame.columns) - len(extra)
     named = (*(f"c{i}" for i in range(width)), *extra, *(f"w{i}" for i in range(len(plan.conditions))))
-    return with_lookups(with_conditions(frame, frame, plan).toDF(*named), plan)
+    return with_lookups(_with_conditions(frame, frame, plan.conditions).toDF(*named), plan)
 
 
 def with_lookups(rows: DataFrame, plan: Plan) -> DataFrame:
@@ -80,14 +84,33 @@ def with_lookups(rows: DataFrame, plan: Plan) -> DataFrame:
     return rows
 
 
-def with_conditions(frame: DataFrame, original: DataFrame, plan: Plan) -> DataFrame:
-    """The frame with whether each row satisfies each of the plan's conditions, as its last columns."""
-    for i, condition in enumerate(plan.conditions):
-        frame = with_condition(frame, original, condition, f"_hf_w{i}")
+def with_truths(frame: DataFrame, names: Sequence[str], conditions: Sequence[str]) -> tuple[DataFrame, dict[str, str]]:
+    """The frame with a truth value `w0`, ... for each condition on its columns `c0`, ..., and the names of these.
+
+    `names` are the table's names of columns, by their safe name's number; those that the frame has are known to it.
+    """
+    if not conditions:
+        return frame, {}
+    own = [column for column in frame.columns if column[1:].isdecimal() and column.startswith("c")]
+    others = [column for column in frame.columns if column not in own]
+    real = frame.select(
+        *(F.col(column).alias(names[int(column[1:])]) for column in own),
+        *(F.col(column).alias(f"_hf_{column}") for column in others),
+    )
+    quoted = [names[int(column[1:])].replace("`", "``") for column in own]
+    known = real.select(*(F.col(f"`{name}`") for name in quoted))
+    truths = {condition: f"w{number}" for number, condition in enumerate(conditions)}
+    return _with_conditions(real, known, conditions).toDF(*own, *others, *truths.values()), truths
+
+
+def _with_conditions(frame: DataFrame, original: DataFrame, conditions: Sequence[str]) -> DataFrame:
+    """The frame with whether each row satisfies each of the conditions, as its last columns."""
+    for i, condition in enumerate(conditions):
+        frame = _with_condition(frame, original, condition, f"_hf_w{i}")
     return frame
 
 
-def with_condition(frame: DataFrame, original: DataFrame, condition: str, name: str) -> DataFrame:
+def _with_condition(frame: DataFrame, original: DataFrame, condition: str, name: str) -> DataFrame:
     """The frame with whether each row satisfies the condition on the original's columns; null is no."""
     try:
         with query_log_off():

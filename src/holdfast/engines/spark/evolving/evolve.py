@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from holdfast.encode.column_type import ColumnType
 from holdfast.engines.spark.checking.check import run_check, translate_spark_errors
@@ -32,21 +31,24 @@ from holdfast.engines.spark.discovery.discover import (
     why_nothing,
 )
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.changes import FEED_COLUMNS, Changes
-from holdfast.engines.spark.states.follow_frames import follow_frame, state_of
-from holdfast.engines.spark.states.refused_changes import raise_unfit, translate_change_errors
-from holdfast.engines.spark.states.state_files import first_rows, splits_for
+from holdfast.engines.spark.states.changes import Changes
+from holdfast.engines.spark.states.follow_frames import empty_table, follow_frame, state_of
+from holdfast.engines.spark.states.refused_changes import translate_change_errors, translate_load_errors
+from holdfast.engines.spark.states.state_files import (
+    first_manifest,
+    first_rows,
+    require_table,
+    slots,
+    splits_for,
+    task_messages,
+)
 from holdfast.engines.spark.states.state_table import NextVersion
-from holdfast.engines.spark.states.task_messages import task_messages
 from holdfast.engines.spark.states.whole_table import WholeTable
-from holdfast.engines.spark.watching.watch_init import kept_reading, require_free, require_table
-from holdfast.errors import OptionError, RunError, StateError
+from holdfast.errors import OptionError, StateError
 from holdfast.evolving.evolve import KeptRules, keeps_evidence, no_evidence
 from holdfast.evolving.options import EvolveStrategy
-from holdfast.evolving.outcome import EvolveOutcome, change_from_json
-from holdfast.evolving.rules_change import RulesChange
+from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus, RulesChange, change_from_json
 from holdfast.evolving.settled_space import is_due
-from holdfast.evolving.status import EvolveStatus
 from holdfast.evolving.tasks import (
     ChangedEvidenceTask,
     KeptTable,
@@ -56,6 +58,7 @@ from holdfast.evolving.tasks import (
     SpaceTask,
     write_kept,
 )
+from holdfast.programs.plan import make_typed_plan
 from holdfast.rules.rule import RuleSet
 from holdfast.search.coded_rows import predicate_space
 from holdfast.search.lines import own_cores
@@ -66,8 +69,7 @@ from holdfast.states.compaction import places_for
 from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, EvolveBody, Manifest, StoredTable, by_name
 from holdfast.states.messages import Message, RepairedRules, RowCount, SpaceNote, of_type
 from holdfast.states.store import open_store
-from holdfast.states.versions import commit, has_state, latest
-from holdfast.watching.watch_plan import watch_plan
+from holdfast.states.versions import commit, has_state, require_free
 
 _SHOWN_CHANGES = 10
 _BY_INDEXES = (
@@ -85,9 +87,7 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
 
     strategy: EvolveStrategy | None = None
 
-    @cached_property
-    def manifest(self) -> Manifest[EvolveBody]:
-        return latest(self.store, EvolveBody)
+    body = EvolveBody
 
     @property
     def rules(self) -> RuleSet:
@@ -168,8 +168,7 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
         plan, now, spark = self.plan, self.manifest, self.spark
         position = plan.schema.position
         places = places_for(now.rows)
-        slots = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-        shares = max(1, min(places, now.rows // self.store.limits.rows_per_task, slots))
+        shares = max(1, min(places, now.rows // self.store.limits.rows_per_task, slots(spark)))
         table = KeptTable(
             store=self.store,
             segments=now.body.row_table.segments,
@@ -247,7 +246,7 @@ def init_evolve(
     require_free(store)
     require_table(table)
     spark = table.frame.sparkSession
-    plan = watch_plan(RuleSet(()), schema_of(table.frame, table.name), key)
+    plan = make_typed_plan(RuleSet(()), schema_of(table.frame, table.name), key)
     types, _ = compared_columns(table, options)
     if not types:
         raise OptionError("there are no columns to compare.", hint="name some with --columns, or leave out --exclude.")
@@ -256,32 +255,16 @@ def init_evolve(
         require_free(store)
         with run_check(spark, table, plan, limit=0, all_columns=True, key_required=True) as result:
             rows = result.outcome.rows
-            try:
-                with translate_spark_errors(table, "loading"):
-                    row_table = first_rows(store, result.scanned, len(table.frame.columns), rows)
-                    exact = keeps_evidence(rows, strategy)
-                    searched = search(table, types, replace(options, strategy="all-pairs") if exact else options)
-            except RunError as problem:
-                raise_unfit(problem)
-                raise
+            with translate_load_errors(table):
+                row_table = first_rows(store, result.scanned, len(table.frame.columns), rows)
+                exact = keeps_evidence(rows, strategy)
+                searched = search(table, types, replace(options, strategy="all-pairs") if exact else options)
         kept = KeptRules.of(searched) if searched is not None else _nothing(types, options)
         kept = replace(kept, exact=kept.exact and exact)
-        manifest = Manifest(
-            version=0,
-            key=tuple(key),
-            schema=table.frame.schema.jsonValue(),
-            reading=kept_reading(reading),
-            rows=rows,
-            totals={"rules": len(kept.masks)},
-            streams={} if table.origin is None else dict(table.origin.feed),
-            table=table.name,
-            body=EvolveBody(
-                by_name([row_table]),
-                write_kept(store, kept),
-                {**_plain(options), "compared": list(types), "strategy": strategy, "exact": kept.exact, "unseen": 0},
-            ),
-        )
-        commit(store, manifest)
+        chosen = {"compared": list(types), "strategy": strategy, "exact": kept.exact, "unseen": 0}
+        body = EvolveBody(by_name([row_table]), write_kept(store, kept), {**_plain(options), **chosen})
+        totals = {"rules": len(kept.masks)}
+        commit(store, first_manifest(table, key, reading, rows=rows, totals=totals, body=body))
     return EvolvedTable(spark, store)
 
 
@@ -305,9 +288,7 @@ def evolve_frame(
     if has_state(open_store(place)):
         state = evolved_table(spark, place)
     else:
-        fields = [field for field in frame.schema.fields if field.name not in FEED_COLUMNS]
-        table = data or Table(spark.createDataFrame([], StructType(fields)), "stream")
-        state = init_evolve(table, key, place, options, strategy, {})
+        state = init_evolve(data or empty_table(frame), key, place, options, strategy, {})
     return follow_frame(frame, state, batch=batch, limit=None, trigger=trigger, on_batch=on_batch, opened=evolved_table)
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from holdfast.encode.column_type import column_type
-from holdfast.engines.spark.fragments.fragment_rows import with_truths
+from holdfast.engines.spark.checking.rows import with_truths
 from holdfast.fragments.index_changes import SiteMeetings
 from holdfast.fragments.parts import RulePart, condition_columns
 from holdfast.fragments.shipment_plan import ShipmentPlan

@@ -10,16 +10,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from holdfast.encode.column_type import ColumnType, column_type
-from holdfast.engines.spark.checking.rows import with_condition
+from holdfast.encode.column_type import ColumnType
+from holdfast.engines.spark.checking.rows import schema_as_seen
 from holdfast.errors import TypeMismatchError
 from holdfast.fragments.parts import Atom
 from holdfast.fragments.site_tables import HeldAtoms
-from holdfast.programs.bind import Schema
 from holdfast.programs.form import Form
 from holdfast.programs.sql_expression import Encoder, text_literal
 from holdfast.rules.predicate import quoted_name
@@ -37,8 +34,8 @@ class IdPacking:
     secret: bytes
 
     @property
-    def types(self) -> dict[str, ColumnType]:
-        return {field.name: column_type(field.dataType.simpleString()) for field in self.schema.fields}
+    def types(self) -> Mapping[str, ColumnType]:
+        return schema_as_seen(self.schema, "").types
 
     def position(self, name: str) -> int:
         return self.schema.names.index(name)
@@ -96,32 +93,3 @@ def _canonical(value: str, kind: ColumnType) -> str:
         case _:
             text = f"CAST({value} AS STRING)"
     return f"CAST({text} AS BINARY)"
-
-
-def with_truths(frame: DataFrame, names: Sequence[str], conditions: Sequence[str]) -> tuple[DataFrame, dict[str, str]]:
-    """The frame with a truth value for each condition on its columns `c0`, ..., and the names of these.
-
-    `names` are the table's names of columns, by their safe name's number; those that the frame has are known to it.
-    """
-    if not conditions:
-        return frame, {}
-    own = [column for column in frame.columns if column[1:].isdecimal() and column.startswith("c")]
-    others = [column for column in frame.columns if column not in own]
-    real = frame.select(
-        *(F.col(column).alias(names[int(column[1:])]) for column in own),
-        *(F.col(column).alias(f"_hf_{column}") for column in others),
-    )
-    known = real.select(*(F.col(_quoted(names[int(column[1:])])) for column in own))
-    for number, condition in enumerate(conditions):
-        real = with_condition(real, known, condition, f"_hf_t{number}")
-    truths = {condition: f"t{number}" for number, condition in enumerate(conditions)}
-    return real.toDF(*own, *others, *truths.values()), truths
-
-
-def schema_as_seen(schema: StructType, table: str) -> Schema:
-    """The columns with the types that rules see."""
-    return Schema(table, {f.name: column_type(f.dataType.simpleString()) for f in schema.fields})
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -10,30 +10,22 @@ version that names them makes them count, all at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BinaryType,
-    DataType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StringType, StructField, StructType
 
-from holdfast.engines.spark.fragments.fragment_rows import IdPacking, with_truths
+from holdfast.engines.spark.checking.rows import with_truths
+from holdfast.engines.spark.fragments.fragment_rows import IdPacking
 from holdfast.engines.spark.fragments.fragment_sources import group_sql
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes, changes_of
 from holdfast.engines.spark.states.refused_changes import translate_change_errors
-from holdfast.engines.spark.states.state_files import place_sql, splits_for
+from holdfast.engines.spark.states.state_files import by_hash, splits_for, task_messages
 from holdfast.engines.spark.states.state_table import NextVersion, StateTable
-from holdfast.engines.spark.states.task_messages import task_messages
 from holdfast.fragments.index_changes import IndexChangesTask
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.fragments.plan_file import Fixed, read_fixed
@@ -41,13 +33,12 @@ from holdfast.fragments.rule_violations import PresentViolationsTask, RuleViolat
 from holdfast.fragments.site_changes import NOWHERE, TWICE, SiteChangesTask
 from holdfast.fragments.site_tables import VIOLATIONS, HeldAtoms, held_atoms_of, table_key
 from holdfast.states.batch_ids import hashed, named_id
-from holdfast.states.change_log import batch_log, moved_totals, unchanged
+from holdfast.states.change_log import batch_log, logged_version, unchanged
 from holdfast.states.compaction import Merge, places_for
 from holdfast.states.manifest import FragmentsBody, Manifest
-from holdfast.states.messages import MESSAGE, Message, Shipped, Unit, net_rows, total_shipped
+from holdfast.states.messages import MESSAGE, Message, Shipped, Unit, total_shipped
 from holdfast.states.segment import Segment
 from holdfast.states.store import open_store
-from holdfast.states.versions import latest
 from holdfast.violations.evaluate import UNLIMITED
 
 
@@ -60,9 +51,7 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
 
     record: str | None = None
 
-    @cached_property
-    def manifest(self) -> Manifest[FragmentsBody]:
-        return latest(self.store, FragmentsBody)
+    body = FragmentsBody
 
     def opened(self) -> Self:
         state = super().opened()
@@ -103,14 +92,8 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
     def _next_version(
         self, batch: str, messages: Sequence[Message], version: int, limit: int | None
     ) -> NextVersion[FragmentsOutcome]:
-        now = self.manifest
         log = batch_log(self.store, messages, self.names, version, limit)
-        manifest = replace(
-            now.plus_totals(moved_totals(messages, dict.fromkeys(self.names, Unit.ROWS))),
-            rows=now.rows + net_rows(messages),
-            body=now.body.with_written(messages),
-            log=log.files,
-        )
+        manifest = logged_version(self.manifest, log, messages, dict.fromkeys(self.names, Unit.ROWS))
 
         def outcome(version: Manifest[FragmentsBody], seconds: float) -> FragmentsOutcome:
             return FragmentsOutcome(log.outcome(batch, version, seconds=seconds), total_shipped(messages))
@@ -122,7 +105,6 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
         splits = splits_for(self.spark, changes.table)
         with translate_change_errors(changes.table, self.schema):
             frame = self._packed_changes(changes)
-            placed = frame.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
             task = SiteChangesTask(
                 store=self.store,
                 tables=tables,
@@ -133,7 +115,7 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
                 whole=len(changes.known) == len(self.schema.fields),
                 record=self.record,
             )
-            rows = placed.mapInArrow(task, placed_schema(frame.schema["k"].dataType))
+            rows = by_hash(frame, splits).mapInArrow(task, placed_schema(frame.schema["k"].dataType))
             index = IndexChangesTask(self.store, tables, plan, self.fixed.meetings, version, record=self.record)
             most = UNLIMITED if limit is None else limit
             last = RuleViolationsTask(self.store, tables[VIOLATIONS], self.names, version, most)
@@ -148,16 +130,8 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
         frame, truths = with_truths(changes.frame, self.schema.names, wanted)
         ids, bits = self.packing.packed_sql(range(len(self.held_atoms.atoms)), truths)
         group = group_sql(sites, truths, NOWHERE, TWICE)
-        kept = frame.selectExpr(
-            f"{self.packing.key_sql()} AS k",
-            "ct",
-            "o0",
-            "o1",
-            "o2",
-            f"{group} AS grp",
-            f"{ids} AS ids",
-            f"{bits} AS bits",
-        )
+        made = (f"{group} AS grp", f"{ids} AS ids", f"{bits} AS bits")
+        kept = frame.selectExpr(f"{self.packing.key_sql()} AS k", "ct", "o0", "o1", "o2", *made)
         return kept.withColumn("h", F.expr("xxhash64(k)"))
 
     def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
@@ -193,32 +167,14 @@ def fragmented(spark: SparkSession, place: str, *, record: str | None = None) ->
 
 def placed_schema(key: DataType) -> StructType:
     """What the first step gives to the second, for keys of this type."""
-    return StructType(
-        [
-            StructField("part", IntegerType()),
-            StructField("grp", IntegerType()),
-            StructField("sign", IntegerType()),
-            StructField("h", LongType()),
-            StructField("gid", BinaryType()),
-            StructField("sid", BinaryType()),
-            StructField("k", key),
-            StructField(MESSAGE, StringType()),
-        ]
-    )
+    numbers = [StructField(name, IntegerType()) for name in ("part", "grp", "sign")]
+    ids = [StructField("h", LongType()), *(StructField(name, BinaryType()) for name in ("gid", "sid"))]
+    return StructType([*numbers, *ids, StructField("k", key), StructField(MESSAGE, StringType())])
 
 
 def run_steps(rows: DataFrame, index: IndexChangesTask, last: RuleViolationsTask, splits: int) -> list[Message]:
     """Returns the messages of all three steps of a job whose first step gives the rows. Runs it."""
-    key = rows.schema["k"].dataType
-    between = StructType(
-        [
-            StructField("rule", IntegerType()),
-            StructField("n", IntegerType()),
-            StructField("k", key),
-            StructField(MESSAGE, StringType()),
-        ]
-    )
-    grouped = rows.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
-    violations = grouped.mapInArrow(index, between).withColumn("h", F.expr("xxhash64(k, rule)"))
-    by_key = violations.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
-    return task_messages(by_key, last)
+    numbers = [StructField(name, IntegerType()) for name in ("rule", "n")]
+    between = StructType([*numbers, StructField("k", rows.schema["k"].dataType), StructField(MESSAGE, StringType())])
+    violations = by_hash(rows, splits).mapInArrow(index, between).withColumn("h", F.expr("xxhash64(k, rule)"))
+    return task_messages(by_hash(violations, splits), last)

@@ -11,16 +11,16 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from holdfast.engines.spark.checking.check import translate_spark_errors
+from holdfast.engines.spark.checking.rows import schema_as_seen, with_truths
 from holdfast.engines.spark.fragments.fragment_meetings import meetings_of
-from holdfast.engines.spark.fragments.fragment_rows import IdPacking, schema_as_seen, with_truths
+from holdfast.engines.spark.fragments.fragment_rows import IdPacking
 from holdfast.engines.spark.fragments.fragment_sources import Sources, open_sources, tellable, wrong_sql
 from holdfast.engines.spark.fragments.fragments import FragmentedTable, placed_schema, run_steps
 from holdfast.engines.spark.sources.sources import explain_failure
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.refused_changes import raise_unfit, shown_key
-from holdfast.engines.spark.states.state_files import place_sql
-from holdfast.errors import HoldfastError, RunError, SitesError, SourceError, StateError
+from holdfast.engines.spark.states.refused_changes import shown_key, translate_load_errors
+from holdfast.engines.spark.states.state_files import by_hash, slots
+from holdfast.errors import HoldfastError, SitesError, SourceError
 from holdfast.fragments.first_rows import FirstSiteRowsTask
 from holdfast.fragments.index_changes import IndexChangesTask
 from holdfast.fragments.plan_file import NAME, Fixed, write_fixed
@@ -32,18 +32,10 @@ from holdfast.programs.bind import require_types
 from holdfast.states.change_log import discard, empty_log, moved_totals
 from holdfast.states.compaction import places_for
 from holdfast.states.manifest import BATCHES, CHANGES, PENDING, VERSIONS, FragmentsBody, Manifest
-from holdfast.states.messages import (
-    FragmentProblem,
-    RefusedFragment,
-    Shipped,
-    Unit,
-    net_rows,
-    of_type,
-    total_shipped,
-)
+from holdfast.states.messages import FragmentProblem, RefusedFragment, Shipped, Unit, net_rows, of_type, total_shipped
 from holdfast.states.row_changes import CHANGE_TYPE
-from holdfast.states.store import LOCK, Store, open_store
-from holdfast.states.versions import commit, has_state
+from holdfast.states.store import Store, open_store
+from holdfast.states.versions import commit, require_free
 from holdfast.violations.evaluate import UNLIMITED
 
 _FOLDERS = (VERSIONS, BATCHES, PENDING, CHANGES)
@@ -80,22 +72,17 @@ def init_fragments(
         packing = IdPacking(sources.schema, sites.key, held_atoms, sites.rules.nulls, fixed.secret)
         whole = Table(sources.tables[0].frame, sites.origin)
         names = tuple(rule.name for rule in sites.rules)
-        try:
-            with translate_spark_errors(whole, "loading the sites of"), _site_named(sources):
-                rows = _site_rows(sources, packing)
-                key = rows.schema["k"].dataType
-                count = _count(sources)
-                places = places_for(count * max(1, len(sites.sites) // 2))
-                placed = rows.withColumn("work", F.expr(place_sql("h", places))).repartition(places, "work")
-                task = FirstSiteRowsTask(store, plan, held_atoms, len(sites.key), record)
-                index = IndexChangesTask(store, body.tables, plan, fixed.meetings, 0, first=True, record=record)
-                last = RuleViolationsTask(store, body.tables[VIOLATIONS], names, 0, UNLIMITED, logged=False)
-                busy = _pieces(spark, count * len(plan.parts))
-                messages = run_steps(placed.mapInArrow(task, placed_schema(key)), index, last, busy)
-                log = empty_log(store, rows.select("k").limit(0).toArrow().schema.field("k").type)
-        except RunError as problem:
-            raise_unfit(problem)
-            raise
+        with translate_load_errors(whole, "loading the sites of"), _site_named(sources):
+            rows = _site_rows(sources, packing)
+            key = rows.schema["k"].dataType
+            count = _count(sources)
+            placed = by_hash(rows, places_for(count * max(1, len(sites.sites) // 2)))
+            task = FirstSiteRowsTask(store, plan, held_atoms, len(sites.key), record)
+            index = IndexChangesTask(store, body.tables, plan, fixed.meetings, 0, first=True, record=record)
+            last = RuleViolationsTask(store, body.tables[VIOLATIONS], names, 0, UNLIMITED, logged=False)
+            busy = _pieces(spark, count * len(plan.parts))
+            messages = run_steps(placed.mapInArrow(task, placed_schema(key)), index, last, busy)
+            log = empty_log(store, rows.select("k").limit(0).toArrow().schema.field("k").type)
         refused = of_type(messages, RefusedFragment)
         if refused:
             discard(store, messages)
@@ -118,9 +105,8 @@ def init_fragments(
 
 def _pieces(spark: SparkSession, rows: int) -> int:
     """Into how many pieces so many rows of parts are divided: enough for all slots, few files in the end."""
-    slots = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     wanted = places_for(rows // 8)
-    return wanted if rows < _FEW else min(64, max(wanted, 1 << (slots.bit_length() - 1)))
+    return wanted if rows < _FEW else min(64, max(wanted, 1 << (slots(spark).bit_length() - 1)))
 
 
 def _site_rows(sources: Sources, packing: IdPacking) -> DataFrame:
@@ -212,18 +198,5 @@ def _refused(refused: RefusedFragment, plan: ShipmentPlan) -> SitesError:
 
 def _require_free(store: Store) -> None:
     """StateError where there is a state, or anything but what a killed load left behind."""
-    if has_state(store):
-        raise StateError(
-            f"there is a state at {store.root} already.", hint="name a new folder, or use fragments apply."
-        )
-    place = store.path("")
-    if place.exists() and not place.is_dir():
-        raise StateError(f"{store.root} is a file, not a folder.")
-    names = sorted(entry.name for entry in place.iterdir()) if place.is_dir() else []
-    ours = (*_FOLDERS, LOCK, NAME, "violations")
-    others = [name for name in names if name not in ours and not name.startswith("site-")]
-    if others:
-        raise StateError(
-            f"the folder {store.root} holds other things ({', '.join(others[:3])}), so no state is made there.",
-            hint="name a new folder.",
-        )
+    ours, hint = (*_FOLDERS, NAME, VIOLATIONS), "name a new folder, or use fragments apply."
+    require_free(store, ours=ours, prefix="site-", hint=hint)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StringType, StructType
 
-from holdfast.encode.column_type import ColumnType, column_type
+from holdfast.encode.column_type import column_type
 from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.sources.sources import read_table
 from holdfast.engines.spark.sources.table import Table
@@ -131,7 +131,7 @@ def typed_column(column: str, name: str, own: DataType, wanted: DataType, table:
         return F.col(column).cast(wanted)
     if not (a.family == b.family != "other" or (a.numeric and b.numeric)):
         raise ChangeError(
-            f"{table}: the column {name!r} is {_noun(a)}, but in the state's table it is {_noun(b)}.",
+            f"{table}: the column {name!r} is {a}, but in the state's table it is {b}.",
             hint="write the changes with the types of the table that the state was made of.",
         )
     cast = f"try_cast({column} AS {target})"
@@ -140,10 +140,6 @@ def typed_column(column: str, name: str, own: DataType, wanted: DataType, table:
     return F.expr(
         f"CASE WHEN {column} IS NULL OR try_cast({cast} AS {source}) <=> {column} THEN {cast} ELSE {misfit} END"
     )
-
-
-def _noun(kind: ColumnType) -> str:
-    return str(kind)
 
 
 def option_type(wanted: DataType) -> str | None:

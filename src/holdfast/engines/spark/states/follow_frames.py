@@ -20,8 +20,7 @@ from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import FEED_COLUMNS
 from holdfast.engines.spark.states.state_table import Outcome
 from holdfast.engines.spark.states.whole_table import WholeTable
-from holdfast.engines.spark.watching.watch import WatchedTable, watched
-from holdfast.engines.spark.watching.watch_init import init_watch
+from holdfast.engines.spark.watching.watch import init_watch, watched
 from holdfast.errors import HoldfastError, OptionError, RunError, SourceNotFoundError
 from holdfast.rules.rule import RuleSet
 from holdfast.states.batch_outcome import BatchOutcome
@@ -148,8 +147,21 @@ def watch_frame(
 
     The state lies in the checkpoint, empty at first, and watches these rules from now on.
     """
-    state = _state(frame.sparkSession, frame, rules, key, state_of(checkpoint))
+    place = state_of(checkpoint)
+    if has_state(open_store(place)):
+        state = watched(frame.sparkSession, place)
+        if state.other_rules(rules):
+            state.change_rules(rules)
+        state = state.newest()
+    else:
+        state = init_watch(empty_table(frame), rules, key, place, {})
     return follow_frame(frame, state, batch=batch, limit=limit, trigger=trigger, on_batch=on_batch, opened=watched)
+
+
+def empty_table(frame: DataFrame) -> Table:
+    """A table without rows, of the columns whose changes the frame has."""
+    fields = [field for field in frame.schema.fields if field.name not in FEED_COLUMNS]
+    return Table(frame.sparkSession.createDataFrame([], StructType(fields)), "stream")
 
 
 def state_of(checkpoint: str) -> str:
@@ -192,14 +204,3 @@ def follow_frame(
         "checkpointLocation", os.path.join(os.path.dirname(place), "stream")
     )
     return (writer.trigger(**trigger) if trigger else writer).start()
-
-
-def _state(spark: SparkSession, frame: DataFrame, rules: RuleSet, key: Sequence[str], place: str) -> WatchedTable:
-    if not has_state(open_store(place)):
-        fields = [field for field in frame.schema.fields if field.name not in FEED_COLUMNS]
-        empty = spark.createDataFrame([], StructType(fields))
-        return init_watch(Table(empty, "stream"), rules, key, place, {})
-    state = watched(spark, place)
-    if state.other_rules(rules):
-        state.change_rules(rules)
-    return state.newest()

@@ -13,7 +13,7 @@ from holdfast.engines.spark.checking.check import translate_spark_errors
 from holdfast.engines.spark.checking.sql_engine import unfit_workers
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import MISFIT
-from holdfast.errors import ChangeError, OutputError, SessionError, SourceError
+from holdfast.errors import ChangeError, OutputError, RunError, SessionError, SourceError
 from holdfast.rules.plain_words import value_text
 from holdfast.states.messages import Message, Refusal, RefusedChange, of_type
 
@@ -96,11 +96,22 @@ def translate_change_errors(table: Table, schema: StructType) -> Iterator[None]:
         if unwritten is not None:
             hint = "make room there, or check who may write, then run this again."
             raise OutputError(unwritten[1].strip(), hint=hint) from None
-        raise_unfit(problem)
+        _raise_unfit(problem)
         raise
 
 
-def raise_unfit(problem: Exception) -> None:
+@contextmanager
+def translate_load_errors(table: Table, doing: str = "loading") -> Iterator[None]:
+    """Turns what Spark throws while a state is made of the table into an error in the user's terms."""
+    try:
+        with translate_spark_errors(table, doing):
+            yield
+    except RunError as problem:
+        _raise_unfit(problem)
+        raise
+
+
+def _raise_unfit(problem: Exception) -> None:
     """SessionError where Spark failed because its workers' Python has not got what a watch runs there."""
     reason = unfit_workers(problem.__cause__ if isinstance(problem.__cause__, Exception) else problem)
     if reason is not None:

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from holdfast.engines.spark.states.changes import Changes, content_id, read_changes
-from holdfast.engines.spark.states.merge_files import merge_files
 from holdfast.engines.spark.states.refused_changes import require_fitting
+from holdfast.engines.spark.states.state_files import task_messages
 from holdfast.states.batch_ids import named_id
 from holdfast.states.change_log import discard
-from holdfast.states.compaction import Merge, due
+from holdfast.states.compaction import Merge, MergeTask, due, places_for
 from holdfast.states.limits import StateLimits
 from holdfast.states.manifest import AnyBody, Manifest
-from holdfast.states.messages import Message
+from holdfast.states.messages import Message, segments_of
 from holdfast.states.segment import Segment
 from holdfast.states.store import Store
-from holdfast.states.versions import commit, tidy, was_applied
+from holdfast.states.versions import commit, latest, tidy, was_applied
 
 # What a batch did, as the job reports it.
 Outcome = TypeVar("Outcome")
@@ -46,9 +47,12 @@ class NextVersion(Generic[Outcome]):
 class StateTable(ABC, Generic[Outcome, AnyBody]):
     """A state on disk, opened. Every method reads the version that is the newest when it is called.
 
-    A job runs its tasks on a batch (`_run_tasks`), and says what their messages make of the state (`_next_version`), by
-    what the batch of a file is known (`_file_ids`), and how files of its tables are merged (`_merge`).
+    A job names the type of its manifests' bodies (`body`), runs its tasks on a batch (`_run_tasks`), and says what
+    their messages make of the state (`_next_version`), by what the batch of a file is known (`_file_ids`), and how
+    files of its tables are merged (`_merge`).
     """
+
+    body: ClassVar[type[Any]]
 
     spark: SparkSession
     store: Store
@@ -66,9 +70,9 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
         return replace(self, store=replace(self.store, limits=limits))
 
     @cached_property
-    @abstractmethod
     def manifest(self) -> Manifest[AnyBody]:
         """The newest version of the state; raises StateError if there is none, or one of another job."""
+        return latest(self.store, self.body)
 
     @cached_property
     def schema(self) -> StructType:
@@ -137,10 +141,27 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
         return outcome
 
     def _compact(self, manifest: Manifest[AnyBody]) -> None:
-        """Files of the version that have become many become few, in a version of their own."""
+        """Files of the version that have become many become few, in a version of their own; a warning if it fails."""
         crowded = [(table.name, *due(table.segments, self.store.limits)) for table in manifest.body.tables.values()]
-        merges = [self._merge(name, segments, everything) for name, segments, everything in crowded if segments]
-        merge_files(self.spark, self.store, manifest, merges)
+        merges = tuple(self._merge(name, segments, everything) for name, segments, everything in crowded if segments)
+        if not merges:
+            return
+        try:
+            self._merge_files(manifest, merges)
+        except Exception as problem:
+            # The batch is in, and is told so; the next one tries again.
+            reason = (str(problem).strip() or type(problem).__name__).splitlines()[0]
+            warnings.warn(f"the files of the state {self.store.root} were not merged: {reason}", stacklevel=2)
+
+    def _merge_files(self, now: Manifest[AnyBody], merges: tuple[Merge, ...]) -> None:
+        """A new version in which the files of each merge are one, or few."""
+        places = tuple(places_for(sum(s.rows for s in m.segments)) if m.everything else 1 for m in merges)
+        work = [(i, place) for i, count in enumerate(places) for place in range(count)]
+        frame = self.spark.createDataFrame(work, "merge int, place int").repartition(min(len(work), 64))
+        messages = task_messages(frame, MergeTask(self.store, merges, places))
+        tables = [now.body.tables[m.table].replacing(m.segments, segments_of(messages, m.table)) for m in merges]
+        version = replace(now, version=now.version + 1, body=now.body.with_tables(tables), batches=(), log=())
+        commit(self.store, version)
 
     # What jobs differ in --------------------------------------------------------------------------------------
 

@@ -12,24 +12,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
-from holdfast.encode.column_type import column_type
-from holdfast.engines.spark.checking.rows import keyed
+from holdfast.engines.spark.checking.rows import keyed, schema_as_seen
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes, changes_of, content_id
-from holdfast.engines.spark.states.state_files import place_sql
+from holdfast.engines.spark.states.state_files import by_hash
 from holdfast.engines.spark.states.state_table import Outcome, StateTable
-from holdfast.programs.bind import Schema
-from holdfast.programs.plan import Plan
+from holdfast.programs.plan import Plan, make_typed_plan
 from holdfast.rules.rule import RuleSet
 from holdfast.states.batch_ids import file_id
 from holdfast.states.compaction import Merge, places_for
 from holdfast.states.manifest import ROWS, StoredTable, WholeBody
 from holdfast.states.messages import MESSAGE
-from holdfast.states.row_changes import RowChangesTask
-from holdfast.states.row_tasks import PresentRowsTask
+from holdfast.states.row_changes import PresentRowsTask, RowChangesTask
 from holdfast.states.segment import Segment
 from holdfast.states.versions import was_applied
-from holdfast.watching.watch_plan import watch_plan
 
 AnyWholeBody = TypeVar("AnyWholeBody", bound=WholeBody)
 
@@ -48,8 +44,7 @@ class WholeTable(StateTable[Outcome, AnyWholeBody]):
 
     @cached_property
     def plan(self) -> Plan:
-        types = {field.name: column_type(field.dataType.simpleString()) for field in self.schema.fields}
-        return watch_plan(self.rules, Schema(self.manifest.table, types), self.manifest.key)
+        return make_typed_plan(self.rules, schema_as_seen(self.schema, self.manifest.table), self.manifest.key)
 
     # Batches of a source that is followed -----------------------------------------------------------------------
 
@@ -109,8 +104,7 @@ class WholeTable(StateTable[Outcome, AnyWholeBody]):
             kept=tuple(kept),
             known=changes.known,
         )
-        placed = keyed(changes.frame, plan).withColumn("h", F.expr("xxhash64(k)"))
-        placed = placed.withColumn("work", F.expr(place_sql("h", splits))).repartition(splits, "work")
+        placed = by_hash(keyed(changes.frame, plan).withColumn("h", F.expr("xxhash64(k)")), splits)
         return placed.mapInArrow(rows, self._net_schema(placed, kept))
 
     def _net_schema(self, placed: DataFrame, kept: Iterable[int]) -> StructType:

@@ -8,41 +8,47 @@ Tasks write new files; the version that names them makes them count, all at once
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructField, StructType
 
 from holdfast.engines.spark.checking.check import CheckResult, register_functions, run_check, translate_spark_errors
-from holdfast.engines.spark.checking.rows import keyed, select_rows, with_conditions, with_lookups
+from holdfast.engines.spark.checking.rows import keyed, schema_of, select_rows, with_lookups, with_truths
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes
-from holdfast.engines.spark.states.refused_changes import translate_change_errors
-from holdfast.engines.spark.states.state_files import first_tables, routed_rows, splits_for
+from holdfast.engines.spark.states.refused_changes import translate_change_errors, translate_load_errors
+from holdfast.engines.spark.states.state_files import (
+    first_manifest,
+    first_rows,
+    first_tables,
+    require_table,
+    routed_rows,
+    splits_for,
+    task_messages,
+)
 from holdfast.engines.spark.states.state_table import NextVersion
-from holdfast.engines.spark.states.task_messages import task_messages
 from holdfast.engines.spark.states.whole_table import WholeTable
-from holdfast.errors import StateError
+from holdfast.errors import OptionError, StateError
 from holdfast.presented import presentation
+from holdfast.programs.plan import make_typed_plan
 from holdfast.rules.rule import RuleSet, rule_text
 from holdfast.rules.rule_file import dump_rules, parse_rules
 from holdfast.states.batch_outcome import BatchOutcome
-from holdfast.states.change_log import batch_log, moved_totals, unchanged
+from holdfast.states.change_log import batch_log, empty_log, logged_version, unchanged
 from holdfast.states.compaction import Merge
-from holdfast.states.manifest import ROWS, Manifest, StoredTable, WatchBody, by_name
-from holdfast.states.messages import MESSAGE, Message, Unit, net_rows
+from holdfast.states.manifest import FOLDERS, ROWS, StoredTable, WatchBody, by_name
+from holdfast.states.messages import Message, Unit
 from holdfast.states.segment import Segment
 from holdfast.states.store import open_store
-from holdfast.states.versions import commit, latest
+from holdfast.states.versions import commit, require_free
 from holdfast.violations.evaluate import UNLIMITED
-from holdfast.watching.history import history
 from holdfast.watching.pair_changes import PairChangesTask
 from holdfast.watching.pair_groups import GroupedPrograms, pair_groups
-from holdfast.watching.status import WatchStatus
-from holdfast.watching.watch_plan import watch_plan
+from holdfast.watching.status import WatchStatus, history
 
 
 @dataclass(frozen=True)
@@ -52,9 +58,7 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
     `EvolvedTable` keeps the rules of a table in the same way.
     """
 
-    @cached_property
-    def manifest(self) -> Manifest[WatchBody]:
-        return latest(self.store, WatchBody)
+    body = WatchBody
 
     @cached_property
     def rules(self) -> RuleSet:
@@ -87,14 +91,8 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
     def _next_version(
         self, batch: str, messages: Sequence[Message], version: int, limit: int | None
     ) -> NextVersion[BatchOutcome]:
-        now, units = self.manifest, self.units
-        log = batch_log(self.store, messages, list(units), version, limit)
-        manifest = replace(
-            now.plus_totals(moved_totals(messages, units)),
-            rows=now.rows + net_rows(messages),
-            body=now.body.with_written(messages),
-            log=log.files,
-        )
+        log = batch_log(self.store, messages, list(self.units), version, limit)
+        manifest = logged_version(self.manifest, log, messages, self.units)
         return NextVersion(manifest, lambda version, seconds: log.outcome(batch, version, seconds=seconds))
 
     def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
@@ -106,7 +104,8 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
         with translate_change_errors(changes.table, self.schema):
             register_functions(self.spark, plan)
             net = self._net_rows(changes, version, kept, splits)
-            routed = routed_rows(self._with_truths(net, kept), plan, self.groups, splits)
+            told, _ = with_truths(net, self.schema.names, plan.conditions)
+            routed = routed_rows(with_lookups(told, plan), plan, self.groups, splits)
             pairs = PairChangesTask(
                 store=self.store,
                 version=version,
@@ -116,18 +115,6 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
                 limit=UNLIMITED if limit is None else limit,
             )
             return task_messages(routed, pairs)
-
-    def _with_truths(self, net: DataFrame, kept: Iterable[int]) -> DataFrame:
-        """The rows with the truth values of the plan's conditions and look-ups."""
-        if self.plan.conditions:
-            own = ["_hf_sign", "_hf_message", "_hf_k"]
-            named = net.toDF(*own, *(self.schema.fields[i].name for i in kept))
-            original = named.select(*(F.col(_quoted(self.schema.fields[i].name)) for i in kept))
-            truths = [f"w{i}" for i in range(len(self.plan.conditions))]
-            net = with_conditions(named, original, self.plan).toDF(
-                "sign", MESSAGE, "k", *(f"c{i}" for i in kept), *truths
-            )
-        return with_lookups(net, self.plan)
 
     def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
         if table == ROWS:
@@ -199,12 +186,12 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
                 f"the rules name rows by {', '.join(rules.key)}, but the state does by {', '.join(now.key)}.",
                 hint="leave the key out of the rule file, or make a new state.",
             )
-        plan = watch_plan(rules, self.plan.schema, now.key)
+        plan = make_typed_plan(rules, self.plan.schema, now.key)
         old = {rule.name: rule for rule in self.rules} if rules.nulls == self.rules.nulls else {}
         new = [rule for rule in rules if _meaning(old.get(rule.name)) != _meaning(rule)]
         gone = [name for name in now.totals if name not in {rule.name for rule in rules}]
         table = Table(self.frame, now.table)
-        fresh = watch_plan(replace(rules, rules=tuple(new)), plan.schema, now.key)
+        fresh = make_typed_plan(replace(rules, rules=tuple(new)), plan.schema, now.key)
         with run_check(self.spark, table, fresh, limit=0, key_required=True) as result:
             totals = {**now.totals, **totals_of(result)}
         groups, version = pair_groups(plan.programs), now.version + 1
@@ -228,6 +215,34 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
         return [rule.name for rule in new], gone
 
 
+def init_watch(
+    table: Table, rules: RuleSet, key: Sequence[str], place: str | os.PathLike[str], reading: Mapping[str, Any]
+) -> WatchedTable:
+    """A new state at the place, of the table as it is now and the violations it has."""
+    if not key:
+        raise OptionError("a watched table needs a key.", hint="name the column that tells rows apart with --key.")
+    store = open_store(place)
+    require_free(store)
+    require_table(table)
+    spark = table.frame.sparkSession
+    plan = make_typed_plan(rules, schema_of(table.frame, table.name), key)
+    store.make(FOLDERS)
+    with store.only_writer():
+        require_free(store)
+        with run_check(spark, table, plan, limit=0, all_columns=True, key_required=True) as result:
+            groups, rows = pair_groups(plan.programs), result.outcome.rows
+            tables = [StoredTable(f"pairs-0-{i}", about=groups.about(i, plan)) for i in range(len(groups.groups))]
+            with translate_load_errors(table):
+                row_table = first_rows(store, result.scanned, len(table.frame.columns), rows)
+                tables = first_tables(store, result.scanned, plan, groups, tables, range(len(tables)), 0, rows)
+                kind = StructType([StructField("k", result.scanned.schema["k"].dataType)])
+                log = empty_log(store, spark.createDataFrame([], kind).toArrow().schema.field("k").type)
+            body = WatchBody(by_name([row_table, *tables]), dump_rules(replace(rules, key=tuple(key))))
+            manifest = first_manifest(table, key, reading, rows=rows, totals=totals_of(result), body=body)
+        commit(store, replace(manifest, log=(log,)))
+    return WatchedTable(spark, store)
+
+
 def watched(spark: SparkSession, place: str | os.PathLike[str]) -> WatchedTable:
     """The state at the place; StateError where there is none."""
     return WatchedTable(spark, open_store(place)).opened()
@@ -243,7 +258,3 @@ def totals_of(result: CheckResult) -> dict[str, int]:
         outcome.rule.name: outcome.violating_rows if outcome.violating_pairs is None else outcome.violating_pairs
         for outcome in result.outcome.rules
     }
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
