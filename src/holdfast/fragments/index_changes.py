@@ -195,8 +195,8 @@ class _Work:
         which, keys = self._index(site).rows_of(sides, self.keys.type)
         gone = rows[self.sign[rows] < 0]
         coded = shared_codes([keys, self.keys.take(pa.array(gone))])
-        on_sides = np.concatenate([hashes_of(sides)[which], hashes_of(self.sides[gone])])
-        both = dense_ids([on_sides, np.concatenate([c.codes for c in coded])], len(keys) + len(gone))
+        on_sides = np.concatenate([sides[which], self.sides[gone]]).view(np.int64)
+        both = dense_ids([*on_sides.T, np.concatenate([c.codes for c in coded])], len(keys) + len(gone))
         stay = np.flatnonzero(~np.isin(both[: len(keys)], both[len(keys) :]))
         rules = self.task.rules[self.part_of[groups]]
         signs = np.full(len(stay), sign, np.int64)
