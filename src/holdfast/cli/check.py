@@ -18,7 +18,7 @@ from holdfast.checking.output_folders import (
     VIOLATION_FOLDERS,
     require_writable_folder,
 )
-from holdfast.cli.command import VIOLATED, command
+from holdfast.cli.command import VIOLATED
 from holdfast.cli.files import emit, emit_json, require_writable_files
 from holdfast.cli.options import (
     Data,
@@ -65,10 +65,6 @@ class CheckFormat(StrEnum):
 class FailOn(StrEnum):
     error = "error"
     warn = "warn"
-
-
-def add_check(app: typer.Typer) -> None:
-    command(app, "check", EXAMPLES)(check)
 
 
 def check(

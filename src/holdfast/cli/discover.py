@@ -10,7 +10,6 @@ import typer
 from rich.console import Console
 
 from holdfast.api import plan_discover
-from holdfast.cli.command import command
 from holdfast.cli.files import emit, emit_json, require_writable_files
 from holdfast.cli.options import Data, Format, OnSpark, Printing, Reading, Report, SearchOptions, Top
 from holdfast.search.options import DEFAULT_TOP, discover_options, how_many
@@ -38,10 +37,6 @@ class StrategyName(StrEnum):
     auto = "auto"
     all_pairs = "all-pairs"
     hybrid = "hybrid"
-
-
-def add_discover(app: typer.Typer) -> None:
-    command(app, "discover", EXAMPLES)(discover)
 
 
 def discover(

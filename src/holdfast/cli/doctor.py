@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.command import BAD_INPUT, command
+from holdfast.cli.command import BAD_INPUT
 from holdfast.cli.files import emit, emit_json, require_writable_files
 from holdfast.cli.options import Format, Printing, Telling
 
@@ -17,10 +17,6 @@ holdfast doctor --no-start --format json
 
 Exit code: 0 all is well, 2 something has to be put right first.
 """
-
-
-def add_doctor(app: typer.Typer) -> None:
-    command(app, "doctor", EXAMPLES)(doctor)
 
 
 def doctor(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.api import EvolveState
-from holdfast.cli.command import command, joined_examples, paragraphs
+from holdfast.cli.command import add_group
 from holdfast.cli.files import emit_result, require_writable_files
 from holdfast.cli.options import (
     CHANGES_NOTE,
@@ -65,20 +65,17 @@ class EvolveStrategyName(StrEnum):
 
 
 def add_evolve(app: typer.Typer) -> None:
-    evolve = typer.Typer(
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        help="Keep the rules that a table holds up to date under inserts, deletes and updates.",
-        epilog=paragraphs(joined_examples(INIT, APPLY, RUN, SHOW) + NOTES),
-    )
-    app.add_typer(evolve, name="evolve")
-    for name, function, examples in (
+    add_group(
+        app,
+        "evolve",
         ("init", evolve_init, INIT),
         ("apply", evolve_apply, APPLY + NOTES),
         ("run", evolve_run, RUN + NOTES),
         ("show", evolve_show, SHOW),
-    ):
-        command(evolve, name, examples)(function)
+        help="Keep the rules that a table holds up to date under inserts, deletes and updates.",
+        examples=(INIT, APPLY, RUN, SHOW),
+        notes=NOTES,
+    )
 
 
 def evolve_init(

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from holdfast.cli.command import command
 from holdfast.cli.files import emit, emit_json, require_writable_files
 from holdfast.cli.options import Data, Format, NullsOrFileNulls, OnSpark, Printing, Reading, Redact, Rules, names_in
 
@@ -22,10 +21,6 @@ changed: a suggestion is a guess, with a confidence. holdfast check --suggest DI
 
 Exit code: 0 done, whether or not the row breaks a rule, 2 bad input, 3 a failure.
 """
-
-
-def add_explain(app: typer.Typer) -> None:
-    command(app, "explain", EXAMPLES)(explain)
 
 
 def explain(

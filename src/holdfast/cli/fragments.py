@@ -11,7 +11,7 @@ import typer
 from holdfast.api import DEFAULT_LIMIT, FragmentsState
 from holdfast.api import fragments_plan as plan_of_sites
 from holdfast.checking.output_folders import require_writable_folder
-from holdfast.cli.command import command, joined_examples, paragraphs
+from holdfast.cli.command import add_group
 from holdfast.cli.files import emit, emit_result, note_cut, require_writable_files
 from holdfast.cli.options import (
     Batch,
@@ -59,20 +59,17 @@ SitesFile = Annotated[str, typer.Argument(metavar="SITES", help="The sites file 
 
 
 def add_fragments(app: typer.Typer) -> None:
-    fragments = typer.Typer(
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        help="Keep the violations of a table up to date that is split over sites, with almost nothing shipped.",
-        epilog=paragraphs(joined_examples(PLAN, INIT, APPLY, SHOW) + NOTES),
-    )
-    app.add_typer(fragments, name="fragments")
-    for name, function, examples in (
+    add_group(
+        app,
+        "fragments",
         ("plan", fragments_plan, PLAN + NOTES),
         ("init", fragments_init, INIT + NOTES),
         ("apply", fragments_apply, APPLY),
         ("show", fragments_show, SHOW),
-    ):
-        command(fragments, name, examples)(function)
+        help="Keep the violations of a table up to date that is split over sites, with almost nothing shipped.",
+        examples=(PLAN, INIT, APPLY, SHOW),
+        notes=NOTES,
+    )
 
 
 def fragments_plan(

@@ -10,7 +10,7 @@ import typer
 
 from holdfast.api import DEFAULT_LIMIT, WatchState
 from holdfast.checking.output_folders import VIOLATION_FOLDERS, require_writable_folder
-from holdfast.cli.command import command, joined_examples, paragraphs
+from holdfast.cli.command import add_group
 from holdfast.cli.files import emit, emit_json, emit_result, note_cut, require_writable_files
 from holdfast.cli.options import (
     CHANGES_NOTE,
@@ -68,21 +68,18 @@ Exit code: 0 done, whether or not rules are violated, 2 bad input (nothing was c
 
 
 def add_watch(app: typer.Typer) -> None:
-    watch = typer.Typer(
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        help="Keep the violations of a table up to date under inserts, deletes and updates.",
-        epilog=paragraphs(joined_examples(INIT, APPLY, RUN, SHOW) + NOTES),
-    )
-    app.add_typer(watch, name="watch")
-    for name, function, examples in (
+    add_group(
+        app,
+        "watch",
         ("init", watch_init, INIT),
         ("apply", watch_apply, APPLY + NOTES),
         ("run", watch_run, RUN + NOTES),
         ("show", watch_show, SHOW),
         ("rules", watch_rules, RULES),
-    ):
-        command(watch, name, examples)(function)
+        help="Keep the violations of a table up to date under inserts, deletes and updates.",
+        examples=(INIT, APPLY, RUN, SHOW),
+        notes=NOTES,
+    )
 
 
 def watch_init(
