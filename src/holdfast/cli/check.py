@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
 from holdfast.api import DEFAULT_LIMIT, plan_check
 from holdfast.checking.baseline import Baseline, read_baseline
+from holdfast.checking.outcome import FailOn
 from holdfast.checking.output_folders import (
     QUARANTINE_FOLDERS,
     SUGGESTION_FOLDERS,
@@ -55,16 +55,7 @@ Exit code: 0 all rules hold, 1 a rule of severity error is violated beyond what 
 """
 
 
-class CheckFormat(StrEnum):
-    text = "text"
-    json = "json"
-    junit = "junit"
-    sarif = "sarif"
-
-
-class FailOn(StrEnum):
-    error = "error"
-    warn = "warn"
+CheckFormat = Literal["text", "json", "junit", "sarif"]
 
 
 def check(
@@ -105,14 +96,14 @@ def check(
     ] = None,
     redact: Redact = None,
     limit: PairLimit = str(DEFAULT_LIMIT),
-    fail_on: Annotated[FailOn, typer.Option(help="Which severity makes the check fail.")] = FailOn.error,
+    fail_on: Annotated[FailOn, typer.Option(help="Which severity makes the check fail.")] = "error",
     nulls: NullsOrFileNulls = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the plan and stop; with --verbose, its SQL.")
     ] = False,
     reading: Reading,
     report: Report = None,
-    format: Annotated[CheckFormat, typer.Option(help="What to print.")] = CheckFormat.text,
+    format: Annotated[CheckFormat, typer.Option(help="What to print.")] = "text",
     output: Output = None,
     spark: OnSpark,
 ) -> None:
@@ -123,11 +114,11 @@ def check(
     known = None if baseline is None or update_baseline or not baseline.exists() else read_baseline(baseline)
     run_options: dict[str, Any] = {
         "limit": limit_of(limit),
-        "fail_on": "warn" if fail_on is FailOn.warn else "error",
+        "fail_on": fail_on,
         "all_columns": quarantine is not None or suggest is not None,
         "redact": names_in(redact),
     }
-    job_options: dict[str, Any] = {"key": key, "nulls": nulls.value if nulls else None}
+    job_options: dict[str, Any] = {"key": key, "nulls": nulls}
     progress = spark.progress
     rule_set = as_rule_set(rules)  # before Spark starts: a typo in a rule should not cost a start-up
     with progress.step("starting Spark"):
@@ -155,13 +146,13 @@ def check(
         if report is not None:
             with progress.step(f"writing the report to {report}"):
                 result.write_report(report)
-        if format is CheckFormat.json:
+        if format == "json":
             emit_json(result.to_dict(), output)
         else:
             with progress.step("looking at what was found"):
                 result.detailed  # noqa: B018 (asks Spark for witnesses)
             _print_result(result, format, output)
-            if format is CheckFormat.text and (row := _worst_row(result)) is not None:
+            if format == "text" and (row := _worst_row(result)) is not None:
                 progress.next("holdfast", "explain", data, rules, *(() if key is None else ("--key", key)), row)
     raise typer.Exit(0 if result.holds else VIOLATED)
 
@@ -192,9 +183,9 @@ def _write_folders(
 
 
 def _print_result(result: CheckResult, format: CheckFormat, output: Path | None) -> None:
-    if format is CheckFormat.junit:
+    if format == "junit":
         emit(result.to_junit(), output)
-    elif format is CheckFormat.sarif:
+    elif format == "sarif":
         emit(result.to_sarif(), output)
     elif output is not None:
         emit(result.summary() + "\n", output)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +29,7 @@ from holdfast.cli.options import (
     State,
     Top,
 )
+from holdfast.evolving.options import EvolveStrategy
 from holdfast.search.options import DEFAULT_TOP, how_many
 
 if TYPE_CHECKING:
@@ -57,13 +57,6 @@ Exit code: 0 done, 2 bad input (nothing was changed), 3 a failure.
 """
 
 
-class EvolveStrategyName(StrEnum):
-    auto = "auto"
-    evidence = "evidence"
-    by_index = "index"
-    rediscover = "rediscover"
-
-
 def add_evolve(app: typer.Typer) -> None:
     add_group(
         app,
@@ -86,9 +79,9 @@ def evolve_init(
     top: Top = str(DEFAULT_TOP),
     comparing: SearchOptions,
     strategy: Annotated[
-        EvolveStrategyName,
+        EvolveStrategy,
         typer.Option(help="How rules are kept: by counted evidence, by indexes, or by a new search each time."),
-    ] = EvolveStrategyName.auto,
+    ] = "auto",
     reading: Reading,
     printing: Printing,
     spark: OnSpark,
@@ -96,7 +89,7 @@ def evolve_init(
     """Load a table into a new state, and find the rules it holds."""
     require_writable_files({"--output": printing.output}, data)
     how_many(top)
-    options: dict[str, Any] = {"key": key, "strategy": strategy.value, "options": comparing.job_options}
+    options: dict[str, Any] = {"key": key, "strategy": strategy, "options": comparing.job_options}
     with spark.progress.step(f"loading {data} into {state}, and finding its rules"):
         created = EvolveState.create(state, data, **options, **spark.job_options, **reading.job_options)
         status = created.show(top=top)
@@ -110,7 +103,7 @@ def evolve_apply(
     *,
     batch: Batch = None,
     strategy: Annotated[
-        EvolveStrategyName | None, typer.Option(help="How the rules of this batch are kept. Default: as at init.")
+        EvolveStrategy | None, typer.Option(help="How the rules of this batch are kept. Default: as at init.")
     ] = None,
     reading: ReadingChanges,
     printing: Printing,
@@ -118,7 +111,7 @@ def evolve_apply(
 ) -> None:
     """Apply one file of changes, once, and say which rules it adds and removes, and why."""
     require_writable_files({"--output": printing.output}, changes)
-    options: dict[str, Any] = {"batch": batch, "strategy": strategy.value if strategy else None}
+    options: dict[str, Any] = {"batch": batch, "strategy": strategy}
     with spark.progress.step(f"applying {changes} to {state}"):
         opened = EvolveState.open(state, **spark.job_options)
         outcome = opened.apply(changes, **options, **reading.job_options)
@@ -131,7 +124,7 @@ def evolve_run(
     source: Source,
     once: Once = False,
     from_version: FromVersion = None,
-    format: OutputFormat = Format.text,
+    format: OutputFormat = "text",
     spark: OnSpark,
 ) -> None:
     """Follow a folder or a Delta table: apply what comes, the oldest first; as JSON, a line for each batch."""

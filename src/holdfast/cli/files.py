@@ -63,7 +63,7 @@ def emit_result(
     result: Result, text: Callable[[], str], format: Format, output: Path | None, *, single_line: bool = False
 ) -> None:
     """The result as JSON, on one line where asked, or as text; at once, for whoever reads a stream of them."""
-    if format is Format.json:
+    if format == "json":
         emit_json(result.to_dict(), output, single_line=single_line)
     else:
         emit(text(), output)

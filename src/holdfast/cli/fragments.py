@@ -16,7 +16,6 @@ from holdfast.cli.files import emit, emit_result, note_cut, require_writable_fil
 from holdfast.cli.options import (
     Batch,
     Changes,
-    Format,
     ListLimit,
     OnSpark,
     Printing,
@@ -121,7 +120,7 @@ def fragments_apply(
         outcome = opened.apply(changes, batch=batch, limit=most, **reading.job_options)
     name = os.path.basename(changes.rstrip("/"))
     emit_result(outcome, lambda: fragments_batch_text(outcome, name), printing.format, printing.output)
-    if printing.format is Format.json and outcome.changes.cut:
+    if printing.format == "json" and outcome.changes.cut:
         note_cut(len(outcome.added) + len(outcome.removed), "rows")
 
 

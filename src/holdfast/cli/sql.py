@@ -41,6 +41,6 @@ def sql(
     from holdfast.rules.rule_file import as_rule_set, named_key
 
     require_writable_files({"--output": output}, rules)
-    wanted = as_rule_set(rules, nulls=nulls.value if nulls else None)
+    wanted = as_rule_set(rules, nulls=nulls)
     names = named_key(wanted, key)
     emit(rules_sql(wanted, table=table, key=names, dialect=dialect_named(dialect), count=count), output)

@@ -97,7 +97,7 @@ def watch_init(
 ) -> None:
     """Load a table into a new state, and count its violations."""
     require_writable_files({"--output": printing.output}, data, rules)
-    options: dict[str, Any] = {"key": key, "nulls": nulls.value if nulls else None, **spark.job_options}
+    options: dict[str, Any] = {"key": key, "nulls": nulls, **spark.job_options}
     with spark.progress.step(f"loading {data} into {state}"):
         status = WatchState.create(state, data, rules, **options, **reading.job_options).status
     _emit_watched(status, printing)
@@ -130,7 +130,7 @@ def watch_run(
     once: Once = False,
     from_version: FromVersion = None,
     limit: ListLimit = str(DEFAULT_LIMIT),
-    format: OutputFormat = Format.text,
+    format: OutputFormat = "text",
     spark: OnSpark,
 ) -> None:
     """Follow a folder or a Delta table: apply each file of changes, or commit, in order; as JSON, a line for each."""
@@ -171,12 +171,12 @@ def watch_rules(
 ) -> None:
     """Watch these rules from now on, without loading the table again."""
     require_writable_files({"--output": printing.output}, rules)
-    rule_set = as_rule_set(rules, nulls=nulls.value if nulls else None)
+    rule_set = as_rule_set(rules, nulls=nulls)
     with spark.progress.step(f"changing the rules of {state}"):
         opened = WatchState.open(state, **spark.job_options)
         added, removed = opened.change_rules(rule_set)
     status = opened.status
-    if printing.format is Format.json:
+    if printing.format == "json":
         content = {"version": status.version, "added": added, "removed": removed, "totals": dict(status.totals)}
         emit_json(content, printing.output)
     else:
@@ -197,5 +197,5 @@ def _emit_batch(
     from holdfast.report.watch_text import batch_text
 
     emit_result(outcome, lambda: batch_text(outcome, name), format, output, single_line=single_line)
-    if format is Format.json and outcome.cut:
+    if format == "json" and outcome.cut:
         note_cut(len(outcome.added) + len(outcome.removed), "violations")
