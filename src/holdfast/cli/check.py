@@ -18,21 +18,9 @@ from holdfast.checking.output_folders import (
     VIOLATION_FOLDERS,
     require_writable_folder,
 )
+from holdfast.cli import options
 from holdfast.cli.command import VIOLATED
 from holdfast.cli.files import emit, emit_json, require_writable_files
-from holdfast.cli.options import (
-    Data,
-    NullsOrFileNulls,
-    OnSpark,
-    Output,
-    PairLimit,
-    Reading,
-    Redact,
-    Report,
-    Rules,
-    limit_of,
-    names_in,
-)
 from holdfast.errors import OptionError
 from holdfast.report.progress import Progress
 from holdfast.rules.plain_words import number
@@ -59,8 +47,8 @@ CheckFormat = Literal["text", "json", "junit", "sarif"]
 
 
 def check(
-    data: Data,
-    rules: Rules,
+    data: options.Data,
+    rules: options.Rules,
     *,
     key: Annotated[
         str | None,
@@ -94,18 +82,18 @@ def check(
     metrics: Annotated[
         str | None, typer.Option(metavar="DIR", help="Add a line per rule to the Parquet table there.")
     ] = None,
-    redact: Redact = None,
-    limit: PairLimit = str(DEFAULT_LIMIT),
+    redact: options.Redact = None,
+    limit: options.PairLimit = str(DEFAULT_LIMIT),
     fail_on: Annotated[FailOn, typer.Option(help="Which severity makes the check fail.")] = "error",
-    nulls: NullsOrFileNulls = None,
+    nulls: options.NullsOrFileNulls = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the plan and stop; with --verbose, its SQL.")
     ] = False,
-    reading: Reading,
-    report: Report = None,
+    reading: options.Reading,
+    report: options.Report = None,
     format: Annotated[CheckFormat, typer.Option(help="What to print.")] = "text",
-    output: Output = None,
-    spark: OnSpark,
+    output: options.Output = None,
+    spark: options.OnSpark,
 ) -> None:
     """Detect every violation of a set of rules, and count them exactly."""
     require_writable_files({"--output": output, "--report": report, "--baseline": baseline}, data, rules)
@@ -113,10 +101,10 @@ def check(
         raise OptionError("--update-baseline needs to know which.", hint="name the file with --baseline FILE.")
     known = None if baseline is None or update_baseline or not baseline.exists() else read_baseline(baseline)
     run_options: dict[str, Any] = {
-        "limit": limit_of(limit),
+        "limit": options.limit_of(limit),
         "fail_on": fail_on,
         "all_columns": quarantine is not None or suggest is not None,
-        "redact": names_in(redact),
+        "redact": options.names_in(redact),
     }
     job_options: dict[str, Any] = {"key": key, "nulls": nulls}
     progress = spark.progress
