@@ -233,7 +233,7 @@ class EvolveState(_State["EvolvedTable"]):
 
         status = self._table.newest().rules_status(top=shown, started=time.monotonic() - self._seconds)
         if report is not None:
-            write_whole(report, presentation("evolve_page").evolve_page(status))
+            write_whole(report, presentation("discovery_page").evolve_page(status))
         return status
 
 

@@ -106,7 +106,7 @@ def fragments_apply(
     require_writable_files({"--output": printing.output}, changes)
     most = options.limit_of(limit)
     with spark.progress.step(f"applying {changes} to {state}"):
-        from holdfast.report.fragments_text import fragments_batch_text
+        from holdfast.report.watch_text import fragments_batch_text
 
         opened = FragmentsState.open(state, **spark.job_options)
         outcome = opened.apply(changes, batch=batch, limit=most, **reading.job_options)
@@ -135,6 +135,6 @@ def fragments_show(
 
 
 def _emit_fragments(status: FragmentsStatus, printing: options.Printing) -> None:
-    from holdfast.report.fragments_text import fragments_status_text
+    from holdfast.report.watch_text import fragments_status_text
 
     emit_result(status, lambda: fragments_status_text(status), printing)
