@@ -16,15 +16,13 @@ from holdfast.rules.predicate import Comparison, comparison
 from holdfast.rules.relation import ANY, EQ, GE, GT, LE, LT, NE
 from holdfast.rules.rule import Allowance, Rule, readable_name
 from holdfast.rules.sentence import sentence
+from holdfast.search.evidence import Flags, Floats, Ints
 from holdfast.search.find import SearchResult
 from holdfast.search.invert import allowed_relations
 from holdfast.search.outcome import FoundRule, RankedRules
 from holdfast.search.sampled import interval
 from holdfast.search.space import OperandPair, PredicateSpace, Words
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Sets = NDArray[np.uint8]
 
 KINDS = ("key", "fd", "order", "dc", "row")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any, ClassVar, Self
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from holdfast.checking.outcome import Summary
 from holdfast.engines.spark.checking.scan import Scan
@@ -53,6 +55,11 @@ class CheckEngine(ABC):
     def _rule_name(self, i: int) -> str:
         return self._plan.rules.rules[i].name
 
+    def _named(self, frame: DataFrame, which: Sequence[int]) -> DataFrame:
+        """The frame with its column `i` replaced by the rule's name in front."""
+        names = self._spark.createDataFrame([(i, self._rule_name(i)) for i in which], "i int, rule string")
+        return frame.join(F.broadcast(names), "i").select("rule", *[c for c in frame.columns if c != "i"])
+
     @property
     def duplicate_key(self) -> tuple[object, int] | None:
         """A key that several rows have, and how many have it; None where there is none, or nobody looked."""
@@ -85,3 +92,9 @@ class CheckEngine(ABC):
 
     def close(self) -> None:  # noqa: B027 (most engines keep nothing)
         """Lets go of what is persisted."""
+
+
+def union_of(frames: Iterable[DataFrame | None]) -> DataFrame | None:
+    """The rows of all frames; None where there is no frame."""
+    present = [frame for frame in frames if frame is not None]
+    return reduce(DataFrame.union, present) if present else None
