@@ -15,14 +15,7 @@ from math import ceil
 
 import numpy as np
 
-from holdfast.kernels.partitions import (
-    Broken,
-    Partition,
-    broken_within,
-    frequent_codes,
-    group_numbers,
-    refined,
-)
+from holdfast.kernels.partitions import Broken, Partition, broken_within, frequent_codes, group_numbers, refined
 from holdfast.search.by_rows import PartitionPath
 from holdfast.search.clock import Clock
 from holdfast.search.evidence import Codes, Flags, Ints

@@ -20,8 +20,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from holdfast.checking.baseline import Baseline
 from holdfast.checking.outcome import CheckOutcome, FailOn, RuleOutcome, Summary, rule_holds
 from holdfast.checking.output_folders import QUARANTINE_FOLDERS, SUGGESTION_FOLDERS, VIOLATION_FOLDERS
-from holdfast.checking.redact import redacted_check, redacted_outcome
-from holdfast.checking.shown_check import ShownCheck
+from holdfast.checking.shown_check import ShownCheck, redacted_check, redacted_outcome
 from holdfast.encode.digits import digits_key
 from holdfast.engines.spark.checking.engine import CheckEngine, union_of
 from holdfast.engines.spark.checking.kernel_engine import KernelEngine
@@ -34,8 +33,7 @@ from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.sources.explain_failure import explain_failure
 from holdfast.engines.spark.sources.table import Table
 from holdfast.errors import HoldfastError, RunError, SourceError, unknown_column
-from holdfast.explaining.explanation import RowExplanation
-from holdfast.explaining.redact import redacted_explanation
+from holdfast.explaining.explanation import RowExplanation, redacted_explanation
 from holdfast.presented import presentation
 from holdfast.programs.bind import mismatched_columns, require_columns, require_types, without_types
 from holdfast.programs.plan import Plan, make_plan
