@@ -12,11 +12,11 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from holdfast.errors import SitesError, SourceNotFoundError, closest_hint
+from holdfast.errors import SitesError, closest_hint
 from holdfast.fragments.parts import parts_of
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules, read_rules, rules_of
-from holdfast.rules.yaml_nodes import composed, line_of, node_at, plain_content
+from holdfast.rules.yaml_nodes import composed, line_of, node_at, plain_content, text_of_file
 
 
 @dataclass(frozen=True)
@@ -118,16 +118,7 @@ def read_sites(path: str | os.PathLike[str]) -> SplitTable:
     Files that it names are looked for beside it, then where the process runs.
     """
     place = Path(path)
-    try:
-        text = place.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise SourceNotFoundError(f"there is no sites file {str(place)!r}.") from None
-    except IsADirectoryError:
-        raise SitesError(f"{str(place)!r} is a folder, not a sites file.") from None
-    except UnicodeDecodeError as problem:
-        raise SitesError(f"{str(place)!r} is not a text file in UTF-8: {problem.reason}.") from None
-    except OSError as problem:
-        raise SitesError(f"cannot read the sites file {str(place)!r}: {problem.strerror}.") from None
+    text = text_of_file(place, "sites file", SitesError)
     return parse_sites(text, origin=str(place), folder=place.parent)
 
 

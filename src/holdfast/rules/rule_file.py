@@ -12,12 +12,12 @@ from typing import Any, Literal, Protocol
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from holdfast.errors import HoldfastError, RuleFileError, SourceNotFoundError, closest_hint
+from holdfast.errors import HoldfastError, RuleFileError, closest_hint
 from holdfast.rules.dependency import CFD, FD, Body, Pattern
 from holdfast.rules.parse import given_names, parse_body
 from holdfast.rules.predicate import Constant, quoted_name
 from holdfast.rules.rule import Allowance, Nulls, Rule, RuleSet, allowance, readable_name, rule_set, with_unique_names
-from holdfast.rules.yaml_nodes import composed, line_of, node_at, plain_content
+from holdfast.rules.yaml_nodes import composed, line_of, node_at, plain_content, text_of_file
 
 _SETTINGS = 'lines such as rule: "A -> B"'
 _PATTERN = "a value for each of its columns, as in {CC: 44, city: EDI}"
@@ -62,17 +62,7 @@ def read_rules(path: str | Path) -> RuleSet:
     Raises RuleFileError, or SourceNotFoundError where there is no file.
     """
     place = Path(path)
-    try:
-        text = place.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise SourceNotFoundError(f"there is no rule file {str(place)!r}.") from None
-    except IsADirectoryError:
-        raise RuleFileError(f"{str(place)!r} is a folder, not a rule file.") from None
-    except UnicodeDecodeError as problem:
-        raise RuleFileError(f"{str(place)!r} is not a text file in UTF-8: {problem.reason}.") from None
-    except OSError as problem:
-        raise RuleFileError(f"cannot read the rule file {str(place)!r}: {problem.strerror}.") from None
-    return parse_rules(text, origin=str(place))
+    return parse_rules(text_of_file(place, "rule file", RuleFileError), origin=str(place))
 
 
 def parse_rules(text: str, *, origin: str = "rules") -> RuleSet:

@@ -3,11 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
 
-from holdfast.errors import RuleFileError
+from holdfast.errors import HoldfastError, RuleFileError, SourceNotFoundError
+
+
+def text_of_file(place: Path, what: str, error: type[HoldfastError]) -> str:
+    """Returns the text of the file, which is called `what` in errors. Raises SourceNotFoundError where there is none,
+    and `error` where it cannot be read."""
+    try:
+        return place.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SourceNotFoundError(f"there is no {what} {str(place)!r}.") from None
+    except IsADirectoryError:
+        raise error(f"{str(place)!r} is a folder, not a {what}.") from None
+    except UnicodeDecodeError as problem:
+        raise error(f"{str(place)!r} is not a text file in UTF-8: {problem.reason}.") from None
+    except OSError as problem:
+        raise error(f"cannot read the {what} {str(place)!r}: {problem.strerror}.") from None
 
 
 def composed(text: str, origin: str) -> yaml.Node:

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any, ClassVar, Self
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from holdfast.checking.outcome import Summary
 from holdfast.engines.spark.checking.scan import Scan
-from holdfast.programs.plan import Plan
 from holdfast.violations.witness import WorstRow
 
 
@@ -26,21 +25,8 @@ class CheckEngine(ABC):
     finds_duplicate_keys: ClassVar[bool] = False
 
     def __init__(self, scan: Scan, which: Sequence[int], limit: int | None) -> None:
-        self._scan, self._limit = scan, limit
-        self.which = tuple(which)
-
-    @property
-    def _spark(self) -> SparkSession:
-        return self._scan.spark
-
-    @property
-    def _rows(self) -> DataFrame:
-        """The scanned rows."""
-        return self._scan.rows
-
-    @property
-    def _plan(self) -> Plan:
-        return self._scan.plan
+        self._scan, self._limit, self.which = scan, limit, tuple(which)
+        self._spark, self._plan, self._rows = scan.spark, scan.plan, scan.rows
 
     def limited(self, limit: int) -> Self:
         """The same engine, which lists at most so many pairs of each rule."""
