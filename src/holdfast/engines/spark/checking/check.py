@@ -130,7 +130,7 @@ def _hidden(table: Table, redact: Sequence[str]) -> frozenset[str]:
 
 def register_functions(spark: SparkSession, plan: Plan) -> None:
     """The session knows the functions that the plan's SQL calls."""
-    if DIGITS_FUNCTION in plan.functions:
+    if plan.needs_digits:
         spark.udf.register(DIGITS_FUNCTION, F.udf(_digits, BinaryType(), useArrow=True))
 
 
