@@ -106,7 +106,6 @@ def check(
         "all_columns": quarantine is not None or suggest is not None,
         "redact": options.names_in(redact),
     }
-    job_options: dict[str, Any] = {"key": key, "nulls": nulls}
     progress = spark.progress
     rule_set = as_rule_set(rules)  # before Spark starts: a typo in a rule should not cost a start-up
     with progress.step("starting Spark"):
@@ -118,7 +117,7 @@ def check(
         ):
             if folder is not None:
                 require_writable_folder(folder, parts)
-        planned = plan_check(data, rule_set, **job_options, **spark.job_options, **reading.job_options)
+        planned = plan_check(data, rule_set, key=key, nulls=nulls, **spark.job_options, **reading.job_options)
     if explain:
         emit(planned.explain(sql=spark.verbose) + "\n", output)
         return

@@ -165,7 +165,8 @@ def _names(header: tuple[str, ...], table: str) -> tuple[tuple[str, ...], list[s
 def _refuse_duplicates(spark: SparkSession, names: tuple[str, ...], table: str) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        listed = ", ".join(f"'{name}' ({_positions(names, name)})" for name in twice)
+        places = {name: [str(i) for i, other in enumerate(names, start=1) if other == name] for name in twice}
+        listed = ", ".join(f"'{name}' (columns {', '.join(at)})" for name, at in places.items())
         raise SourceError(
             f"{table} has columns of the same name: {listed}.", hint="give every column its own name in the header."
         )
@@ -179,10 +180,6 @@ def _refuse_duplicates(spark: SparkSession, names: tuple[str, ...], table: str) 
                 f"{table} has columns whose names differ only in upper and lower case: '{other}' and '{name}'.",
                 hint="rename one, or run with --conf spark.sql.caseSensitive=true.",
             )
-
-
-def _positions(names: tuple[str, ...], name: str) -> str:
-    return "columns " + ", ".join(str(i + 1) for i, other in enumerate(names) if other == name)
 
 
 def _types(
