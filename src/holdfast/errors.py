@@ -132,6 +132,11 @@ class RunError(HoldfastError, RuntimeError):
     exit_code = 3
 
 
+def unknown_column(named: str, name: str, table: str, columns: Iterable[str]) -> UnknownColumnError:
+    """Returns the error for a column that the table does not have; `named` says who names it."""
+    return UnknownColumnError(f"{named}, but the table {table} has no such column.", hint=closest_hint(name, columns))
+
+
 def closest_hint(wrong: str, known: Iterable[str], *, what: str = "Columns", most: int = 20) -> str:
     """Returns a hint with the most similar known name, if any is similar, and a list of the known names.
 

@@ -111,17 +111,18 @@ def plan_check(
     *,
     key: KeyColumns | None = None,
     nulls: Nulls | None = None,
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
     **reading: Any,
 ) -> PlannedCheck:
-    """The table that `check` would read, and the plan it would run; nothing is scanned."""
+    """The table that `check` would read, and the plan it would run; nothing is scanned.
+
+    `reading` is what `open_table` takes.
+    """
     rule_set = as_rule_set(rules, nulls=nulls)  # before Spark starts: a typo in a rule should not cost a start-up
     names = named_key(rule_set, key)
 
     from holdfast.engines.spark.checking.check import plan_check as plan_on_spark
 
-    table = open_table(data, master=master, conf=conf, **reading)
+    table = open_table(data, **reading)
     return PlannedCheck(table, plan_on_spark(table, rule_set, names))
 
 
@@ -232,16 +233,9 @@ class PlannedDiscovery:
         return run_discover(self.table, self.options, top=shown)
 
 
-def plan_discover(
-    data: Data,
-    *,
-    options: DiscoverOptions,
-    master: str | None = None,
-    conf: Mapping[str, str] | None = None,
-    **reading: Any,
-) -> PlannedDiscovery:
-    """The table that `discover` would read with these options; nothing is scanned."""
-    return PlannedDiscovery(open_table(data, master=master, conf=conf, **reading), options)
+def plan_discover(data: Data, *, options: DiscoverOptions, **reading: Any) -> PlannedDiscovery:
+    """The table that `discover` would read with these options; nothing is scanned. `reading` is for `open_table`."""
+    return PlannedDiscovery(open_table(data, **reading), options)
 
 
 def open_table(

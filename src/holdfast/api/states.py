@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from holdfast.watching.status import WatchStatus
 
 _Table = TypeVar("_Table", bound="StateTable[Any, Any]")
+_Outcome = TypeVar("_Outcome")
 
 
-class _State(Generic[_Table]):
+class _State(Generic[_Table, _Outcome]):
     """A state that is open. `seconds` is how long it took to create it, where it was."""
 
     def __init__(self, table: _Table, *, seconds: float = 0.0) -> None:
@@ -49,8 +50,9 @@ class _State(Generic[_Table]):
     def _opened(spark: Session, state: Place) -> _Table:
         raise NotImplementedError
 
-    def _apply(self, changes: Place, batch: str | None, limit: int | None, reading: Mapping[str, Any]) -> Any:
-        return self._table.apply_file(os.fspath(changes), batch=batch, limit=limit, reading=reading)
+    def _apply(self, changes: Place, batch: str | None, limit: int | None, reading: Mapping[str, Any]) -> _Outcome:
+        outcome: _Outcome = self._table.apply_file(os.fspath(changes), batch=batch, limit=limit, reading=reading)
+        return outcome
 
     def _follow(
         self,
@@ -74,7 +76,7 @@ class _State(Generic[_Table]):
         follow(self._table.spark, os.fspath(self._table.store.root), os.fspath(source), **options)
 
 
-class WatchState(_State["WatchedTable"]):
+class WatchState(_State["WatchedTable", "BatchOutcome"]):
     """The violations of a table, kept up to date in a folder.
 
     The sum of all its changes is what `check` finds on the table as it now is.
@@ -121,8 +123,7 @@ class WatchState(_State["WatchedTable"]):
 
         `batch` names the changes; without it the content of the file does.
         """
-        outcome: BatchOutcome = self._apply(changes, batch, limit, reading)
-        return outcome
+        return self._apply(changes, batch, limit, reading)
 
     def follow(
         self,
@@ -166,7 +167,7 @@ class WatchState(_State["WatchedTable"]):
         return changed
 
 
-class EvolveState(_State["EvolvedTable"]):
+class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
     """The rules that a table holds, kept up to date in a folder: always what `discover` finds on the table now."""
 
     @classmethod
@@ -207,8 +208,7 @@ class EvolveState(_State["EvolvedTable"]):
     ) -> EvolveOutcome:
         """Returns the rules that the changes in a file add and remove."""
         table = self._table if strategy is None else self._table.by(require_strategy(strategy, self._table.options))
-        outcome: EvolveOutcome = EvolveState(table)._apply(changes, batch, None, reading)
-        return outcome
+        return EvolveState(table)._apply(changes, batch, None, reading)
 
     def follow(
         self,
@@ -232,11 +232,11 @@ class EvolveState(_State["EvolvedTable"]):
 
         status = self._table.newest().rules_status(top=shown, started=time.monotonic() - self._seconds)
         if report is not None:
-            write_whole(report, presentation("evolve_page").evolve_page(status))
+            write_whole(report, presentation("discovery_page").evolve_page(status))
         return status
 
 
-class FragmentsState(_State["FragmentedTable"]):
+class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
     """The violations of a table that is split over sites, kept up to date in a folder."""
 
     _shipped: Shipped | None = None
@@ -283,8 +283,7 @@ class FragmentsState(_State["FragmentedTable"]):
         self, changes: Place, *, batch: str | None = None, limit: int | None = DEFAULT_LIMIT, **reading: Any
     ) -> FragmentsOutcome:
         """Returns the rows that the changes in a file bring into violation or out of it, and what sites shipped."""
-        outcome: FragmentsOutcome = self._apply(changes, batch, limit, reading)
-        return outcome
+        return self._apply(changes, batch, limit, reading)
 
     def show(self, *, violations: str | None = None) -> FragmentsStatus:
         """Returns how many rows violate each rule now; with `violations`, all of them are written to that folder."""

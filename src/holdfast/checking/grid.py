@@ -114,21 +114,15 @@ class BlockTask:
         program = self.programs.programs[self.i]
         assert isinstance(program, PairProgram), "a grid is of pairs"
         programs = replace(self.programs, programs=(program,))
+        (denial,) = program.denials
         for table in pieces_of(batches):
             part = part_of(table, programs)
-            block, band = (table.column(name).to_numpy() for name in (f"f{self.block_form}", "band"))
-            within, _ = own = pair_counts(program, part)
-            (denial,) = program.denials
-            as_left, as_right = (
-                own_count + table.column(name).to_numpy() + np.where(part.flag(flag), decided[block, band], 0)
-                for own_count, name, flag, decided in zip(
-                    own,
-                    ("as_left", "as_right"),
-                    (denial.left, denial.right),
-                    (self.decided.as_left, self.decided.as_right),
-                    strict=True,
-                )
-            )
+            at = tuple(table.column(name).to_numpy() for name in (f"f{self.block_form}", "band"))
+            within, within_as_right = pair_counts(program, part)
+            as_left = within + np.where(part.flag(denial.left), self.decided.as_left[at], 0)
+            as_right = within_as_right + np.where(part.flag(denial.right), self.decided.as_right[at], 0)
+            as_left += table.column("as_left").to_numpy()
+            as_right += table.column("as_right").to_numpy()
             lines = Lines(table.column("k"), self.i)
             if self.mode == "rows":
                 yield from lines.counted_rows(as_left + as_right)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.checking.groupings import Grouping
-from holdfast.checking.sql_steps import sql_steps
+from holdfast.checking.sql_steps import Grouping, sql_steps
 from holdfast.programs.plan import Plan
 from holdfast.programs.program import GroupProgram, RowProgram
 from holdfast.rules.constraint import DenialConstraint

@@ -7,15 +7,10 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.check import add_check
-from holdfast.cli.command import end_on_sigterm
-from holdfast.cli.demo import add_demo
-from holdfast.cli.discover import add_discover
-from holdfast.cli.doctor import add_doctor
+from holdfast.cli import check, demo, discover, doctor, explain, sql
+from holdfast.cli.command import add_commands, end_on_sigterm
 from holdfast.cli.evolve import add_evolve
-from holdfast.cli.explain import add_explain
 from holdfast.cli.fragments import add_fragments
-from holdfast.cli.sql import add_sql
 from holdfast.cli.watch import add_watch
 
 app = typer.Typer(
@@ -29,8 +24,18 @@ app = typer.Typer(
     epilog="Begin with: holdfast demo. The examples in each command's help use the files that holdfast demo --dir DIR "
     "leaves in DIR.",
 )
-for _add in (add_demo, add_discover, add_check, add_explain, add_sql, add_watch, add_evolve, add_fragments, add_doctor):
-    _add(app)
+add_commands(
+    app,
+    ("demo", demo.demo, demo.EXAMPLES),
+    ("discover", discover.discover, discover.EXAMPLES),
+    ("check", check.check, check.EXAMPLES),
+    ("explain", explain.explain, explain.EXAMPLES),
+    ("sql", sql.sql, sql.EXAMPLES),
+)
+add_watch(app)
+add_evolve(app)
+add_fragments(app)
+add_commands(app, ("doctor", doctor.doctor, doctor.EXAMPLES))
 
 
 def _print_version(wanted: bool) -> None:

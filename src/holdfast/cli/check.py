@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
 from holdfast.api import DEFAULT_LIMIT, plan_check
 from holdfast.checking.baseline import Baseline, read_baseline
+from holdfast.checking.outcome import FailOn
 from holdfast.checking.output_folders import (
     QUARANTINE_FOLDERS,
     SUGGESTION_FOLDERS,
     VIOLATION_FOLDERS,
     require_writable_folder,
 )
-from holdfast.cli.command import VIOLATED, command
+from holdfast.cli import options
+from holdfast.cli.command import VIOLATED
 from holdfast.cli.files import emit, emit_json, require_writable_files
-from holdfast.cli.options import (
-    Data,
-    NullsOrFileNulls,
-    OnSpark,
-    Output,
-    PairLimit,
-    Reading,
-    Redact,
-    Report,
-    Rules,
-    limit_of,
-    names_in,
-)
 from holdfast.errors import OptionError
 from holdfast.report.progress import Progress
 from holdfast.rules.plain_words import number
@@ -55,25 +43,12 @@ Exit code: 0 all rules hold, 1 a rule of severity error is violated beyond what 
 """
 
 
-class CheckFormat(StrEnum):
-    text = "text"
-    json = "json"
-    junit = "junit"
-    sarif = "sarif"
-
-
-class FailOn(StrEnum):
-    error = "error"
-    warn = "warn"
-
-
-def add_check(app: typer.Typer) -> None:
-    command(app, "check", EXAMPLES)(check)
+CheckFormat = Literal["text", "json", "junit", "sarif"]
 
 
 def check(
-    data: Data,
-    rules: Rules,
+    data: options.Data,
+    rules: options.Rules,
     *,
     key: Annotated[
         str | None,
@@ -107,18 +82,18 @@ def check(
     metrics: Annotated[
         str | None, typer.Option(metavar="DIR", help="Add a line per rule to the Parquet table there.")
     ] = None,
-    redact: Redact = None,
-    limit: PairLimit = str(DEFAULT_LIMIT),
-    fail_on: Annotated[FailOn, typer.Option(help="Which severity makes the check fail.")] = FailOn.error,
-    nulls: NullsOrFileNulls = None,
+    redact: options.Redact = None,
+    limit: options.PairLimit = str(DEFAULT_LIMIT),
+    fail_on: Annotated[FailOn, typer.Option(help="Which severity makes the check fail.")] = "error",
+    nulls: options.NullsOrFileNulls = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the plan and stop; with --verbose, its SQL.")
     ] = False,
-    reading: Reading,
-    report: Report = None,
-    format: Annotated[CheckFormat, typer.Option(help="What to print.")] = CheckFormat.text,
-    output: Output = None,
-    spark: OnSpark,
+    reading: options.Reading,
+    report: options.Report = None,
+    format: Annotated[CheckFormat, typer.Option(help="What to print.")] = "text",
+    output: options.Output = None,
+    spark: options.OnSpark,
 ) -> None:
     """Detect every violation of a set of rules, and count them exactly."""
     require_writable_files({"--output": output, "--report": report, "--baseline": baseline}, data, rules)
@@ -126,12 +101,11 @@ def check(
         raise OptionError("--update-baseline needs to know which.", hint="name the file with --baseline FILE.")
     known = None if baseline is None or update_baseline or not baseline.exists() else read_baseline(baseline)
     run_options: dict[str, Any] = {
-        "limit": limit_of(limit),
-        "fail_on": "warn" if fail_on is FailOn.warn else "error",
+        "limit": options.limit_of(limit),
+        "fail_on": fail_on,
         "all_columns": quarantine is not None or suggest is not None,
-        "redact": names_in(redact),
+        "redact": options.names_in(redact),
     }
-    job_options: dict[str, Any] = {"key": key, "nulls": nulls.value if nulls else None}
     progress = spark.progress
     rule_set = as_rule_set(rules)  # before Spark starts: a typo in a rule should not cost a start-up
     with progress.step("starting Spark"):
@@ -143,7 +117,7 @@ def check(
         ):
             if folder is not None:
                 require_writable_folder(folder, parts)
-        planned = plan_check(data, rule_set, **job_options, **spark.job_options, **reading.job_options)
+        planned = plan_check(data, rule_set, key=key, nulls=nulls, **spark.job_options, **reading.job_options)
     if explain:
         emit(planned.explain(sql=spark.verbose) + "\n", output)
         return
@@ -159,13 +133,13 @@ def check(
         if report is not None:
             with progress.step(f"writing the report to {report}"):
                 result.write_report(report)
-        if format is CheckFormat.json:
+        if format == "json":
             emit_json(result.to_dict(), output)
         else:
             with progress.step("looking at what was found"):
                 result.detailed  # noqa: B018 (asks Spark for witnesses)
             _print_result(result, format, output)
-            if format is CheckFormat.text and (row := _worst_row(result)) is not None:
+            if format == "text" and (row := _worst_row(result)) is not None:
                 progress.next("holdfast", "explain", data, rules, *(() if key is None else ("--key", key)), row)
     raise typer.Exit(0 if result.holds else VIOLATED)
 
@@ -196,9 +170,9 @@ def _write_folders(
 
 
 def _print_result(result: CheckResult, format: CheckFormat, output: Path | None) -> None:
-    if format is CheckFormat.junit:
+    if format == "junit":
         emit(result.to_junit(), output)
-    elif format is CheckFormat.sarif:
+    elif format == "sarif":
         emit(result.to_sarif(), output)
     elif output is not None:
         emit(result.summary() + "\n", output)

@@ -9,7 +9,7 @@ import logging
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from types import FrameType
 from typing import Any, NoReturn, get_type_hints
@@ -23,28 +23,31 @@ VIOLATED, BAD_INPUT, FAILED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 Function = Callable[..., None]
 
 
-def command(app: typer.Typer, name: str, examples: str) -> Callable[[Function], Function]:
-    """Makes a function a command of the app, with these examples under its help.
+# A command's name, its function, and the text under its help.
+Command = tuple[str, Function, str]
+
+
+def add_commands(app: typer.Typer, *commands: Command) -> None:
+    """Makes functions commands of the app.
 
     A parameter whose type is a dataclass stands for the options that are its fields.
     """
-
-    def register(function: Function) -> Function:
-        app.command(name, epilog=paragraphs(examples))(_spread(function))
-        return function
-
-    return register
+    for name, function, epilog in commands:
+        app.command(name, epilog=_paragraphs(epilog))(_spread(function))
 
 
-def paragraphs(text: str) -> str:
+def add_group(app: typer.Typer, name: str, *commands: Command, help: str, examples: Sequence[str], notes: str) -> None:
+    """Makes functions commands of a group, whose help has all `examples` under one heading, and the `notes`."""
+    lines = [line for text in examples for line in text.strip().splitlines()]
+    epilog = _paragraphs("\n".join(dict.fromkeys(lines)) + "\n" + notes)
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help=help, epilog=epilog)
+    app.add_typer(group, name=name)
+    add_commands(group, *commands)
+
+
+def _paragraphs(text: str) -> str:
     """The text as help shows it line by line: there only an empty line ends one."""
     return text.strip("\n").replace("\n", "\n\n")
-
-
-def joined_examples(*examples: str) -> str:
-    """The examples of several commands under one heading."""
-    lines = [line for text in examples for line in text.strip().splitlines()]
-    return "\n".join(dict.fromkeys(lines)) + "\n"
 
 
 def _spread(function: Function) -> Function:
@@ -67,8 +70,7 @@ def _spread(function: Function) -> Function:
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
-        verbose = bool(given.get("verbose", False))
-        with exit_with_code(verbose):
+        with exit_with_code(verbose=bool(given.get("verbose", False))):
             gathered = {
                 name: kind(**{option.name: given.pop(option.name) for option in fields(kind)})
                 for name, kind in groups.items()

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from holdfast.cli.command import command
 from holdfast.cli.options import Telling
 
 EXAMPLES = """
@@ -18,10 +17,6 @@ holdfast demo --dir tour
 
 Exit code: 0 done, violations or not, 2 bad input, 3 a failure.
 """
-
-
-def add_demo(app: typer.Typer) -> None:
-    command(app, "demo", EXAMPLES)(demo)
 
 
 def demo(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +9,9 @@ import typer
 from rich.console import Console
 
 from holdfast.api import plan_discover
-from holdfast.cli.command import command
 from holdfast.cli.files import emit, emit_json, require_writable_files
-from holdfast.cli.options import Data, Format, OnSpark, Printing, Reading, Report, SearchOptions, Top
-from holdfast.search.options import DEFAULT_TOP, discover_options, how_many
+from holdfast.cli.options import Data, OnSpark, Printing, Reading, Report, SearchOptions, Top
+from holdfast.search.options import DEFAULT_TOP, Strategy, discover_options, how_many
 
 if TYPE_CHECKING:
     from holdfast.api import DiscoverResult
@@ -32,16 +30,6 @@ Then holdfast check orders.csv found.yaml holds a table to what was found, and h
 
 Exit code: 0 done (also when the time limit ended the search early, which the result says), 2 bad input, 3 a failure.
 """
-
-
-class StrategyName(StrEnum):
-    auto = "auto"
-    all_pairs = "all-pairs"
-    hybrid = "hybrid"
-
-
-def add_discover(app: typer.Typer) -> None:
-    command(app, "discover", EXAMPLES)(discover)
 
 
 def discover(
@@ -75,8 +63,8 @@ def discover(
         str | None, typer.Option(metavar="SHARE", help="Of these, the share that holds it. Default: 1.")
     ] = None,
     strategy: Annotated[
-        StrategyName, typer.Option(help="Look at all pairs of rows, or sample and complete (hybrid).")
-    ] = StrategyName.auto,
+        Strategy, typer.Option(help="Look at all pairs of rows, or sample and complete (hybrid).")
+    ] = "auto",
     explain: Annotated[bool, typer.Option("--explain", help="Print what would be compared and stop.")] = False,
     reading: Reading,
     report: Report = None,
@@ -92,7 +80,7 @@ def discover(
         constants=constants,
         min_support=min_support,
         min_confidence=min_confidence,
-        strategy=strategy.value,
+        strategy=strategy,
     )
     shown = how_many(top)
     progress = spark.progress
@@ -113,7 +101,7 @@ def discover(
         emit(dump_rules(result.rules), rules)
     if report is not None:
         emit(result.to_html(), report)
-    if printing.format is Format.json:
+    if printing.format == "json":
         emit_json(result.to_dict(), printing.output)
     else:
         _print_rules(result, printing.output)

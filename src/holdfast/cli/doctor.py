@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.command import BAD_INPUT, command
+from holdfast.cli.command import BAD_INPUT
 from holdfast.cli.files import emit, emit_json, require_writable_files
-from holdfast.cli.options import Format, Printing, Telling
+from holdfast.cli.options import Printing, Telling
 
 EXAMPLES = """
 Examples:
@@ -17,10 +17,6 @@ holdfast doctor --no-start --format json
 
 Exit code: 0 all is well, 2 something has to be put right first.
 """
-
-
-def add_doctor(app: typer.Typer) -> None:
-    command(app, "doctor", EXAMPLES)(doctor)
 
 
 def doctor(
@@ -35,7 +31,7 @@ def doctor(
         from holdfast.api import doctor as job
 
         findings = job(start=start)
-    if printing.format is Format.json:
+    if printing.format == "json":
         emit_json([finding.to_dict() for finding in findings], printing.output)
     else:
         from holdfast.report.findings_text import findings_text

@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 import os
-from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from holdfast.api import EvolveState
-from holdfast.cli.command import command, joined_examples, paragraphs
+from holdfast.cli import options
+from holdfast.cli.command import add_group
 from holdfast.cli.files import emit_result, require_writable_files
-from holdfast.cli.options import (
-    CHANGES_NOTE,
-    Batch,
-    Changes,
-    Format,
-    FromVersion,
-    Once,
-    OnSpark,
-    OutputFormat,
-    Printing,
-    Reading,
-    ReadingChanges,
-    Report,
-    SearchOptions,
-    Source,
-    State,
-    Top,
-)
+from holdfast.evolving.options import EvolveStrategy
 from holdfast.search.options import DEFAULT_TOP, how_many
 
 if TYPE_CHECKING:
@@ -51,95 +33,84 @@ SHOW = """
 Examples:
 holdfast evolve show kept-rules --top 20 --report kept-rules.html
 """
-NOTES = f"""{CHANGES_NOTE}
+NOTES = f"""{options.CHANGES_NOTE}
 Exit code: 0 done, 2 bad input (nothing was changed), 3 a failure.
 """
 
 
-class EvolveStrategyName(StrEnum):
-    auto = "auto"
-    evidence = "evidence"
-    by_index = "index"
-    rediscover = "rediscover"
-
-
 def add_evolve(app: typer.Typer) -> None:
-    evolve = typer.Typer(
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        help="Keep the rules that a table holds up to date under inserts, deletes and updates.",
-        epilog=paragraphs(joined_examples(INIT, APPLY, RUN, SHOW) + NOTES),
-    )
-    app.add_typer(evolve, name="evolve")
-    for name, function, examples in (
+    add_group(
+        app,
+        "evolve",
         ("init", evolve_init, INIT),
         ("apply", evolve_apply, APPLY + NOTES),
         ("run", evolve_run, RUN + NOTES),
         ("show", evolve_show, SHOW),
-    ):
-        command(evolve, name, examples)(function)
+        help="Keep the rules that a table holds up to date under inserts, deletes and updates.",
+        examples=(INIT, APPLY, RUN, SHOW),
+        notes=NOTES,
+    )
 
 
 def evolve_init(
-    state: State,
+    state: options.State,
     *,
     data: Annotated[str, typer.Option(metavar="DATA", help="The table: as in holdfast discover.", show_default=False)],
     key: Annotated[str, typer.Option(metavar="COLUMN[,COLUMN]", help="What names a row.", show_default=False)],
-    top: Top = str(DEFAULT_TOP),
-    comparing: SearchOptions,
+    top: options.Top = str(DEFAULT_TOP),
+    comparing: options.SearchOptions,
     strategy: Annotated[
-        EvolveStrategyName,
+        EvolveStrategy,
         typer.Option(help="How rules are kept: by counted evidence, by indexes, or by a new search each time."),
-    ] = EvolveStrategyName.auto,
-    reading: Reading,
-    printing: Printing,
-    spark: OnSpark,
+    ] = "auto",
+    reading: options.Reading,
+    printing: options.Printing,
+    spark: options.OnSpark,
 ) -> None:
     """Load a table into a new state, and find the rules it holds."""
     require_writable_files({"--output": printing.output}, data)
     how_many(top)
-    options: dict[str, Any] = {"key": key, "strategy": strategy.value, "options": comparing.job_options}
+    how: dict[str, Any] = {"key": key, "strategy": strategy, "options": comparing.job_options}
     with spark.progress.step(f"loading {data} into {state}, and finding its rules"):
-        created = EvolveState.create(state, data, **options, **spark.job_options, **reading.job_options)
+        created = EvolveState.create(state, data, **how, **spark.job_options, **reading.job_options)
         status = created.show(top=top)
     _emit_rules(status, printing)
     spark.progress.next("holdfast", "evolve", "apply", state, "CHANGES")
 
 
 def evolve_apply(
-    state: State,
-    changes: Changes,
+    state: options.State,
+    changes: options.Changes,
     *,
-    batch: Batch = None,
+    batch: options.Batch = None,
     strategy: Annotated[
-        EvolveStrategyName | None, typer.Option(help="How the rules of this batch are kept. Default: as at init.")
+        EvolveStrategy | None, typer.Option(help="How the rules of this batch are kept. Default: as at init.")
     ] = None,
-    reading: ReadingChanges,
-    printing: Printing,
-    spark: OnSpark,
+    reading: options.ReadingChanges,
+    printing: options.Printing,
+    spark: options.OnSpark,
 ) -> None:
     """Apply one file of changes, once, and say which rules it adds and removes, and why."""
     require_writable_files({"--output": printing.output}, changes)
-    options: dict[str, Any] = {"batch": batch, "strategy": strategy.value if strategy else None}
     with spark.progress.step(f"applying {changes} to {state}"):
         opened = EvolveState.open(state, **spark.job_options)
-        outcome = opened.apply(changes, **options, **reading.job_options)
-    _emit_evolved(outcome, os.path.basename(changes.rstrip("/")), printing.format, printing.output)
+        outcome = opened.apply(changes, batch=batch, strategy=strategy, **reading.job_options)
+    _emit_evolved(outcome, os.path.basename(changes.rstrip("/")), printing)
 
 
 def evolve_run(
-    state: State,
+    state: options.State,
     *,
-    source: Source,
-    once: Once = False,
-    from_version: FromVersion = None,
-    format: OutputFormat = Format.text,
-    spark: OnSpark,
+    source: options.Source,
+    once: options.Once = False,
+    from_version: options.FromVersion = None,
+    format: options.OutputFormat = "text",
+    spark: options.OnSpark,
 ) -> None:
     """Follow a folder or a Delta table: apply what comes, the oldest first; as JSON, a line for each batch."""
 
     def print_batch(outcome: EvolveOutcome, name: str) -> None:
-        _emit_evolved(outcome, name, format, None, single_line=True)
+        _emit_evolved(outcome, name, options.Printing(format), single_line=True)
 
     spark.progress.say(f"following {source}")
     opened = EvolveState.open(state, **spark.job_options)
@@ -147,7 +118,12 @@ def evolve_run(
 
 
 def evolve_show(
-    state: State, *, top: Top = str(DEFAULT_TOP), report: Report = None, printing: Printing, spark: OnSpark
+    state: options.State,
+    *,
+    top: options.Top = str(DEFAULT_TOP),
+    report: options.Report = None,
+    printing: options.Printing,
+    spark: options.OnSpark,
 ) -> None:
     """Print the rules as they are now, best first, and what the last batches did to them."""
     require_writable_files({"--output": printing.output, "--report": report})
@@ -156,15 +132,13 @@ def evolve_show(
     _emit_rules(status, printing)
 
 
-def _emit_rules(status: EvolveStatus, printing: Printing) -> None:
+def _emit_rules(status: EvolveStatus, printing: options.Printing) -> None:
     from holdfast.report.evolve_text import rules_status_text
 
-    emit_result(status, lambda: rules_status_text(status), printing.format, printing.output)
+    emit_result(status, lambda: rules_status_text(status), printing)
 
 
-def _emit_evolved(
-    outcome: EvolveOutcome, name: str, format: Format, output: Path | None, *, single_line: bool = False
-) -> None:
+def _emit_evolved(outcome: EvolveOutcome, name: str, printing: options.Printing, *, single_line: bool = False) -> None:
     from holdfast.report.evolve_text import evolved_text
 
-    emit_result(outcome, lambda: evolved_text(outcome, name), format, output, single_line=single_line)
+    emit_result(outcome, lambda: evolved_text(outcome, name), printing, single_line=single_line)

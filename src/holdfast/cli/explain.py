@@ -7,9 +7,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from holdfast.cli.command import command
 from holdfast.cli.files import emit, emit_json, require_writable_files
-from holdfast.cli.options import Data, Format, NullsOrFileNulls, OnSpark, Printing, Reading, Redact, Rules, names_in
+from holdfast.cli.options import Data, NullsOrFileNulls, OnSpark, Printing, Reading, Redact, Rules, names_in
 
 EXAMPLES = """
 Examples:
@@ -22,10 +21,6 @@ changed: a suggestion is a guess, with a confidence. holdfast check --suggest DI
 
 Exit code: 0 done, whether or not the row breaks a rule, 2 bad input, 3 a failure.
 """
-
-
-def add_explain(app: typer.Typer) -> None:
-    command(app, "explain", EXAMPLES)(explain)
 
 
 def explain(
@@ -45,13 +40,13 @@ def explain(
 ) -> None:
     """Say which rules a row breaks, with which others, and which change of one cell would mend most of it."""
     require_writable_files({"--output": printing.output}, data, rules)
-    options: dict[str, Any] = {"key": key, "nulls": nulls.value if nulls else None, "redact": names_in(redact)}
+    options: dict[str, Any] = {"key": key, "nulls": nulls, "redact": names_in(redact)}
     with spark.progress.step(f"looking at row {row} of {data}"):
         from holdfast.api import explain as job
         from holdfast.report.explain_text import explanation_text, print_explanation
 
         explanation = job(data, rules, row, **options, **spark.job_options, **reading.job_options)
-    if printing.format is Format.json:
+    if printing.format == "json":
         emit_json(explanation.to_dict(), printing.output)
     elif printing.output is None:
         print_explanation(explanation, Console())

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from holdfast.cli.options import Format
+from holdfast.cli.options import Printing
 from holdfast.errors import OutputError
 
 
@@ -59,14 +59,12 @@ class Result(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-def emit_result(
-    result: Result, text: Callable[[], str], format: Format, output: Path | None, *, single_line: bool = False
-) -> None:
+def emit_result(result: Result, text: Callable[[], str], printing: Printing, *, single_line: bool = False) -> None:
     """The result as JSON, on one line where asked, or as text; at once, for whoever reads a stream of them."""
-    if format is Format.json:
-        emit_json(result.to_dict(), output, single_line=single_line)
+    if printing.format == "json":
+        emit_json(result.to_dict(), printing.output, single_line=single_line)
     else:
-        emit(text(), output)
+        emit(text(), printing.output)
     sys.stdout.flush()
 
 

@@ -11,20 +11,9 @@ import typer
 from holdfast.api import DEFAULT_LIMIT, FragmentsState
 from holdfast.api import fragments_plan as plan_of_sites
 from holdfast.checking.output_folders import require_writable_folder
-from holdfast.cli.command import command, joined_examples, paragraphs
+from holdfast.cli import options
+from holdfast.cli.command import add_group
 from holdfast.cli.files import emit, emit_result, note_cut, require_writable_files
-from holdfast.cli.options import (
-    Batch,
-    Changes,
-    Format,
-    ListLimit,
-    OnSpark,
-    Printing,
-    ReadingChanges,
-    State,
-    Telling,
-    limit_of,
-)
 
 if TYPE_CHECKING:
     from holdfast.fragments.outcome import FragmentsStatus
@@ -59,20 +48,17 @@ SitesFile = Annotated[str, typer.Argument(metavar="SITES", help="The sites file 
 
 
 def add_fragments(app: typer.Typer) -> None:
-    fragments = typer.Typer(
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        help="Keep the violations of a table up to date that is split over sites, with almost nothing shipped.",
-        epilog=paragraphs(joined_examples(PLAN, INIT, APPLY, SHOW) + NOTES),
-    )
-    app.add_typer(fragments, name="fragments")
-    for name, function, examples in (
+    add_group(
+        app,
+        "fragments",
         ("plan", fragments_plan, PLAN + NOTES),
         ("init", fragments_init, INIT + NOTES),
         ("apply", fragments_apply, APPLY),
         ("show", fragments_show, SHOW),
-    ):
-        command(fragments, name, examples)(function)
+        help="Keep the violations of a table up to date that is split over sites, with almost nothing shipped.",
+        examples=(PLAN, INIT, APPLY, SHOW),
+        notes=NOTES,
+    )
 
 
 def fragments_plan(
@@ -81,8 +67,8 @@ def fragments_plan(
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw the plan there: .svg, or .dot for Graphviz.")
     ] = None,
-    printing: Printing,
-    telling: Telling,
+    printing: options.Printing,
+    telling: options.Telling,
 ) -> None:
     """Say which site ships which ids to whom for one changed row, shared between rules. Needs no data and no Spark."""
     require_writable_files({"--output": printing.output, "--picture": picture}, sites)
@@ -92,10 +78,12 @@ def fragments_plan(
         plan = plan_of_sites(sites)
     if picture is not None:
         emit(shipment_picture(plan, picture.suffix), picture)
-    emit_result(plan, lambda: shipment_text(plan), printing.format, printing.output)
+    emit_result(plan, lambda: shipment_text(plan), printing)
 
 
-def fragments_init(state: State, sites: SitesFile, *, printing: Printing, spark: OnSpark) -> None:
+def fragments_init(
+    state: options.State, sites: SitesFile, *, printing: options.Printing, spark: options.OnSpark
+) -> None:
     """Load the fragments of a table into a new state, and count the rows that violate each rule."""
     require_writable_files({"--output": printing.output}, sites)
     with spark.progress.step(f"loading the sites of {sites} into {state}"):
@@ -105,37 +93,37 @@ def fragments_init(state: State, sites: SitesFile, *, printing: Printing, spark:
 
 
 def fragments_apply(
-    state: State,
-    changes: Changes,
+    state: options.State,
+    changes: options.Changes,
     *,
-    batch: Batch = None,
-    limit: ListLimit = str(DEFAULT_LIMIT),
-    reading: ReadingChanges,
-    printing: Printing,
-    spark: OnSpark,
+    batch: options.Batch = None,
+    limit: options.ListLimit = str(DEFAULT_LIMIT),
+    reading: options.ReadingChanges,
+    printing: options.Printing,
+    spark: options.OnSpark,
 ) -> None:
     """Apply one file of changes, once: which rows come into violation, which leave it, and what sites shipped."""
     require_writable_files({"--output": printing.output}, changes)
-    most = limit_of(limit)
+    most = options.limit_of(limit)
     with spark.progress.step(f"applying {changes} to {state}"):
-        from holdfast.report.fragments_text import fragments_batch_text
+        from holdfast.report.watch_text import fragments_batch_text
 
         opened = FragmentsState.open(state, **spark.job_options)
         outcome = opened.apply(changes, batch=batch, limit=most, **reading.job_options)
     name = os.path.basename(changes.rstrip("/"))
-    emit_result(outcome, lambda: fragments_batch_text(outcome, name), printing.format, printing.output)
-    if printing.format is Format.json and outcome.changes.cut:
+    emit_result(outcome, lambda: fragments_batch_text(outcome, name), printing)
+    if printing.format == "json" and outcome.changes.cut:
         note_cut(len(outcome.added) + len(outcome.removed), "rows")
 
 
 def fragments_show(
-    state: State,
+    state: options.State,
     *,
     violations: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write (rule, key) of all violating rows there, as Parquet.")
     ] = None,
-    printing: Printing,
-    spark: OnSpark,
+    printing: options.Printing,
+    spark: options.OnSpark,
 ) -> None:
     """Print the sites, and how many rows violate each rule now."""
     require_writable_files({"--output": printing.output})
@@ -146,7 +134,7 @@ def fragments_show(
     _emit_fragments(status, printing)
 
 
-def _emit_fragments(status: FragmentsStatus, printing: Printing) -> None:
-    from holdfast.report.fragments_text import fragments_status_text
+def _emit_fragments(status: FragmentsStatus, printing: options.Printing) -> None:
+    from holdfast.report.watch_text import fragments_status_text
 
-    emit_result(status, lambda: fragments_status_text(status), printing.format, printing.output)
+    emit_result(status, lambda: fragments_status_text(status), printing)

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from holdfast.api import running_tasks
 from holdfast.errors import OptionError
 from holdfast.report.progress import Progress
-from holdfast.search.options import DEFAULT_OVERLAP, DEFAULT_TIME_LIMIT
+from holdfast.rules.rule import Nulls
+from holdfast.search.options import DEFAULT_OVERLAP, DEFAULT_TIME_LIMIT, Device
 
-
-class Format(StrEnum):
-    text = "text"
-    json = "json"
-
-
-class NullsMode(StrEnum):
-    sql = "sql"
-    equal = "equal"
-
-
-class DeviceName(StrEnum):
-    auto = "auto"
-    cpu = "cpu"
-    gpu = "gpu"
-
-
+Format = Literal["text", "json"]
 Data = Annotated[
     str,
     typer.Argument(
@@ -67,7 +51,7 @@ KeyOrFileKey = Annotated[
     str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="What names a row. Default: the rule file's key.")
 ]
 NullsOrFileNulls = Annotated[
-    NullsMode | None, typer.Option(help="How nulls compare. Default: what the rule file says, or sql.")
+    Nulls | None, typer.Option(help="How nulls compare. Default: what the rule file says, or sql.")
 ]
 PairLimit = Annotated[str, typer.Option(metavar="N|none", help="List at most N pairs per rule; counts stay exact.")]
 ListLimit = Annotated[
@@ -103,13 +87,8 @@ class ReadingChanges:
     @property
     def job_options(self) -> dict[str, Any]:
         """As jobs take it."""
-        return {
-            "null_values": tuple(self.null_values.split(",")) if self.null_values is not None else (),
-            "delimiter": self.delimiter,
-            "encoding": self.encoding,
-            "multiline": self.multiline,
-            "input_format": self.input_format,
-        }
+        nulls = () if self.null_values is None else tuple(self.null_values.split(","))
+        return {**vars(self), "null_values": nulls}
 
 
 @dataclass(frozen=True)
@@ -155,7 +134,7 @@ class OnSpark(Telling):
 class Printing:
     """What is printed, and where."""
 
-    format: OutputFormat = Format.text
+    format: OutputFormat = "text"
     output: Output = None
 
 
@@ -175,7 +154,7 @@ class SearchOptions:
     ] = str(DEFAULT_OVERLAP)
     one_row: Annotated[bool, typer.Option("--one-row", help="Compare such columns within one row, too.")] = False
     order_text: Annotated[bool, typer.Option("--order-text", help="Text has an order, by its UTF-8 bytes.")] = False
-    nulls: Annotated[NullsMode, typer.Option(help="How nulls compare.")] = NullsMode.sql
+    nulls: Annotated[Nulls, typer.Option(help="How nulls compare.")] = "sql"
     error: Annotated[
         str, typer.Option(metavar="SHARE", help="Rules that at most this share of all ordered pairs of rows breaks.")
     ] = "0"
@@ -186,24 +165,14 @@ class SearchOptions:
         f"{DEFAULT_TIME_LIMIT:g}"
     )
     device: Annotated[
-        DeviceName, typer.Option(help="What relates all pairs: a GPU where there is one and it pays, or as said.")
-    ] = DeviceName.auto
+        Device, typer.Option(help="What relates all pairs: a GPU where there is one and it pays, or as said.")
+    ] = "auto"
 
     @property
     def job_options(self) -> dict[str, Any]:
         """As jobs take it."""
-        return {
-            "columns": self.columns if self.columns is not None else (),
-            "exclude": self.exclude if self.exclude is not None else (),
-            "cross_columns": self.cross_columns,
-            "one_row": self.one_row,
-            "order_text": self.order_text,
-            "nulls": self.nulls.value,
-            "error": self.error,
-            "max_predicates": self.max_predicates,
-            "time_limit": self.time_limit,
-            "device": self.device.value,
-        }
+        names = {"columns": self.columns, "exclude": self.exclude}
+        return {**vars(self), **{option: () if given is None else given for option, given in names.items()}}
 
 
 def limit_of(text: str) -> int | None:

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.command import command
 from holdfast.cli.files import emit, require_writable_files
 from holdfast.cli.options import KeyOrFileKey, NullsOrFileNulls, Output, Rules, Telling
 
@@ -19,10 +18,6 @@ holdfast sql rules.yaml --table orders --key order_id --count --output checks.sq
 Each query lists the violations of a rule, by key; --count makes one query that counts those of all rules. What \
 differs between databases stays so: how text is ordered and compared, and NaN.
 """
-
-
-def add_sql(app: typer.Typer) -> None:
-    command(app, "sql", EXAMPLES)(sql)
 
 
 def sql(
@@ -46,6 +41,6 @@ def sql(
     from holdfast.rules.rule_file import as_rule_set, named_key
 
     require_writable_files({"--output": output}, rules)
-    wanted = as_rule_set(rules, nulls=nulls.value if nulls else None)
+    wanted = as_rule_set(rules, nulls=nulls)
     names = named_key(wanted, key)
     emit(rules_sql(wanted, table=table, key=names, dialect=dialect_named(dialect), count=count), output)

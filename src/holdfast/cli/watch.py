@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from holdfast.api import DEFAULT_LIMIT, WatchState
 from holdfast.checking.output_folders import VIOLATION_FOLDERS, require_writable_folder
-from holdfast.cli.command import command, joined_examples, paragraphs
+from holdfast.cli import options
+from holdfast.cli.command import add_group
 from holdfast.cli.files import emit, emit_json, emit_result, note_cut, require_writable_files
-from holdfast.cli.options import (
-    CHANGES_NOTE,
-    Batch,
-    Changes,
-    Format,
-    FromVersion,
-    KeyOrFileKey,
-    ListLimit,
-    NullsOrFileNulls,
-    Once,
-    OnSpark,
-    OutputFormat,
-    PairLimit,
-    Printing,
-    Reading,
-    ReadingChanges,
-    Report,
-    Rules,
-    Source,
-    State,
-    limit_of,
-)
 from holdfast.rules.rule_file import as_rule_set
 
 if TYPE_CHECKING:
@@ -62,85 +40,84 @@ RULES = """
 Examples:
 holdfast watch rules state "zip -> city, state"
 """
-NOTES = f"""{CHANGES_NOTE}
+NOTES = f"""{options.CHANGES_NOTE}
 Exit code: 0 done, whether or not rules are violated, 2 bad input (nothing was changed), 3 a failure.
 """
 
 
 def add_watch(app: typer.Typer) -> None:
-    watch = typer.Typer(
-        no_args_is_help=True,
-        rich_markup_mode="rich",
-        help="Keep the violations of a table up to date under inserts, deletes and updates.",
-        epilog=paragraphs(joined_examples(INIT, APPLY, RUN, SHOW) + NOTES),
-    )
-    app.add_typer(watch, name="watch")
-    for name, function, examples in (
+    add_group(
+        app,
+        "watch",
         ("init", watch_init, INIT),
         ("apply", watch_apply, APPLY + NOTES),
         ("run", watch_run, RUN + NOTES),
         ("show", watch_show, SHOW),
         ("rules", watch_rules, RULES),
-    ):
-        command(watch, name, examples)(function)
+        help="Keep the violations of a table up to date under inserts, deletes and updates.",
+        examples=(INIT, APPLY, RUN, SHOW),
+        notes=NOTES,
+    )
 
 
 def watch_init(
-    state: State,
+    state: options.State,
     *,
     data: Annotated[str, typer.Option(metavar="DATA", help="The table: as in holdfast check.", show_default=False)],
     rules: Annotated[
         str, typer.Option(metavar="RULES", help="A rule file (YAML), or one rule in quotes.", show_default=False)
     ],
-    key: KeyOrFileKey = None,
-    nulls: NullsOrFileNulls = None,
-    reading: Reading,
-    printing: Printing,
-    spark: OnSpark,
+    key: options.KeyOrFileKey = None,
+    nulls: options.NullsOrFileNulls = None,
+    reading: options.Reading,
+    printing: options.Printing,
+    spark: options.OnSpark,
 ) -> None:
     """Load a table into a new state, and count its violations."""
     require_writable_files({"--output": printing.output}, data, rules)
-    options: dict[str, Any] = {"key": key, "nulls": nulls.value if nulls else None, **spark.job_options}
     with spark.progress.step(f"loading {data} into {state}"):
-        status = WatchState.create(state, data, rules, **options, **reading.job_options).status
+        created = WatchState.create(
+            state, data, rules, key=key, nulls=nulls, **spark.job_options, **reading.job_options
+        )
+        status = created.status
     _emit_watched(status, printing)
     spark.progress.next("holdfast", "watch", "apply", state, "CHANGES")
 
 
 def watch_apply(
-    state: State,
-    changes: Changes,
+    state: options.State,
+    changes: options.Changes,
     *,
-    batch: Batch = None,
-    limit: ListLimit = str(DEFAULT_LIMIT),
-    reading: ReadingChanges,
-    printing: Printing,
-    spark: OnSpark,
+    batch: options.Batch = None,
+    limit: options.ListLimit = str(DEFAULT_LIMIT),
+    reading: options.ReadingChanges,
+    printing: options.Printing,
+    spark: options.OnSpark,
 ) -> None:
     """Apply one file of changes, once, and say which violations it adds and removes."""
     require_writable_files({"--output": printing.output}, changes)
-    most = limit_of(limit)
+    most = options.limit_of(limit)
     with spark.progress.step(f"applying {changes} to {state}"):
         opened = WatchState.open(state, **spark.job_options)
         outcome = opened.apply(changes, batch=batch, limit=most, **reading.job_options)
-    _emit_batch(outcome, os.path.basename(changes.rstrip("/")), printing.format, printing.output)
+    _emit_batch(outcome, os.path.basename(changes.rstrip("/")), printing)
 
 
 def watch_run(
-    state: State,
+    state: options.State,
     *,
-    source: Source,
-    once: Once = False,
-    from_version: FromVersion = None,
-    limit: ListLimit = str(DEFAULT_LIMIT),
-    format: OutputFormat = Format.text,
-    spark: OnSpark,
+    source: options.Source,
+    once: options.Once = False,
+    from_version: options.FromVersion = None,
+    limit: options.ListLimit = str(DEFAULT_LIMIT),
+    format: options.OutputFormat = "text",
+    spark: options.OnSpark,
 ) -> None:
     """Follow a folder or a Delta table: apply each file of changes, or commit, in order; as JSON, a line for each."""
-    most = limit_of(limit)
+    most = options.limit_of(limit)
 
     def print_batch(outcome: BatchOutcome, name: str) -> None:
-        _emit_batch(outcome, name, format, None, single_line=True)
+        _emit_batch(outcome, name, options.Printing(format), single_line=True)
 
     spark.progress.say(f"following {source}")
     opened = WatchState.open(state, **spark.job_options)
@@ -148,19 +125,19 @@ def watch_run(
 
 
 def watch_show(
-    state: State,
+    state: options.State,
     *,
     violations: Annotated[
         str | None, typer.Option(metavar="DIR", help="Write current violations there, as holdfast check does.")
     ] = None,
-    report: Report = None,
-    limit: PairLimit = str(DEFAULT_LIMIT),
-    printing: Printing,
-    spark: OnSpark,
+    report: options.Report = None,
+    limit: options.PairLimit = str(DEFAULT_LIMIT),
+    printing: options.Printing,
+    spark: options.OnSpark,
 ) -> None:
     """Print how often each rule is violated now, and by which rows most."""
     require_writable_files({"--output": printing.output, "--report": report})
-    most = limit_of(limit)
+    most = options.limit_of(limit)
     if violations is not None:
         require_writable_folder(violations, VIOLATION_FOLDERS)
     with spark.progress.step(f"looking at {state}"):
@@ -170,16 +147,21 @@ def watch_show(
 
 
 def watch_rules(
-    state: State, rules: Rules, *, nulls: NullsOrFileNulls = None, printing: Printing, spark: OnSpark
+    state: options.State,
+    rules: options.Rules,
+    *,
+    nulls: options.NullsOrFileNulls = None,
+    printing: options.Printing,
+    spark: options.OnSpark,
 ) -> None:
     """Watch these rules from now on, without loading the table again."""
     require_writable_files({"--output": printing.output}, rules)
-    rule_set = as_rule_set(rules, nulls=nulls.value if nulls else None)
+    rule_set = as_rule_set(rules, nulls=nulls)
     with spark.progress.step(f"changing the rules of {state}"):
         opened = WatchState.open(state, **spark.job_options)
         added, removed = opened.change_rules(rule_set)
     status = opened.status
-    if printing.format is Format.json:
+    if printing.format == "json":
         content = {"version": status.version, "added": added, "removed": removed, "totals": dict(status.totals)}
         emit_json(content, printing.output)
     else:
@@ -188,17 +170,15 @@ def watch_rules(
         emit(rules_text(status, added, removed), printing.output)
 
 
-def _emit_watched(status: WatchStatus, printing: Printing) -> None:
+def _emit_watched(status: WatchStatus, printing: options.Printing) -> None:
     from holdfast.report.watch_text import status_text
 
-    emit_result(status, lambda: status_text(status), printing.format, printing.output)
+    emit_result(status, lambda: status_text(status), printing)
 
 
-def _emit_batch(
-    outcome: BatchOutcome, name: str, format: Format, output: Path | None, *, single_line: bool = False
-) -> None:
+def _emit_batch(outcome: BatchOutcome, name: str, printing: options.Printing, *, single_line: bool = False) -> None:
     from holdfast.report.watch_text import batch_text
 
-    emit_result(outcome, lambda: batch_text(outcome, name), format, output, single_line=single_line)
-    if format is Format.json and outcome.cut:
+    emit_result(outcome, lambda: batch_text(outcome, name), printing, single_line=single_line)
+    if printing.format == "json" and outcome.cut:
         note_cut(len(outcome.added) + len(outcome.removed), "violations")

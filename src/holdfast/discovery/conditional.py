@@ -14,23 +14,12 @@ from itertools import combinations
 from math import ceil
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holdfast.kernels.partitions import (
-    Broken,
-    Partition,
-    broken_within,
-    frequent_codes,
-    group_numbers,
-    refined,
-    whole,
-)
+from holdfast.kernels.partitions import Broken, Partition, broken_within, frequent_codes, group_numbers, refined
+from holdfast.search.by_rows import PartitionPath
 from holdfast.search.clock import Clock
+from holdfast.search.evidence import Codes, Flags, Ints
 from holdfast.search.options import DiscoverOptions
-
-Codes = NDArray[np.int32]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 Item = tuple[int, int]
 Items = frozenset[Item]
@@ -104,8 +93,7 @@ class _Search:
         self._constant_done: set[tuple[int, int, Items]] = set()
         self._free_done: set[tuple[int, Items, frozenset[int]]] = set()
         self._holds_free: set[tuple[int, frozenset[int]]] = set()
-        self._path: list[tuple[int, ...]] = [()]
-        self._partitions: list[Partition] = [whole(weights)]
+        self._frequent = PartitionPath(weights, self._frequent_groups)
         self._usual = [self._counts(codes) for codes in columns]
 
     def try_all(self, fixed: tuple[int, ...], free: tuple[int, ...]) -> None:
@@ -203,17 +191,9 @@ class _Search:
         names = frozenset(column for column, _ in constants) | free
         return any(right == other and left <= names for other, left in self._holds_free)
 
-    def _frequent(self, fixed: tuple[int, ...]) -> Partition:
-        """Returns the rows with a frequent combination of values in these columns, grouped by combination."""
-        while self._path[-1] != fixed[: len(self._path[-1])]:
-            self._path.pop()
-            self._partitions.pop()
-        while len(self._path[-1]) < len(fixed):
-            column = fixed[len(self._path[-1])]
-            below = refined(self._partitions[-1], self.named[column], self.weights)
-            self._partitions.append(_at_least(below, self.weights, self.least))
-            self._path.append((*self._path[-1], column))
-        return self._partitions[-1]
+    def _frequent_groups(self, below: Partition, column: int) -> Partition:
+        """Returns the rows of the partition grouped by this column, too; only groups with enough rows."""
+        return _at_least(refined(below, self.named[column], self.weights), self.weights, self.least)
 
     def _counts(self, codes: Codes) -> tuple[int, Ints]:
         """Returns how many rows are not null, and how many have each code."""

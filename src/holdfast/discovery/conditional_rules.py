@@ -19,9 +19,10 @@ from holdfast.rules.parse import parse_body
 from holdfast.rules.predicate import Constant
 from holdfast.rules.rule import Allowance, Rule, readable_name
 from holdfast.rules.sentence import dependency_sentence
-from holdfast.search.by_rows import Codes, column_codes
+from holdfast.search.by_rows import column_codes
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import coded_rows, family_codes
+from holdfast.search.evidence import Codes
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import FoundRule, RankedRules
 

@@ -104,21 +104,19 @@ class EvidenceTask:
         own_shares = np.unique(table.column("share").to_numpy())
         parts = parts_in(table.filter(pa.array(table.column("share").to_numpy() == own_shares[0])))
         rows, about = _rows_of(parts)
-        # One thread: the other cores work on the other shares.
-        try:
+
+        def counted() -> Parts:
+            # One thread: the other cores work on the other shares.
             counts = [count_pairs(rows, self.device, share=int(share), shares=self.shares) for share in own_shares]
-        except SessionError as problem:
-            yield from lines_of(_refused(problem))
-            return
-        counted = merged([pairs.counted for pairs in counts])
-        name = f"counted-{int(own_shares[0])}"
-        yield from lines_of({
-            f"{name}-packed": counted.packed.tobytes(),
-            f"{name}-counts": counted.counts.tobytes(),
-            f"{name}-device": counts[0].device.encode(),
-        })  # fmt: skip
-        if 0 in own_shares:
-            yield from lines_of(_rows_parts(rows, about))
+            pairs, name = merged([part.counted for part in counts]), f"counted-{int(own_shares[0])}"
+            return {
+                f"{name}-packed": pairs.packed.tobytes(),
+                f"{name}-counts": pairs.counts.tobytes(),
+                f"{name}-device": counts[0].device.encode(),
+                **(_rows_parts(rows, about) if 0 in own_shares else {}),
+            }
+
+        yield from lines_of(_unless_refused(counted))
 
 
 @dataclass(frozen=True)
@@ -229,11 +227,7 @@ def _unless_refused(search: Callable[[], Parts]) -> Parts:
     try:
         return search()
     except SessionError as problem:
-        return _refused(problem)
-
-
-def _refused(problem: SessionError) -> Parts:
-    return {"refused": json.dumps([problem.message, problem.hint]).encode()}
+        return {"refused": json.dumps([problem.message, problem.hint]).encode()}
 
 
 def _by_rows(parts: Parts) -> ByRows | None:

@@ -12,7 +12,6 @@ from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from holdfast.discovery.conditional import least_rows
 from holdfast.discovery.constant_values import constant_of
@@ -28,16 +27,13 @@ from holdfast.rules.sentence import sentence
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows, family_codes
 from holdfast.search.device import count_pairs
-from holdfast.search.evidence import Evidence
+from holdfast.search.evidence import Evidence, Floats, Ints
 from holdfast.search.find import SearchResult, find_in
 from holdfast.search.invert import most_general
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import FoundRule, RankedRules
 from holdfast.search.rank import ranked
 from holdfast.search.space import Words, as_masks, as_words
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Each value lowers the score: it is one more condition to read. A rule that few pairs outside of these rows break may
 # hold by chance.

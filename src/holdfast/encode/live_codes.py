@@ -75,6 +75,9 @@ class _Direct:
     def find(self, value: Any) -> int | None:
         return self.code(value)
 
+    def constant(self, value: Any) -> BoundCode:
+        return BoundCode(self.code(value))
+
 
 class IntegerCoder(_Direct):
     """Whole numbers are their own codes."""
@@ -164,9 +167,6 @@ class BooleanCoder(_Direct):
             raise TypeMismatchError(f"values of type {values.type} are neither true nor false")
         return shared_codes([pa.chunked_array([values])])[0].codes
 
-    def constant(self, value: Any) -> BoundCode:
-        return BoundCode(int(value))
-
 
 class DateCoder(_Direct):
     """Days since 1970."""
@@ -211,9 +211,6 @@ class TimeCoder(_Direct):
             raise TypeMismatchError(f"values of type {values.type} are no times")
         finer = values.cast(pa.timestamp("us", values.type.tz), safe=False)
         return shared_codes([pa.chunked_array([finer])])[0].codes
-
-    def constant(self, value: Any) -> BoundCode:
-        return BoundCode(self.code(value))
 
 
 class _Greatest:

@@ -12,16 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.encode.live_codes import BoundCode
 from holdfast.programs.condition import parsed_condition
-from holdfast.programs.form import (
-    AllOf,
-    AnyOf,
-    BreaksConstant,
-    Flag,
-    LeavesFree,
-    Satisfies,
-    Where,
-    by_bound_columns,
-)
+from holdfast.programs.form import AllOf, AnyOf, BreaksConstant, Flag, LeavesFree, Satisfies, Where, by_bound_columns
 from holdfast.rules.dependency import CFD
 from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate, TextTest
 from holdfast.rules.relation import EQ, GT, LT, NE

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from holdfast.encode.column_type import VOID, ColumnType
-from holdfast.errors import OptionError, TypeMismatchError, UnknownColumnError, closest_hint
+from holdfast.errors import OptionError, TypeMismatchError, unknown_column
 from holdfast.programs.sql_expression import Encoder
 from holdfast.rules.predicate import Column, Predicate, quoted_name
 from holdfast.rules.rule import Rule, RuleSet
@@ -30,17 +30,11 @@ def require_columns(rules: RuleSet, key: Iterable[str], schema: Schema) -> None:
         if names.count(name) > 1:
             raise OptionError(f"the key names {name!r} twice.", hint="name each column once.")
         if name not in schema.types:
-            raise UnknownColumnError(
-                f"the key names {name!r}, but the table {schema.table} has no such column.",
-                hint=closest_hint(name, schema.types),
-            )
+            raise unknown_column(f"the key names {name!r}", name, schema.table, schema.types)
     for rule in rules:
         for name in rule.body.columns:
             if name not in schema.types:
-                raise UnknownColumnError(
-                    f"rule {rule.name!r} compares {name!r}, but the table {schema.table} has no such column.",
-                    hint=closest_hint(name, schema.types),
-                )
+                raise unknown_column(f"rule {rule.name!r} compares {name!r}", name, schema.table, schema.types)
 
 
 def mismatched_columns(rules: RuleSet, schema: Schema) -> frozenset[str]:
@@ -48,15 +42,8 @@ def mismatched_columns(rules: RuleSet, schema: Schema) -> frozenset[str]:
 
     Such a comparison may still have a meaning: a column that is entirely null has no type.
     """
-    encoder = Encoder(schema.types, rules.nulls, str)
-    names: set[str] = set()
-    for rule in rules:
-        for predicate in _predicates(rule):
-            try:
-                encoder.predicate(predicate)
-            except TypeMismatchError:
-                names |= {column.name for column in predicate.columns()}
-    return frozenset(names)
+    mismatches = _mismatches(rules, schema)
+    return frozenset(column.name for _, predicate, _ in mismatches for column in predicate.columns())
 
 
 def without_types(schema: Schema, empty: Iterable[str]) -> Schema:
@@ -66,20 +53,20 @@ def without_types(schema: Schema, empty: Iterable[str]) -> Schema:
 
 def require_types(rules: RuleSet, schema: Schema) -> None:
     """TypeMismatchError, naming rule, columns and types, when a comparison has no meaning."""
+    for rule, predicate, reason in _mismatches(rules, schema):
+        raise TypeMismatchError(f"rule {rule.name!r} {reason}.", hint=_type_hint(predicate, schema))
+
+
+def _mismatches(rules: RuleSet, schema: Schema) -> Iterator[tuple[Rule, Predicate, str]]:
+    """Each predicate that has no meaning by the types, its rule, and the reason."""
     encoder = Encoder(schema.types, rules.nulls, str)
     for rule in rules:
-        for predicate in _predicates(rule):
-            try:
-                encoder.predicate(predicate)
-            except TypeMismatchError as problem:
-                raise TypeMismatchError(
-                    f"rule {rule.name!r} {problem.message}.", hint=_type_hint(predicate, schema)
-                ) from None
-
-
-def _predicates(rule: Rule) -> Iterable[Predicate]:
-    for constraint in rule.body.denials:
-        yield from constraint.predicates
+        for constraint in rule.body.denials:
+            for predicate in constraint.predicates:
+                try:
+                    encoder.predicate(predicate)
+                except TypeMismatchError as problem:
+                    yield rule, predicate, problem.message
 
 
 def _type_hint(predicate: Predicate, schema: Schema) -> str | None:

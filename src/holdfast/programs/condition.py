@@ -173,29 +173,25 @@ class _Conditions(Transformer[Token, Any]):
 
     def number(self, children: list[Any]) -> Value:
         text = str(children[0])
-        value: Any = int(text) if text.isdigit() else float(text) if "e" in text.lower() else Decimal(text)
-        return lambda table: value
+        return _always(int(text) if text.isdigit() else float(text) if "e" in text.lower() else Decimal(text))
 
     def text(self, children: list[Any]) -> Value:
-        value = _unquoted(children[0])
-        return lambda table: value
+        return _always(_unquoted(children[0]))
 
     def date(self, children: list[Any]) -> Value:
-        value = dt.date.fromisoformat(_unquoted(children[0]))
-        return lambda table: value
+        return _always(dt.date.fromisoformat(_unquoted(children[0])))
 
     def timestamp(self, children: list[Any]) -> Value:
-        value = dt.datetime.fromisoformat(_unquoted(children[0]))
-        return lambda table: value
+        return _always(dt.datetime.fromisoformat(_unquoted(children[0])))
 
     def true(self, _: list[Any]) -> Value:
-        return lambda table: True
+        return _always(True)
 
     def false(self, _: list[Any]) -> Value:
-        return lambda table: False
+        return _always(False)
 
     def null(self, _: list[Any]) -> Value:
-        return lambda table: pa.scalar(None)
+        return _always(pa.scalar(None))
 
     def any_of(self, parts: list[Value]) -> Value:
         return lambda table: reduce(pc.or_kleene, (_truth(part(table), table) for part in parts))
@@ -222,8 +218,7 @@ class _Conditions(Transformer[Token, Any]):
         return lambda table: reduce(pc.or_kleene, (_related(first(table), EQ, item(table), table) for item in listed))
 
     def not_among(self, parts: list[Value]) -> Value:
-        inside = self.among(parts)
-        return lambda table: pc.invert(inside(table))
+        return _inverted(self.among(parts))
 
     def between(self, parts: list[Value]) -> Value:
         value, low, high = parts
@@ -232,16 +227,14 @@ class _Conditions(Transformer[Token, Any]):
         )
 
     def not_between(self, parts: list[Value]) -> Value:
-        inside = self.between(parts)
-        return lambda table: pc.invert(inside(table))
+        return _inverted(self.between(parts))
 
     def like(self, parts: list[Any]) -> Value:
         value, pattern = parts[0], _unquoted(parts[1])
         return lambda table: pc.match_like(_array(value(table), table), pattern)
 
     def not_like(self, parts: list[Any]) -> Value:
-        inside = self.like(parts)
-        return lambda table: pc.invert(inside(table))
+        return _inverted(self.like(parts))
 
     def plus(self, parts: list[Value]) -> Value:
         return lambda table: pc.add_checked(parts[0](table), parts[1](table))
@@ -264,6 +257,14 @@ class _Conditions(Transformer[Token, Any]):
 
     def negative(self, parts: list[Value]) -> Value:
         return lambda table: pc.negate_checked(parts[0](table))
+
+
+def _always(value: Any) -> Value:
+    return lambda table: value
+
+
+def _inverted(condition: Value) -> Value:
+    return lambda table: pc.invert(condition(table))
 
 
 def _truth(value: Any, table: pa.Table) -> pa.Array:

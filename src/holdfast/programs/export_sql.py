@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from holdfast.errors import OptionError, closest_hint
@@ -202,7 +202,7 @@ class _Writer:
 
     def _membership(self, predicate: Membership) -> str:
         column = self._operand(predicate.column)
-        values = ", ".join(self._values(predicate.values))
+        values = ", ".join(sorted(map(self._operand, predicate.values)))
         if predicate.inside:
             return f"{column} IN ({values})"
         outside = f"{column} NOT IN ({values})"
@@ -233,6 +233,3 @@ class _Writer:
             return f"CAST('{value.isoformat()}' AS DATE)"
         written = str(operand)
         return self.dialect.text(str(value)) if written.startswith("'") else written
-
-    def _values(self, values: Iterable[Constant]) -> list[str]:
-        return sorted(map(self._operand, values))

@@ -48,10 +48,9 @@ class Plan:
         return named + [f"coalesce({self.flags[i]}, false) AS b{i}" for i in which]
 
     @property
-    def functions(self) -> frozenset[str]:
-        """Names of functions the SQL calls that Spark does not have."""
-        texts = (*self.forms, *self.flags)
-        return frozenset({DIGITS_FUNCTION} if any(DIGITS_FUNCTION in text for text in texts) else ())
+    def needs_digits(self) -> bool:
+        """Whether the SQL calls the function for digits, which Spark does not have."""
+        return any(DIGITS_FUNCTION in text for text in (*self.forms, *self.flags))
 
 
 def make_typed_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:

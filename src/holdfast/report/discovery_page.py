@@ -1,4 +1,7 @@
-"""The report of a discovery: the ranked rules with their evidence, and which columns determine which."""
+"""The report of a discovery: the ranked rules with their evidence, and which columns determine which.
+
+That of evolving rules also has those removed, with the pair of rows that broke each, and those added.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,18 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from holdfast.evolving.outcome import BreakingPair, EvolveStatus, RulesChange
 from holdfast.report.discovery_lines import WEAK_SCORE, broken_by, closing, size, tally, tested_by
 from holdfast.report.page import page
+from holdfast.report.words import number
 from holdfast.rules.dependency import FD, Key, as_dependency
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
+from holdfast.violations.witness import Witness
 
 # A page shows at most so many rules, and so many columns of the map; of more rules it gives the number.
 RULES, COLUMNS = 500, 40
+# Of each change a page shows so many removed rules, and so many added ones.
+CHANGED = 20
 _SEPARATOR = "\x01"
 
 
@@ -91,3 +99,36 @@ def column_map(rules: tuple[FoundRule, ...]) -> ColumnMap | None:
 
 def _sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
+
+
+def evolve_page(status: EvolveStatus) -> str:
+    """The report as one HTML page."""
+    return page(
+        "evolve.html",
+        title=f"Holdfast: rules of {status.found.table}, evolving",
+        state_version=status.version,
+        batches=number(status.batches, "batch"),
+        key=", ".join(status.key),
+        history=[_shown_change(version, change) for version, change in status.history],
+        **discovery_values(status.found),
+    )
+
+
+def _shown_change(version: int, change: RulesChange) -> dict[str, Any]:
+    return {
+        "version": version,
+        "added_count": len(change.added),
+        "removed_count": len(change.removed),
+        "added": change.added[:CHANGED],
+        "removed": [
+            {"rule": gone.rule, "implied_by": gone.implied_by, "witness": gone.witness and _side_by_side(gone.witness)}
+            for gone in change.removed[:CHANGED]
+        ],
+    }
+
+
+def _side_by_side(witness: BreakingPair) -> Witness:
+    names = tuple(name for name, _, _ in witness.values)
+    left = {name: a for name, a, _ in witness.values}
+    right = {name: b for name, _, b in witness.values}
+    return Witness(witness.left, left, witness.right, right, names, names)

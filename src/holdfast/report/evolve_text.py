@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from holdfast.evolving.outcome import AddedRule, BreakingPair, EvolveOutcome, EvolveStatus, RemovedRule, RulesChange
 from holdfast.report.discovery_text import discovery_text
@@ -36,21 +36,13 @@ def rules_status_text(status: EvolveStatus, *, width: int = TEXT_WIDTH) -> str:
 
 
 def _changes(change: RulesChange, most: int) -> Iterable[str]:
-    if change.removed:
-        yield f"{number(len(change.removed), 'rule')} removed"
-        for removed in change.removed[:most]:
-            yield from _removed(removed)
-        yield from _more(change.removed, most)
-    if change.added:
-        yield f"{number(len(change.added), 'rule')} added"
-        for added in change.added[:most]:
-            yield from _added(added)
-        yield from _more(change.added, most)
-
-
-def _more(rules: Sequence[object], most: int) -> Iterable[str]:
-    if len(rules) > most:
-        yield f"  and {len(rules) - most:,} more"
+    for word, rules in (("removed", change.removed), ("added", change.added)):
+        if rules:
+            yield f"{number(len(rules), 'rule')} {word}"
+        for rule in rules[:most]:
+            yield from _removed(rule) if isinstance(rule, RemovedRule) else _added(rule)
+        if len(rules) > most:
+            yield f"  and {len(rules) - most:,} more"
 
 
 def _removed(removed: RemovedRule) -> Iterable[str]:

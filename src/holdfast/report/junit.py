@@ -6,8 +6,7 @@ import re
 from xml.etree import ElementTree as ET
 
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
-from holdfast.report.plain_text import plain_text
-from holdfast.report.words import counts, tolerated, verdict
+from holdfast.report.words import counts, plain_text, tolerated, verdict
 
 # Characters that XML cannot express, even escaped.
 _UNWRITABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

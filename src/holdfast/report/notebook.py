@@ -14,13 +14,9 @@ from holdfast.evolving.rule_keeper import RuleKeeper
 from holdfast.explaining.explanation import RowExplanation
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.monitor.monitor import Monitor
-from holdfast.report.discovery_html import discovery_html
-from holdfast.report.discovery_table import discovery_table
 from holdfast.report.html_table import code, dim, html_lines, html_table, on_lines, strong
-from holdfast.report.rule_html import rule_html, rules_html
-from holdfast.report.rules_change_html import rules_change_html
-from holdfast.report.summary_html import summary_html
-from holdfast.report.violations_html import Listed, counted, violations_html
+from holdfast.report.rule_html import discovery_html, discovery_table, rule_html, rules_change_html, rules_html
+from holdfast.report.violations_html import Listed, counted, summary_html, violations_html
 from holdfast.report.words import applied_before, key_name, shipped_text, state_size, violations_text
 from holdfast.rules.plain_words import number, value_text
 from holdfast.rules.rule import Rule, RuleSet, rule_text

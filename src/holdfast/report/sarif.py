@@ -9,9 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
-from holdfast.report.plain_text import plain_text
 from holdfast.report.rule_words import rule_words
-from holdfast.report.words import rule_text
+from holdfast.report.words import plain_text, rule_text
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

@@ -104,16 +104,12 @@ def shipment_svg(plan: ShipmentPlan) -> str:
         parts += _arrow(place, shipment, _atoms(group, shipment.atoms), between.get(ends, 0))
         between[ends] = between.get(ends, 0) + 1
     for (x, y), site in zip(place, plan.sites.sites, strict=True):
-        parts.append(
-            f'<rect x="{x - 60:.1f}" y="{y - 20:.1f}" width="120" height="40" rx="6" fill="#f3f6fa" stroke="#456"/>'
-        )
         held = "all columns" if site.columns is None else ", ".join(site.columns)
-        parts.append(
-            f'<text x="{x:.1f}" y="{y - 3:.1f}" text-anchor="middle" font-weight="bold">{_text(site.name)}</text>'
-        )
-        parts.append(
-            f'<text x="{x:.1f}" y="{y + 13:.1f}" text-anchor="middle" font-size="10">{_text(_short(held))}</text>'
-        )
+        parts += [
+            f'<rect x="{x - 60:.1f}" y="{y - 20:.1f}" width="120" height="40" rx="6" fill="#f3f6fa" stroke="#456"/>',
+            f'<text x="{x:.1f}" y="{y - 3:.1f}" text-anchor="middle" font-weight="bold">{_text(site.name)}</text>',
+            f'<text x="{x:.1f}" y="{y + 13:.1f}" text-anchor="middle" font-size="10">{_text(_short(held))}</text>',
+        ]
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 

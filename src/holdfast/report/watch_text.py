@@ -1,11 +1,14 @@
-"""A watched table, and what batches change in it, as text on a terminal."""
+"""A watched table, whole or split over sites, and what batches change in it, as text on a terminal."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from holdfast.report.words import applied_before, number, state_size, value_text, violations_text
+from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
+from holdfast.report.words import applied_before, shipped_text, state_size, violations_text
+from holdfast.rules.plain_words import number, value_text
+from holdfast.rules.rule import rule_text
 from holdfast.states.batch_outcome import BatchOutcome, RuleViolation
 from holdfast.watching.status import WatchStatus
 
@@ -65,6 +68,29 @@ def rules_text(status: WatchStatus, added: Sequence[str], removed: Sequence[str]
     """Returns which rules are new and which are gone, and the state after that."""
     lines = [f"{word}: {', '.join(names)}" for word, names in (("new", added), ("gone", removed)) if names]
     return "\n".join([*(lines or ["the rules are as they were"]), "", status_text(status)])
+
+
+def fragments_batch_text(outcome: FragmentsOutcome, name: str) -> str:
+    """Returns what the batch changed, as for watch but in rows, and what sites have shipped for it."""
+    text = batch_text(outcome.changes, name)
+    return f"{text}\n{shipped_text(outcome.shipped)}\n" if outcome.applied else text
+
+
+def fragments_status_text(status: FragmentsStatus) -> str:
+    """Returns the state's size, its sites, and the violating rows of each rule."""
+    sites = [
+        (site.name, ", ".join(site.columns or ()), "" if site.where is None else f"where {site.where}")
+        for site in status.sites.sites
+    ]
+    rules = [
+        (rule.name, violations_text(total, "row"), rule_text(rule))
+        for rule, total in zip(status.sites.rules, status.totals.values(), strict=True)
+    ]
+    split = f"{number(len(sites), 'site')}, {status.sites.split}"
+    lines = [f"{split}  {state_size(status)}", "", *cells_in_columns(sites), "", *cells_in_columns(rules)]
+    if status.shipped is not None:
+        lines += ["", shipped_text(status.shipped)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def cells_in_columns(lines: Sequence[Sequence[str]]) -> list[str]:

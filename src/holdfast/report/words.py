@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.fragments.outcome import FragmentsStatus
+from holdfast.report.rule_words import rule_words
 from holdfast.rules.dependency import CFD
 from holdfast.rules.plain_words import number as number
 from holdfast.rules.plain_words import value_text as value_text
@@ -103,3 +104,22 @@ def shipped_text(shipped: Shipped) -> str:
         return "shipped between sites: nothing"
     counts = f"{number(shipped.eqids, 'id')}, {number(shipped.tuples, 'tuple')}, {number(shipped.bytes, 'byte')}"
     return f"shipped between sites: {counts}"
+
+
+def plain_text(result: RuleOutcome, outcome: CheckOutcome) -> str:
+    """Returns the rule in words and as text, its counts, a witness and its worst rows."""
+    lines = [result.rule.description or rule_words(result.rule), rule_text(result.rule)]
+    lines.append(counts(result) + tolerated(result))
+    witness = result.witness
+    if witness is not None:
+        key = key_name(outcome.key_label)
+        for row_key, values in ((witness.left_key, witness.left), (witness.right_key, witness.right)):
+            if values is not None:
+                values_text = ", ".join(f"{name} = {value_text(values[name])}" for name in witness.shown)
+                lines.append(f"{key} {value_text(row_key)}: {values_text}")
+        wanted = expectation(result)
+        lines += [f"expected: {wanted}"] if wanted is not None else []
+    if result.worst and result.worst[0].conflicts > 1:
+        rows = ", ".join(f"{value_text(row.key)} ({number(row.conflicts, 'pair')})" for row in result.worst)
+        lines.append(f"worst rows: {rows}")
+    return "\n".join(lines)

@@ -13,15 +13,7 @@ from typing import TypeAlias
 
 from holdfast.errors import RuleSyntaxError, TrivialRuleError
 from holdfast.rules.constraint import DenialConstraint, denial
-from holdfast.rules.predicate import (
-    Column,
-    Comparison,
-    Constant,
-    Predicate,
-    differs,
-    equals,
-    quoted_name,
-)
+from holdfast.rules.predicate import Column, Comparison, Constant, Predicate, differs, equals, quoted_name
 from holdfast.rules.relation import EQ, NE, is_inequality
 
 KINDS = ("key", "fd", "cfd", "order", "dc", "row")

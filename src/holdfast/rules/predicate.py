@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from holdfast.rules.relation import EQ, NE, complement, operator_of, swapped
 from holdfast.rules.text_operators import OPERATORS
@@ -143,30 +143,35 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class NullTest:
-    """`column is null`, or `is not null`."""
+class _OfOneColumn:
+    """What predicates on a single column have in common."""
 
     column: Column
-    is_null: bool
-
-    def __str__(self) -> str:
-        return f"{self.column} is {'' if self.is_null else 'not '}null"
 
     def columns(self) -> Iterator[Column]:
         yield self.column
 
-    def mirrored(self) -> NullTest:
-        return NullTest(self.column.mirrored(), self.is_null)
+    def mirrored(self) -> Self:
+        return replace(self, column=self.column.mirrored())
+
+
+@dataclass(frozen=True)
+class NullTest(_OfOneColumn):
+    """`column is null`, or `is not null`."""
+
+    is_null: bool
+
+    def __str__(self) -> str:
+        return f"{self.column} is {'' if self.is_null else 'not '}null"
 
     def negated(self) -> NullTest:
         return NullTest(self.column, not self.is_null)
 
 
 @dataclass(frozen=True)
-class Membership:
+class Membership(_OfOneColumn):
     """`column in (values)`, or `not in`: equal to one of the values, or different from all of them."""
 
-    column: Column
     values: frozenset[Constant]
     inside: bool
 
@@ -174,33 +179,20 @@ class Membership:
         listed = ", ".join(sorted(map(str, self.values)))
         return f"{self.column} {'in' if self.inside else 'not in'} ({listed})"
 
-    def columns(self) -> Iterator[Column]:
-        yield self.column
-
-    def mirrored(self) -> Membership:
-        return Membership(self.column.mirrored(), self.values, self.inside)
-
     def negated(self) -> Membership:
         return Membership(self.column, self.values, not self.inside)
 
 
 @dataclass(frozen=True)
-class TextTest:
+class TextTest(_OfOneColumn):
     """`column matches 'text'`, or `not matches`; of a null neither is true, unless nulls are values of their own."""
 
-    column: Column
     operator: str
     argument: str
     positive: bool
 
     def __str__(self) -> str:
         return f"{self.column} {'' if self.positive else 'not '}{self.operator} {Constant(self.argument)}"
-
-    def columns(self) -> Iterator[Column]:
-        yield self.column
-
-    def mirrored(self) -> TextTest:
-        return TextTest(self.column.mirrored(), self.operator, self.argument, self.positive)
 
     def negated(self) -> TextTest:
         return TextTest(self.column, self.operator, self.argument, not self.positive)

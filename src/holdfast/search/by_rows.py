@@ -7,20 +7,17 @@ at; and what all other columns together do not determine, nothing does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels.evidence import NULL
 from holdfast.kernels.partitions import Broken, Partition, broken_dependency, broken_key, refined, whole
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows
+from holdfast.search.evidence import Codes, Ints
 from holdfast.search.options import DiscoverOptions
-
-Codes = NDArray[np.int32]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -59,14 +56,35 @@ def row_dependencies(columns: list[Codes], weights: Ints, options: DiscoverOptio
     return _Lattice(columns, weights, int(options.error_rows * rows)).search(options.max_predicates, clock)
 
 
+class PartitionPath:
+    """The partitions of sets of columns; sets that come in order share the work on their first columns.
+
+    `refine` gives the partition of one column more.
+    """
+
+    def __init__(self, weights: Ints, refine: Callable[[Partition, int], Partition]) -> None:
+        self._refine = refine
+        # The partitions of no column, of the first column, of the first two, ... of the set looked at last.
+        self._path: list[tuple[int, ...]] = [()]
+        self._partitions = [whole(weights)]
+
+    def __call__(self, columns: tuple[int, ...]) -> Partition:
+        while self._path[-1] != columns[: len(self._path[-1])]:
+            self._path.pop()
+            self._partitions.pop()
+        while len(self._path[-1]) < len(columns):
+            column = columns[len(self._path[-1])]
+            self._partitions.append(self._refine(self._partitions[-1], column))
+            self._path.append((*self._path[-1], column))
+        return self._partitions[-1]
+
+
 class _Lattice:
     """The sets of columns that are still of interest, with the columns that each does not determine."""
 
     def __init__(self, columns: list[Codes], weights: Ints, budget: int) -> None:
         self.columns, self.weights, self.budget = columns, weights, budget
-        # The partitions of the first columns, of the first two, ... of the set looked at last.
-        self._path: list[tuple[int, ...]] = [()]
-        self._partitions: list[Partition] = [whole(weights)]
+        self._partition = PartitionPath(weights, lambda below, column: refined(below, columns[column], weights))
 
     def search(self, most: int | None, clock: Clock) -> RowDependencies:
         everything = tuple(range(len(self.columns)))
@@ -128,14 +146,3 @@ class _Lattice:
 
     def _dependency(self, left: tuple[int, ...], right: int) -> Broken:
         return broken_dependency(self._partition(left), self.columns[right], self.weights)
-
-    def _partition(self, left: tuple[int, ...]) -> Partition:
-        """The partition of these columns; sets that come in order share the work on their first columns."""
-        while self._path[-1] != left[: len(self._path[-1])]:
-            self._path.pop()
-            self._partitions.pop()
-        while len(self._path[-1]) < len(left):
-            column = left[len(self._path[-1])]
-            self._partitions.append(refined(self._partitions[-1], self.columns[column], self.weights))
-            self._path.append((*self._path[-1], column))
-        return self._partitions[-1]

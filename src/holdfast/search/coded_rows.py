@@ -28,12 +28,9 @@ from holdfast.kernels.evidence import (
 )
 from holdfast.rules.predicate import Column
 from holdfast.rules.rule import Nulls
-from holdfast.search.evidence import Evidence, evidence
+from holdfast.search.evidence import Codes, Evidence, Ints, evidence
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import OperandPair, PredicateSpace, both_ways
-
-Codes = NDArray[np.int32]
-Ints = NDArray[np.int64]
 
 # The bits that each state of an operand pair shows, lowest first: `=` and `!=`, or `<`, `=` and `>`. A null under `sql`
 # shows all of them, so that only a rule without a predicate there is violated; under `equal`, beside a value, `!=`.

@@ -12,6 +12,9 @@ from holdfast.states.lawful import Reversible
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

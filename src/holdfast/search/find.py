@@ -8,7 +8,6 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from holdfast.encode.column_type import ColumnType
 from holdfast.kernels.partitions import broken_dependency, broken_key, refined, whole
@@ -17,14 +16,12 @@ from holdfast.search.by_rows import column_codes, row_dependencies
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows
 from holdfast.search.device import count_pairs, uses_gpu
-from holdfast.search.evidence import Evidence, Ints
+from holdfast.search.evidence import Evidence, Floats, Ints
 from holdfast.search.hybrid import complete_by_sample
 from holdfast.search.invert import most_general
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.sampled import sampled_evidence
 from holdfast.search.space import PredicateSpace, Words, as_words
-
-Floats = NDArray[np.float64]
 
 _WHY_ROWS = "the time limit was reached; all rules of up to {} predicates are there"
 # Up to so many distinct rows, on one core, all pairs cost less than a sample that has to be completed.
@@ -44,7 +41,19 @@ class ByRows:
 
 
 @dataclass(frozen=True)
-class SearchResult:
+class How:
+    """How a search went."""
+
+    strategy: str
+    exact: bool
+    complete: bool = True
+    why: str | None = None
+    sampled: int | None = None
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchResult(How):
     """What a search found: per constraint the mask of what it allows, one of each mirror pair, and how it went.
 
     `evidence` is of all pairs of rows when `exact`, else of those looked at, with estimated counts. `complete` is false
@@ -60,15 +69,9 @@ class SearchResult:
     evidence: Evidence
     rows: int
     distinct_rows: int
-    strategy: str
-    exact: bool
-    complete: bool
     violating: Ints
-    why: str | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
     error: Decimal = Decimal(0)
-    sampled: int | None = None
-    device: str = "cpu"
     by_rows: ByRows | None = None
 
 
@@ -186,18 +189,6 @@ def _by_rows(rows: CodedRows, options: DiscoverOptions, clock: Clock) -> SearchR
     )
 
 
-@dataclass(frozen=True)
-class How:
-    """How a search went."""
-
-    strategy: str
-    exact: bool
-    complete: bool = True
-    why: str | None = None
-    sampled: int | None = None
-    device: str = "cpu"
-
-
 def _weighed(
     rows: CodedRows, masks: Words, violating: Ints, evidence: Evidence, options: DiscoverOptions, clock: Clock,
     threads: int, how: How,
@@ -214,19 +205,14 @@ def weighed(
     with clock.phase("weigh"):
         support = least_support(masks, space.pair_of_bit, evidence.words, evidence.counts, threads=threads)
     return SearchResult(
+        **vars(how),
         space=space,
         masks=masks,
         support=support + violating,
         evidence=evidence,
         rows=size[0],
         distinct_rows=size[1],
-        strategy=how.strategy,
-        exact=how.exact,
-        complete=how.complete,
         violating=violating,
-        why=how.why,
         phases=dict(clock.phases),
         error=options.error,
-        sampled=how.sampled,
-        device=how.device,
     )

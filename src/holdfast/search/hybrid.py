@@ -33,12 +33,10 @@ from holdfast.kernels.flag import raised_after
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows
-from holdfast.search.evidence import Evidence, evidence
+from holdfast.search.evidence import Evidence, Ints, evidence
 from holdfast.search.invert import allowed_relations, most_general
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import Words
-
-Ints = NDArray[np.int64]
 
 _ESTIMATE_ROWS = 8_000
 _MOST_EQUALITIES = 3

@@ -8,15 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.presented import Presented
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import Names, Rule, RuleSet
+from holdfast.search.evidence import Floats, Ints
 from holdfast.search.options import DiscoverOptions
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,13 @@ from holdfast.rules.predicate import Comparison, comparison
 from holdfast.rules.relation import ANY, EQ, GE, GT, LE, LT, NE
 from holdfast.rules.rule import Allowance, Rule, readable_name
 from holdfast.rules.sentence import sentence
+from holdfast.search.evidence import Flags, Floats, Ints
 from holdfast.search.find import SearchResult
 from holdfast.search.invert import allowed_relations
 from holdfast.search.outcome import FoundRule, RankedRules
 from holdfast.search.sampled import interval
 from holdfast.search.space import OperandPair, PredicateSpace, Words
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 Sets = NDArray[np.uint8]
 
 KINDS = ("key", "fd", "order", "dc", "row")
@@ -210,11 +208,13 @@ def _left_of_score(shapes: _Shapes, best: Ints) -> Floats:
     and AreaCode -> State. It *repeats* when it is a denial on the same columns as a better rule, or an order rule that
     holds the same two columns against each other as a better one.
     """
+    same = np.array([pair.same_column for pair in shapes.space.pairs], np.bool_)
+    agree = _columns(shapes, best, same, EQ)
     left = np.ones(len(shapes.kinds))
-    left[best[_follow(shapes, best)]] = _FOLLOWS
-    belongs = _belong(shapes, best)
+    left[best[_follow(shapes, best, same, agree)]] = _FOLLOWS
+    belongs = _belong(shapes, best, agree)
     left[best[belongs]] = np.maximum(left[best[belongs]], _BELONGS)
-    left[best[_repeat(shapes, best)]] *= _REPEATS
+    left[best[_repeat(shapes, best, agree)]] *= _REPEATS
     return left
 
 
@@ -230,9 +230,7 @@ def _columns(shapes: _Shapes, best: Ints, pairs: Flags, relation: int | None = N
     return used
 
 
-def _follow(shapes: _Shapes, best: Ints) -> Flags:
-    same = np.array([pair.same_column for pair in shapes.space.pairs], np.bool_)
-    agree = _columns(shapes, best, same, EQ)
+def _follow(shapes: _Shapes, best: Ints, same: Flags, agree: Flags) -> Flags:
     closed = _closed(agree, _columns(shapes, best, same, NE), shapes.kinds[best] == KINDS.index("fd"))
     rest = shapes.allowed[best].copy()
     rest[:, same] = np.where(rest[:, same] == EQ, ANY, rest[:, same])
@@ -262,10 +260,8 @@ def _closed(agree: Flags, differ: Flags, dependencies: Flags) -> Flags:
     return closed
 
 
-def _belong(shapes: _Shapes, best: Ints) -> Flags:
+def _belong(shapes: _Shapes, best: Ints, agree: Flags) -> Flags:
     """Whether it is a dependency on one column that a better dependency starts from, too."""
-    same = np.array([pair.same_column for pair in shapes.space.pairs], np.bool_)
-    agree = _columns(shapes, best, same, EQ)
     seen: set[int] = set()
     belongs = np.zeros(len(best), np.bool_)
     for i in np.flatnonzero((shapes.kinds[best] == KINDS.index("fd")) & (agree.sum(axis=1) == 1)):
@@ -275,15 +271,14 @@ def _belong(shapes: _Shapes, best: Ints) -> Flags:
     return belongs
 
 
-def _repeat(shapes: _Shapes, best: Ints) -> Flags:
-    pairs = np.array([pair.same_column for pair in shapes.space.pairs], np.bool_)
+def _repeat(shapes: _Shapes, best: Ints, agree: Flags) -> Flags:
     denials, orders = (np.flatnonzero(shapes.kinds[best] == KINDS.index(kind)) for kind in ("dc", "order"))
-    every = _columns(shapes, best, np.ones_like(pairs))
+    every = _columns(shapes, best, np.ones(len(shapes.space.pairs), np.bool_))
     repeats = np.zeros(len(best), np.bool_)
     for members in _groups(every):
         repeats[members[1:]] = True
     repeats[np.setdiff1d(np.arange(len(best)), denials)] = False
-    compared = every & ~_columns(shapes, best, pairs, EQ)
+    compared = every & ~agree
     for members in _groups(compared[orders]):
         repeats[orders[members[1:]]] = True
     return repeats

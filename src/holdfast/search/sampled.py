@@ -6,14 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels.evidence import Counted, listed_pairs, merged
 from holdfast.search.coded_rows import CodedRows
 from holdfast.search.evidence import Evidence
 from holdfast.search.limits import DEFAULT_LIMITS, SearchLimits
-
-Ints = NDArray[np.int64]
 
 # How many standard deviations an interval reaches to either side: it holds the truth 95 times in 100.
 _DEVIATIONS = 1.96

@@ -6,7 +6,7 @@ A part is the whole table, or rows such that no violating pair leaves it. Nothin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, pairwise
 
@@ -201,7 +201,7 @@ class _Pairs:
         lefts, rights = [], []
         order = self.part.order
         for denial in self.program.denials:
-            shape = _shape(denial, self.part)
+            shape = _shape((denial,), self.part)
             if shape is None:
                 continue
             once = denial.symmetric and self.program.symmetric and of is None
@@ -230,7 +230,7 @@ class _Pairs:
 
 def _count_denials(denials: Sequence[PairDenial], part: Part) -> tuple[Ints, Ints]:
     """Ordered pairs of distinct rows that satisfy all the denials at once, per row."""
-    shape = _shape_of_all(denials, part)
+    shape = _shape(denials, part)
     zero = np.zeros(part.size, np.int64)
     if shape is None:
         return zero, zero.copy()
@@ -268,47 +268,38 @@ def _joint_ids(lefts: Sequence[Ints], rights: Sequence[Ints]) -> tuple[Ints, Int
     return both[:size], both[size:]
 
 
-def _shape(denial: PairDenial, part: Part) -> _Shape | None:
-    return _shape_of_all((denial,), part)
-
-
-def _shape_of_all(denials: Sequence[PairDenial], part: Part) -> _Shape | None:
+def _shape(denials: Sequence[PairDenial], part: Part) -> _Shape | None:
     """The denials together in the kernels' terms; None when no row can play one of the parts."""
     compares = list(dict.fromkeys(compare for denial in denials for compare in denial.compares))
     left_fit, right_fit = part.flag(None), part.flag(None)
     for denial in denials:
         left_fit = left_fit & part.flag(denial.left)
         right_fit = right_fit & part.flag(denial.right)
-    lefts: list[Ints] = []
-    rights: list[Ints] = []
-    a: list[Ints] = []
-    b: list[Ints] = []
-    unequal: tuple[list[Ints], list[Ints]] = ([], [])
+    compared = _Compared()
     for compare in compares:
         left, right = part.forms[compare.left], part.forms[compare.right]
         values_only = part.nulls == "sql" or compare.allowed in (LT, GT)
         if values_only:
             left_fit, right_fit = left_fit & left.valid, right_fit & right.valid
-        _add_compare(compare, left, right, values_only, lefts, rights, a, b, unequal)
+        compared.add(compare, left, right, values_only)
     if not left_fit.any() or not right_fit.any():
         return None
-    if lefts:
-        left_ids, right_ids = _joint_ids(lefts, rights)
-    else:
-        left_ids = right_ids = np.zeros(part.size, np.int64)
+    left_ids = right_ids = np.zeros(part.size, np.int64)
+    if compared.equal[0]:
+        left_ids, right_ids = _joint_ids(*compared.equal)
     with_itself = left_fit & right_fit & (left_ids == right_ids)
-    for x, y in zip(a, b, strict=True):
+    for x, y in zip(*compared.below, strict=True):
         with_itself &= x < y
-    for x, y in zip(*unequal, strict=True):
+    for x, y in zip(*compared.unequal, strict=True):
         with_itself &= x != y
     if part.roles is not None:
         left_fit, right_fit = left_fit & part.roles.left, right_fit & part.roles.right
     return _Shape(
         np.where(left_fit, left_ids, -1),
         np.where(right_fit, right_ids, -1),
-        _lines(a, part.size),
-        _lines(b, part.size),
-        (_lines(unequal[0], part.size), _lines(unequal[1], part.size)),
+        _lines(compared.below[0], part.size),
+        _lines(compared.below[1], part.size),
+        (_lines(compared.unequal[0], part.size), _lines(compared.unequal[1], part.size)),
         with_itself,
     )
 
@@ -317,43 +308,43 @@ def _lines(arrays: Sequence[Ints], size: int) -> Ints:
     return np.array(arrays, np.int64) if arrays else np.empty((0, size), np.int64)
 
 
-def _add_compare(
-    compare: Compare,
-    left: Coded,
-    right: Coded,
-    values_only: bool,
-    lefts: list[Ints],
-    rights: list[Ints],
-    a: list[Ints],
-    b: list[Ints],
-    unequal: tuple[list[Ints], list[Ints]],
-) -> None:
-    same = left is right
-    x, y = left.codes, right.codes
-    if not values_only:
-        x = np.where(left.valid, x, 0)
-        y = x if same else np.where(right.valid, y, 0)
-        x_null = left.valid.astype(np.int64)
-        y_null = x_null if same else right.valid.astype(np.int64)
-        if compare.allowed == NE:
-            x, y = _joint_ids([x, x_null], [y, y_null])
-        else:  # null with null, and value with value
-            lefts.append(x_null)
-            rights.append(y_null)
-    if compare.allowed == EQ:
-        lefts.append(x)
-        rights.append(y)
-    elif compare.allowed == NE:
-        unequal[0].append(x)
-        unequal[1].append(y)
-    else:
-        if compare.allowed in (LE, GE):
-            x, y = _ranked(x, y, same)
-        if compare.allowed in (GT, GE):
-            # ~ turns the order round without overflow, where - would not.
-            x, y = ~x, ~y
-        a.append(x * 2 if compare.allowed in (LE, GE) else x)
-        b.append(y * 2 + 1 if compare.allowed in (LE, GE) else y)
+@dataclass(frozen=True)
+class _Compared:
+    """Codes of left rows and of right rows that must be equal, the left below the right, or unequal."""
+
+    equal: tuple[list[Ints], list[Ints]] = field(default_factory=lambda: ([], []))
+    below: tuple[list[Ints], list[Ints]] = field(default_factory=lambda: ([], []))
+    unequal: tuple[list[Ints], list[Ints]] = field(default_factory=lambda: ([], []))
+
+    def add(self, compare: Compare, left: Coded, right: Coded, values_only: bool) -> None:
+        same = left is right
+        x, y = left.codes, right.codes
+        if not values_only:
+            x = np.where(left.valid, x, 0)
+            y = x if same else np.where(right.valid, y, 0)
+            x_null = left.valid.astype(np.int64)
+            y_null = x_null if same else right.valid.astype(np.int64)
+            if compare.allowed == NE:
+                x, y = _joint_ids([x, x_null], [y, y_null])
+            else:  # null with null, and value with value
+                _append(self.equal, x_null, y_null)
+        if compare.allowed == EQ:
+            _append(self.equal, x, y)
+        elif compare.allowed == NE:
+            _append(self.unequal, x, y)
+        else:
+            or_equal = compare.allowed in (LE, GE)
+            if or_equal:
+                x, y = _ranked(x, y, same)
+            if compare.allowed in (GT, GE):
+                # ~ turns the order round without overflow, where - would not.
+                x, y = ~x, ~y
+            _append(self.below, x * 2 if or_equal else x, y * 2 + 1 if or_equal else y)
+
+
+def _append(sides: tuple[list[Ints], list[Ints]], left: Ints, right: Ints) -> None:
+    sides[0].append(left)
+    sides[1].append(right)
 
 
 def _ranked(x: Ints, y: Ints, same: bool) -> tuple[Ints, Ints]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.checking.groupings import Grouping
 from holdfast.checking.plan_text import plan_text
-from holdfast.checking.sql_steps import sql_steps
+from holdfast.checking.sql_steps import Grouping, sql_steps
 from holdfast.encode.column_type import column_type
 from holdfast.programs.bind import Schema
 from holdfast.programs.plan import Plan, make_plan

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.report.discovery_html import discovery_html
 from holdfast.report.discovery_lines import discovery_lines, tally
 from holdfast.report.discovery_text import discovery_text
+from holdfast.report.rule_html import discovery_html
 from holdfast.rules.rule import parse_rule
 from holdfast.rules.sentence import sentence
 from holdfast.search.options import DiscoverOptions

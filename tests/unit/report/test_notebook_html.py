@@ -16,8 +16,8 @@ from holdfast.evolving.outcome import AddedRule, BreakingPair, EvolveOutcome, Ev
 from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggestion
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.fragments.sites import parse_sites
-from holdfast.report.discovery_html import discovery_html
-from holdfast.report.summary_html import summary_html
+from holdfast.report.rule_html import discovery_html
+from holdfast.report.violations_html import summary_html
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import Rule, RuleSet, allowance, parse_rule
 from holdfast.rules.rule_file import parse_rules

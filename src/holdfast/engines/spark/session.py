@@ -105,7 +105,7 @@ def plan_launch(
     variables (also those of spark-env.sh). Reads those files and changes nothing.
     """
     wanted = dict(conf or {})
-    home = _spark_home(env) if spark_home is None else spark_home
+    home = spark_home or Path(env.get("SPARK_HOME") or _find_spark_home())
     conf_folder = Path(env.get("SPARK_CONF_DIR") or home / "conf")
     submitted, properties_file = _submit_arguments(env.get("PYSPARK_SUBMIT_ARGS", ""))
     configured = {
@@ -212,10 +212,6 @@ def physical_memory() -> int:
     return machine
 
 
-def _spark_home(env: Mapping[str, str]) -> Path:
-    return Path(env.get("SPARK_HOME") or _find_spark_home())
-
-
 _SUBMIT_OPTIONS = {
     "--master": "spark.master",
     "--remote": "spark.remote",
@@ -251,21 +247,21 @@ def _submit_arguments(text: str) -> tuple[dict[str, str], Path | None]:
 
 def _properties(file: Path) -> dict[str, str]:
     """Returns the settings in a file such as spark-defaults.conf; none where there is no file."""
-    try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return {}
+    lines = _text_of(file).splitlines()
     pairs = (re.match(r"\s*([^\s#!=:][^\s=:]*)\s*[=:\s]\s*(.*?)\s*$", line) for line in lines)
     return {pair[1]: pair[2] for pair in pairs if pair is not None}
 
 
 def _exported(file: Path) -> list[str]:
     """Returns the names of the variables that a shell script sets."""
+    return re.findall(r"^\s*(?:export\s+)?([A-Z_]+)=", _text_of(file), re.MULTILINE)
+
+
+def _text_of(file: Path) -> str:
     try:
-        script = file.read_text(encoding="utf-8", errors="replace")
+        return file.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return []
-    return re.findall(r"^\s*(?:export\s+)?([A-Z_]+)=", script, re.MULTILINE)
+        return ""
 
 
 def _apply(session: SparkSession, master: str | None, conf: Mapping[str, str]) -> None:

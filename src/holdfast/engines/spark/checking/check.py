@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any, Literal
 
 from py4j.protocol import Py4JJavaError
@@ -20,10 +20,9 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from holdfast.checking.baseline import Baseline
 from holdfast.checking.outcome import CheckOutcome, FailOn, RuleOutcome, Summary, rule_holds
 from holdfast.checking.output_folders import QUARANTINE_FOLDERS, SUGGESTION_FOLDERS, VIOLATION_FOLDERS
-from holdfast.checking.redact import redacted_check, redacted_outcome
-from holdfast.checking.shown_check import ShownCheck
+from holdfast.checking.shown_check import ShownCheck, redacted_check, redacted_outcome
 from holdfast.encode.digits import digits_key
-from holdfast.engines.spark.checking.engine import CheckEngine
+from holdfast.engines.spark.checking.engine import CheckEngine, union_of
 from holdfast.engines.spark.checking.kernel_engine import KernelEngine
 from holdfast.engines.spark.checking.outputs import append_metrics, write_folders
 from holdfast.engines.spark.checking.rows import entirely_null, schema_of
@@ -33,9 +32,8 @@ from holdfast.engines.spark.checking.sql_engine import SqlEngine, unfit_workers
 from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.sources.explain_failure import explain_failure
 from holdfast.engines.spark.sources.table import Table
-from holdfast.errors import HoldfastError, RunError, SourceError, UnknownColumnError, closest_hint
-from holdfast.explaining.explanation import RowExplanation
-from holdfast.explaining.redact import redacted_explanation
+from holdfast.errors import HoldfastError, RunError, SourceError, unknown_column
+from holdfast.explaining.explanation import RowExplanation, redacted_explanation
 from holdfast.presented import presentation
 from holdfast.programs.bind import mismatched_columns, require_columns, require_types, without_types
 from holdfast.programs.plan import Plan, make_plan
@@ -89,7 +87,7 @@ def run_check(
     notes = list(table.notes)
     with translate_spark_errors(table):
         register_functions(spark, plan)
-        scan = Scan.of(spark, table, plan, all_columns, hidden)
+        scan = Scan(spark, table, plan, all_columns, hidden)
         # One task sees for itself whether a key occurs twice; everywhere else that is asked before anything runs.
         in_one_task = _in_one_task(scan, engine)
         problem, engines = scan.key_missing or (None if in_one_task else scan.duplicate_key), []
@@ -105,7 +103,7 @@ def run_check(
                 )
             notes.append(f"{problem}; rows are named by _row instead")
             plan = replace(plan, key=())
-            scan = Scan.of(spark, table, plan, all_columns, hidden)
+            scan = Scan(spark, table, plan, all_columns, hidden)
             engines = _engines(scan, limit, engine, notes)
         by_rule = {i: summary for checking in engines for i, summary in checking.summaries.items()}
     summaries = [by_rule[i] for i in range(len(plan.rules))]
@@ -126,16 +124,13 @@ def run_check(
 def _hidden(table: Table, redact: Sequence[str]) -> frozenset[str]:
     for name in redact:
         if name not in table.frame.columns:
-            raise UnknownColumnError(
-                f"--redact names {name!r}, but the table {table.name} has no such column.",
-                hint=closest_hint(name, table.frame.columns),
-            )
+            raise unknown_column(f"--redact names {name!r}", name, table.name, table.frame.columns)
     return frozenset(redact)
 
 
 def register_functions(spark: SparkSession, plan: Plan) -> None:
     """The session knows the functions that the plan's SQL calls."""
-    if DIGITS_FUNCTION in plan.functions:
+    if plan.needs_digits:
         spark.udf.register(DIGITS_FUNCTION, F.udf(_digits, BinaryType(), useArrow=True))
 
 
@@ -266,7 +261,7 @@ class CheckResult:
     def whole_rows(self) -> DataFrame:
         """The scanned rows with all columns of the table; a second scan, unless the first kept them."""
         scan = self._scan
-        return scan.rows if scan.whole else Scan.of(scan.spark, scan.table, self.plan, True, scan.hidden).rows
+        return scan.rows if scan.whole else Scan(scan.spark, scan.table, self.plan, True, scan.hidden).rows
 
     @cached_property
     def suggestions(self) -> DataFrame:
@@ -386,10 +381,8 @@ class CheckResult:
         return [i for i, outcome in enumerate(self.outcome.rules) if outcome.violating_rows]
 
     def _union(self, frames: Sequence[DataFrame | None], empty: str) -> DataFrame:
-        present = [frame for frame in frames if frame is not None]
-        if not present:
-            return self._scan.spark.sql(empty, rows=self._scan.rows)
-        return reduce(DataFrame.union, present)
+        union = union_of(frames)
+        return self._scan.spark.sql(empty, rows=self._scan.rows) if union is None else union
 
     def values_of(self, keys: Sequence[Any]) -> dict[Any, Row]:
         """The scanned rows that have these keys, by key as hashable() makes it."""
@@ -453,7 +446,7 @@ def _marked(outcome: RuleOutcome, left: dict[str, Any], right: dict[str, Any] | 
         return dependency.columns
     if isinstance(dependency, FD | CFD):
         if right is None:
-            return tuple(c for c in dependency.right)
+            return dependency.right
         return tuple(c for c in dependency.right if left[c] != right[c])
     telling = {
         column.name
@@ -467,16 +460,10 @@ def _marked(outcome: RuleOutcome, left: dict[str, Any], right: dict[str, Any] | 
 
 def hashable(key: Any) -> Any:
     """The key as something that can stand in a dictionary."""
-    return (
-        tuple(map(hashable, key))
-        if isinstance(key, list | tuple)
-        else bytes(key)
-        if isinstance(key, bytearray)
-        else key
-    )
+    if isinstance(key, list | tuple):
+        return tuple(map(hashable, key))
+    return bytes(key) if isinstance(key, bytearray) else key
 
 
 def _digits(text: str | None, floating: bool) -> bytes | None:
-    if text is None:
-        return None
-    return digits_key(float(text) if floating else Decimal(text))
+    return None if text is None else digits_key(float(text) if floating else Decimal(text))

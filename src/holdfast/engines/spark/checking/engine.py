@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any, ClassVar, Self
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from holdfast.checking.outcome import Summary
 from holdfast.engines.spark.checking.scan import Scan
-from holdfast.programs.plan import Plan
 from holdfast.violations.witness import WorstRow
 
 
@@ -24,21 +25,8 @@ class CheckEngine(ABC):
     finds_duplicate_keys: ClassVar[bool] = False
 
     def __init__(self, scan: Scan, which: Sequence[int], limit: int | None) -> None:
-        self._scan, self._limit = scan, limit
-        self.which = tuple(which)
-
-    @property
-    def _spark(self) -> SparkSession:
-        return self._scan.spark
-
-    @property
-    def _rows(self) -> DataFrame:
-        """The scanned rows."""
-        return self._scan.rows
-
-    @property
-    def _plan(self) -> Plan:
-        return self._scan.plan
+        self._scan, self._limit, self.which = scan, limit, tuple(which)
+        self._spark, self._plan, self._rows = scan.spark, scan.plan, scan.rows
 
     def limited(self, limit: int) -> Self:
         """The same engine, which lists at most so many pairs of each rule."""
@@ -52,6 +40,11 @@ class CheckEngine(ABC):
 
     def _rule_name(self, i: int) -> str:
         return self._plan.rules.rules[i].name
+
+    def _named(self, frame: DataFrame, which: Sequence[int]) -> DataFrame:
+        """The frame with its column `i` replaced by the rule's name in front."""
+        names = self._spark.createDataFrame([(i, self._rule_name(i)) for i in which], "i int, rule string")
+        return frame.join(F.broadcast(names), "i").select("rule", *[c for c in frame.columns if c != "i"])
 
     @property
     def duplicate_key(self) -> tuple[object, int] | None:
@@ -85,3 +78,9 @@ class CheckEngine(ABC):
 
     def close(self) -> None:  # noqa: B027 (most engines keep nothing)
         """Lets go of what is persisted."""
+
+
+def union_of(frames: Iterable[DataFrame | None]) -> DataFrame | None:
+    """The rows of all frames; None where there is no frame."""
+    present = [frame for frame in frames if frame is not None]
+    return reduce(DataFrame.union, present) if present else None

@@ -6,13 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType, StructField, StructType
 
 from holdfast.checking.outcome import Summary
 from holdfast.checking.task import Mode, Task
 from holdfast.engines.spark.checking.engine import CheckEngine
-from holdfast.programs.plan import Plan
 from holdfast.programs.program import GroupProgram, Program, RowProgram
 from holdfast.violations.evaluate import UNLIMITED
 from holdfast.violations.witness import WorstRow
@@ -50,17 +48,17 @@ class KernelEngine(CheckEngine):
         return result
 
     def pairs(self, which: Sequence[int]) -> DataFrame | None:
-        return self._named("pairs", which, lambda f: f.selectExpr("i", "key AS `left`", "other AS `right`"))
+        return self._told("pairs", which, lambda f: f.selectExpr("i", "key AS `left`", "other AS `right`"))
 
     def rows(self, which: Sequence[int]) -> DataFrame | None:
-        return self._named("rows", which, lambda f: f.selectExpr("i", "key", "n AS conflicts"))
+        return self._told("rows", which, lambda f: f.selectExpr("i", "key", "n AS conflicts"))
 
     def suspects(self, which: Sequence[int]) -> DataFrame | None:
-        return self._named("rows", which, lambda f: f.where("suspect").select("i", "key"))
+        return self._told("rows", which, lambda f: f.where("suspect").select("i", "key"))
 
-    def _named(self, mode: Mode, which: Sequence[int], shape: Callable[[DataFrame], DataFrame]) -> DataFrame | None:
+    def _told(self, mode: Mode, which: Sequence[int], shape: Callable[[DataFrame], DataFrame]) -> DataFrame | None:
         own = self._own(which)
-        return with_rule_names(self._plan, shape(self._run(mode, own)), own) if own else None
+        return self._named(shape(self._run(mode, own)), own) if own else None
 
     def _run(self, mode: Mode, which: Sequence[int]) -> DataFrame:
         programs = self._plan.programs
@@ -69,25 +67,11 @@ class KernelEngine(CheckEngine):
         return prepared.mapInArrow(task, findings_schema(self._rows.schema["k"].dataType))
 
 
-def with_rule_names(plan: Plan, frame: DataFrame, which: Sequence[int]) -> DataFrame:
-    """The frame with its column `i` replaced by the rule's name in front."""
-    names = frame.sparkSession.createDataFrame([(i, plan.rules.rules[i].name) for i in which], "i int, rule string")
-    return frame.join(F.broadcast(names), "i").select("rule", *[c for c in frame.columns if c != "i"])
-
-
 def findings_schema(key: DataType) -> StructType:
     """What tasks return, for keys of this type."""
-    return StructType(
-        [
-            StructField("i", IntegerType()),
-            StructField("what", StringType()),
-            StructField("n", LongType()),
-            StructField("m", LongType()),
-            StructField("suspect", BooleanType()),
-            StructField("key", key),
-            StructField("other", key),
-        ]
-    )
+    kinds: dict[str, DataType] = {"i": IntegerType(), "what": StringType(), "n": LongType(), "m": LongType()}
+    kinds |= {"suspect": BooleanType(), "key": key, "other": key}
+    return StructType([StructField(name, kind) for name, kind in kinds.items()])
 
 
 def _nothing(program: Program) -> Summary:

@@ -19,33 +19,20 @@ _BITS_PER_KEY = 64
 
 
 class Scan:
-    """The rows of one scan, named, and what is known of them."""
+    """The rows of one scan, named, and what is known of them.
+
+    Keeps the columns that the plan needs, or with `whole` all of them; persisted, so that it happens once.
+    """
 
     def __init__(
-        self,
-        spark: SparkSession,
-        table: Table,
-        plan: Plan,
-        rows: DataFrame,
-        kept: DataFrame,
-        whole: bool,
-        hidden: frozenset[str],
+        self, spark: SparkSession, table: Table, plan: Plan, whole: bool, hidden: frozenset[str] = frozenset()
     ) -> None:
-        self.spark, self.table, self.plan, self.rows, self.whole = spark, table, plan, rows, whole
-        self.hidden = hidden
-        self._kept = kept
-
-    @classmethod
-    def of(
-        cls, spark: SparkSession, table: Table, plan: Plan, whole: bool, hidden: frozenset[str] = frozenset()
-    ) -> Scan:
-        """A scan that keeps the columns the plan needs, or with `whole` all of them; persisted, so it happens once."""
+        self.spark, self.table, self.plan, self.whole, self.hidden = spark, table, plan, whole, hidden
         # Keys are added to what is persisted, not persisted with it: Spark 4.3 does not find a persisted frame again
         # in SQL over that very frame, only in SQL over something made from it.
-        kept = select_rows(table.frame, plan, all_columns=whole).persist()
+        self._kept = select_rows(table.frame, plan, all_columns=whole).persist()
         with kept_plainly(spark):
-            rows = keyed(kept, plan) if plan.key else numbered(spark, kept)
-        return cls(spark, table, plan, rows, kept, whole, hidden)
+            self.rows: DataFrame = keyed(self._kept, plan) if plan.key else numbered(spark, self._kept)
 
     @cached_property
     def _facts(self) -> Row:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, Row, Window
@@ -29,6 +28,7 @@ from holdfast.checking.shown_check import (
     plotted_columns,
 )
 from holdfast.engines.spark.checking.check import CheckResult, hashable
+from holdfast.engines.spark.checking.engine import union_of
 from holdfast.engines.spark.checking.scan import plain
 from holdfast.rules.dependency import Key, as_dependency
 from holdfast.violations.witness import WorstRow
@@ -74,12 +74,9 @@ def _worst(result: CheckResult) -> dict[int, list[WorstRow]]:
 def _pairs(result: CheckResult, which: Sequence[int]) -> dict[int, list[tuple[Any, Any]]]:
     """At most LINES pairs of each rule."""
     place = {by_rule.rule.name: i for i, by_rule in enumerate(result.outcome.rules)}
-    frames: list[DataFrame | None] = []
-    for engine in result.engines:
-        frames.append(engine.limited(LINES).pairs([i for i in which if i in engine.which]))
-    present = [frame for frame in frames if frame is not None]
+    pairs = union_of(engine.limited(LINES).pairs([i for i in which if i in engine.which]) for engine in result.engines)
     by_rule: dict[int, list[tuple[Any, Any]]] = {}
-    for row in reduce(DataFrame.union, present).collect() if present else ():
+    for row in () if pairs is None else pairs.collect():
         by_rule.setdefault(place[row["rule"]], []).append((row["left"], row["right"]))
     return by_rule
 
@@ -122,8 +119,9 @@ def _duplicates(result: CheckResult, which: Sequence[int]) -> dict[int, list[Dup
         first = grouped.where("n > 1").orderBy(F.desc("n"), *columns).limit(GROUPS)
         texts = F.array(*(F.col(column).cast("string") for column in columns))
         frames.append(first.select(F.lit(i).alias("i"), texts.alias("texts"), "n", "keys"))
+    duplicates = union_of(frames)
     by_rule: dict[int, list[Duplicate]] = {}
-    for row in reduce(DataFrame.union, frames).collect() if frames else ():
+    for row in () if duplicates is None else duplicates.collect():
         duplicate = Duplicate(tuple(row["texts"]), row["n"], tuple(map(plain, row["keys"])))
         by_rule.setdefault(row["i"], []).append(duplicate)
     return by_rule

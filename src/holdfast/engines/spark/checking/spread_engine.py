@@ -24,8 +24,8 @@ from pyspark.sql.types import (
 from holdfast.checking.grid import BandTask, BlockTask, Decided, grid_compares
 from holdfast.checking.outcome import Summary
 from holdfast.checking.task import WORST_ROWS, Mode, Task
-from holdfast.engines.spark.checking.engine import CheckEngine
-from holdfast.engines.spark.checking.kernel_engine import findings_schema, with_rule_names
+from holdfast.engines.spark.checking.engine import CheckEngine, union_of
+from holdfast.engines.spark.checking.kernel_engine import findings_schema
 from holdfast.engines.spark.checking.scan import Scan
 from holdfast.engines.spark.checking.sql_engine import greedy_covers
 from holdfast.programs.program import Compare, PairProgram, Program
@@ -328,7 +328,7 @@ class SpreadEngine(CheckEngine):
 
     def pairs(self, which: Sequence[int]) -> DataFrame | None:
         listed = self._pairs(which)
-        return None if listed is None else with_rule_names(self._plan, listed, which)
+        return None if listed is None else self._named(listed, which)
 
     def _pairs(self, which: Sequence[int]) -> DataFrame | None:
         frames = []
@@ -337,7 +337,7 @@ class SpreadEngine(CheckEngine):
                 of_rule = listed.where(f"i = {i}")
                 cut = self._limit is not None and (self.summaries[i].pairs or 0) > self._limit
                 frames.append(of_rule.limit(self._limit) if cut and self._limit is not None else of_rule)
-        return reduce(DataFrame.union, frames) if frames else None
+        return union_of(frames)
 
     def rows(self, which: Sequence[int]) -> DataFrame | None:
         frames: list[DataFrame] = []
@@ -345,9 +345,8 @@ class SpreadEngine(CheckEngine):
             frames.append(findings.where("what = 'row'").selectExpr("i", "key", "n AS conflicts"))
             if shared:
                 frames.append(self._by_row(findings).select("i", "key", "conflicts"))
-        if not frames:
-            return None
-        return with_rule_names(self._plan, reduce(DataFrame.union, frames), which)
+        union = union_of(frames)
+        return None if union is None else self._named(union, which)
 
     def suspects(self, which: Sequence[int]) -> DataFrame | None:
         which = self._own(which)
@@ -357,24 +356,25 @@ class SpreadEngine(CheckEngine):
         frames = [findings.where("suspect").select("i", "key") for _, _, findings in self._run("rows", whole)]
         if covered:
             frames.append(self._covers.where(F.col("i").isin(covered)))
-        parts = []
-        if frames:
-            parts.append(with_rule_names(self._plan, reduce(DataFrame.union, frames), known))
+        union = union_of(frames)
         unknown = self.rows([i for i in which if i not in whole and i not in covered])
-        if unknown is not None:
-            parts.append(unknown.select("rule", "key"))
-        return reduce(DataFrame.union, parts) if parts else None
+        return union_of(
+            [
+                None if union is None else self._named(union, known),
+                None if unknown is None else unknown.select("rule", "key"),
+            ]
+        )
 
     @cached_property
     def _covers(self) -> DataFrame:
         pairs = reduce(DataFrame.union, [listed for _, listed in self._listed(self._to_cover)])
         flags = {i: self._program(i).alone for i in self._to_cover}
-        alone = [
+        alone = union_of(
             self._rows.where(self._plan.flags[flag]).selectExpr(f"{i} AS i", "k AS key")
             for i, flag in flags.items()
             if flag is not None
-        ]
-        return greedy_covers(self._spark, pairs, reduce(DataFrame.union, alone) if alone else None)
+        )
+        return greedy_covers(self._spark, pairs, alone)
 
     def _listed(self, which: Sequence[int]) -> list[tuple[tuple[int, ...], DataFrame]]:
         """(i, left, right) of the pairs each routing finds, cut only within its pieces of work."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from holdfast.checking.outcome import Summary
 from holdfast.checking.sql_steps import SqlSteps, sql_steps
 from holdfast.checking.task import WORST_ROWS
-from holdfast.engines.spark.checking.engine import CheckEngine
+from holdfast.engines.spark.checking.engine import CheckEngine, union_of
 from holdfast.engines.spark.checking.rows import kept_plainly
 from holdfast.engines.spark.checking.scan import Scan
 from holdfast.kernels.cover import greedy_cover
@@ -104,46 +104,27 @@ class SqlEngine(CheckEngine):
 
     def groups(self, which: Sequence[int]) -> DataFrame | None:
         """(rule, group, column, value, rows, keys) of the rules that have groups."""
-        steps = self._steps.rules
-        return self._union(
-            [
-                f"SELECT {self._name(i)} AS rule, * FROM ({steps[i].groups})"
-                for i in which
-                if steps[i].groups is not None
-            ]
-        )
+        return self._by_name((i, self._steps.rules[i].groups) for i in which)
 
     def pairs(self, which: Sequence[int]) -> DataFrame | None:
         limit = "" if self._limit is None else f" LIMIT {self._limit}"
-        return self._union(
-            [
-                f"SELECT {self._name(i)} AS rule, * FROM ({self._steps.rules[i].pairs}{limit})"
-                for i in self._own(which)
-                if self._steps.rules[i].pairs is not None
-            ]
-        )
+        listed = ((i, self._steps.rules[i].pairs) for i in self._own(which))
+        return self._by_name((i, None if pairs is None else f"{pairs}{limit}") for i, pairs in listed)
 
     def rows(self, which: Sequence[int]) -> DataFrame | None:
-        return self._union(
-            [f"SELECT {self._name(i)} AS rule, * FROM ({self._steps.rules[i].conflicts})" for i in self._own(which)]
-        )
+        return self._by_name((i, self._steps.rules[i].conflicts) for i in self._own(which))
 
     def suspects(self, which: Sequence[int]) -> DataFrame | None:
         parts, covered = [], []
         for i in self._own(which):
             step, summary = self._steps.rules[i], self.summaries[i]
             if step.suspects is not None:
-                parts.append(f"SELECT {self._name(i)} AS rule, key FROM ({step.suspects})")
+                parts.append((i, step.suspects))
             elif not summary.pairs or summary.suspects is None:
-                parts.append(f"SELECT {self._name(i)} AS rule, key FROM ({step.conflicts})")
+                parts.append((i, f"SELECT key FROM ({step.conflicts})"))
             else:
-                covered.append((i, self._rule_name(i)))
-        frame = self._union(parts)
-        if covered:
-            names = self._spark.createDataFrame(covered, "i int, rule string")
-            cover = self._covers.join(F.broadcast(names), "i").select("rule", "key")
-            frame = cover if frame is None else frame.union(cover)
-        return frame
+                covered.append(i)
+        return union_of([self._by_name(parts), self._named(self._covers, covered) if covered else None])
 
     def close(self) -> None:
         if "_covers" in self.__dict__:
@@ -151,8 +132,10 @@ class SqlEngine(CheckEngine):
         for table in self._kept.values():
             table.unpersist()
 
-    def _name(self, i: int) -> str:
-        return text_literal(self._rule_name(i))
+    def _by_name(self, queries: Iterable[tuple[int, str | None]]) -> DataFrame | None:
+        """What the queries of these rules yield, with the rule's name in front."""
+        named = [(text_literal(self._rule_name(i)), query) for i, query in queries if query is not None]
+        return self._union([f"SELECT {name} AS rule, * FROM ({query})" for name, query in named])
 
     def _sql(self, text: str) -> DataFrame:
         named = dict.fromkeys(re.findall(r"(?<=\{)[gh]\d+(?=\})", text))

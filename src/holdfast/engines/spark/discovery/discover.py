@@ -13,6 +13,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from holdfast.discovery.conditional_rules import ConditionalRules
 from holdfast.discovery.explain import ExplainedSpace, ExplainTask, explained_space
 from holdfast.discovery.task import (
     ConditionalTask,
@@ -32,7 +33,7 @@ from holdfast.engines.spark.checking.check import translate_spark_errors
 from holdfast.engines.spark.checking.rows import schema_of
 from holdfast.engines.spark.discovery.counted_rules import verified, with_suspects
 from holdfast.engines.spark.sources.table import Table
-from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
+from holdfast.errors import TypeMismatchError, unknown_column
 from holdfast.presented import presentation
 from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import quoted_name
@@ -109,10 +110,7 @@ def compared_columns(table: Table, options: DiscoverOptions) -> tuple[dict[str, 
     for option, names in (("--columns", options.columns), ("--exclude", options.exclude)):
         for name in names:
             if name not in types:
-                raise UnknownColumnError(
-                    f"{option} names {name!r}, but the table {table.name} has no such column.",
-                    hint=closest_hint(name, types),
-                )
+                raise unknown_column(f"{option} names {name!r}", name, table.name, types)
     chosen, notes = {}, []
     for name, kind in types.items():
         if name in options.exclude or (options.columns and name not in options.columns):
@@ -131,78 +129,44 @@ def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = No
     """Returns the most general rules that the table satisfies, best first; `top` of them are shown (None: all)."""
     started = time.monotonic()
     types, notes = compared_columns(table, options)
-    if options.conditional:
-        return _run_conditional(table, types, options, top, notes, started)
     with translate_spark_errors(table, "discovering the rules of"):
         result, constants = _search_all(table, types, options) if types else (None, None)
         rows = result.rows if result is not None else table.frame.count()
-    space = result.space if result is not None else PredicateSpace(())
-    shown, more = _shown(table, result, constants, options, top, started) if result is not None else ((), ())
+    rules, more = _counted_rules(table, result, constants, options, top, started)
     unfinished = [part for part in (result, constants) if part is not None and not part.complete]
-    return DiscoverResult(
-        DiscoverOutcome(
-            table=table.name,
-            rows=rows,
-            distinct_rows=result.distinct_rows if result is not None else rows,
-            predicates=space.predicates,
-            evidence=len(result.evidence) if result is not None else 0,
-            complete=not unfinished,
-            found=shown,
-            options=options,
-            top=top,
-            strategy=result.strategy if result is not None else "all-pairs",
-            device=result.device if result is not None else "cpu",
-            why=unfinished[0].why if unfinished else None,
-            phases=result.phases if result is not None else {},
-            notes=(*table.notes, *notes, *more, *why_nothing(rows, types)),
-            seconds=time.monotonic() - started,
-        )
+    outcome = DiscoverOutcome(
+        table=table.name,
+        rows=rows,
+        distinct_rows=rows if result is None else result.distinct_rows,
+        predicates=2 * len(types) if options.conditional else 0,
+        evidence=0,
+        complete=not unfinished,
+        found=rules,
+        options=options,
+        top=top,
+        strategy="item-sets" if options.conditional else "all-pairs",
+        why=unfinished[0].why if unfinished else None,
+        phases={} if result is None else result.phases,
+        notes=(*table.notes, *notes, *more, *why_nothing(rows, types)),
+        seconds=time.monotonic() - started,
     )
+    if isinstance(result, SearchResult):
+        outcome = replace(outcome, predicates=result.space.predicates, evidence=len(result.evidence))
+        outcome = replace(outcome, strategy=result.strategy, device=result.device)
+    return DiscoverResult(outcome)
 
 
-def _run_conditional(
+def _counted_rules(
     table: Table,
-    types: Mapping[str, ColumnType],
-    options: DiscoverOptions,
-    top: int | None,
-    notes: tuple[str, ...],
-    started: float,
-) -> DiscoverResult:
-    with translate_spark_errors(table, "discovering the rules of"):
-        result = None
-        if types:
-            task = ConditionalTask(types, options)
-            result = read_conditional(_collected(compared_rows(table, types).coalesce(1).mapInArrow(task, LINES)))
-        rows = result.rows if result is not None else table.frame.count()
-    return DiscoverResult(
-        DiscoverOutcome(
-            table=table.name,
-            rows=rows,
-            distinct_rows=result.distinct_rows if result is not None else rows,
-            predicates=2 * len(types),
-            evidence=0,
-            complete=result is None or result.complete,
-            found=result.ranked() if result is not None else (),
-            options=options,
-            top=top,
-            strategy="item-sets",
-            why=result.why if result is not None else None,
-            phases=result.phases if result is not None else {},
-            notes=(*table.notes, *notes, *why_nothing(rows, types)),
-            seconds=time.monotonic() - started,
-        )
-    )
-
-
-def _shown(
-    table: Table,
-    result: SearchResult,
+    result: SearchResult | ConditionalRules | None,
     constants: ConstantsOutcome | None,
     options: DiscoverOptions,
     top: int | None,
     started: float,
 ) -> tuple[Sequence[FoundRule], tuple[str, ...]]:
     """Returns the rules, best first, the shown ones with counts on the whole table, and notes about that."""
+    if not isinstance(result, SearchResult):
+        return () if result is None else result.ranked(), ()
     rules = ranked(result) if constants is None else ranked_with_constants(result, constants.parts)
     if not options.error:
         return rules, ()
@@ -219,11 +183,14 @@ def _shown(
 
 def _search_all(
     table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions
-) -> tuple[SearchResult | None, ConstantsOutcome | None]:
+) -> tuple[SearchResult | ConditionalRules | None, ConstantsOutcome | None]:
     """Returns the result of the search and, with the option `constants`, the rules of rows with given values."""
+    rows = compared_rows(table, types).coalesce(1)
+    if options.conditional:
+        return read_conditional(_collected(rows.mapInArrow(ConditionalTask(types, options), LINES))), None
     if not options.constants:
         return search(table, types, options), None
-    lines = _collected(compared_rows(table, types).coalesce(1).mapInArrow(ConstantsTask(types, options), LINES))
+    lines = _collected(rows.mapInArrow(ConstantsTask(types, options), LINES))
     return read_search(lines), read_constants(lines)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DoubleType, LongType, StringType, StructField, StructType
 
@@ -88,22 +88,15 @@ def explained_row(result: CheckResult, row: Any) -> RowExplanation:
         values=values,
         rules=len(result.outcome.rules),
         broken=tuple(broken),
-        suggestions=tuple(
-            Suggestion(
-                column=change["column"],
-                value=values[change["column"]],
-                suggested=change["suggested"],
-                resolves=change["resolves"],
-                adds=change["adds"],
-                rules=tuple(change["rules"]),
-                confidence=change["confidence"],
-                low=change["low"],
-                high=change["high"],
-            )
-            for change in suggestions
-        ),
+        suggestions=tuple(_suggestion(change, values) for change in suggestions),
         seconds=result.outcome.seconds + time.monotonic() - started,
     )
+
+
+def _suggestion(change: Row, values: Mapping[str, Any]) -> Suggestion:
+    told = change.asDict()
+    del told["key"]
+    return Suggestion(**told | {"value": values[told["column"]], "rules": tuple(told["rules"])})
 
 
 def _named(result: CheckResult, row: Any) -> Column:

@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from holdfast.engines.spark.sources.checked_cast import checked_cast, checked_text
 from holdfast.engines.spark.sources.data_files import DataFiles, escape_glob
 from holdfast.engines.spark.sources.table import Table, complaint_token
-from holdfast.errors import OptionError, SourceError, UnknownColumnError, closest_hint
+from holdfast.errors import OptionError, SourceError, closest_hint, unknown_column
 from holdfast.tables.csv_sample import CsvSample, not_utf8, sample_files, sample_lines
 from holdfast.tables.csv_types import CsvType, infer, parse_type
 from holdfast.tables.read_options import CsvLayout, Origin, ReadOptions
@@ -88,10 +88,7 @@ def column_types(types: Mapping[str, str], columns: Sequence[str], table: str) -
     """Returns the types of the option `--types`, by column. Raises UnknownColumnError for an unknown column."""
     for column in types:
         if column not in columns:
-            raise UnknownColumnError(
-                f"--types names the column '{column}', but the table {table} has no such column.",
-                hint=closest_hint(column, columns),
-            )
+            raise unknown_column(f"--types names the column '{column}'", column, table, columns)
     return {column: parse_type(name, column=column) for column, name in types.items()}
 
 
@@ -168,7 +165,8 @@ def _names(header: tuple[str, ...], table: str) -> tuple[tuple[str, ...], list[s
 def _refuse_duplicates(spark: SparkSession, names: tuple[str, ...], table: str) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        listed = ", ".join(f"'{name}' ({_positions(names, name)})" for name in twice)
+        places = {name: [str(i) for i, other in enumerate(names, start=1) if other == name] for name in twice}
+        listed = ", ".join(f"'{name}' (columns {', '.join(at)})" for name, at in places.items())
         raise SourceError(
             f"{table} has columns of the same name: {listed}.", hint="give every column its own name in the header."
         )
@@ -182,10 +180,6 @@ def _refuse_duplicates(spark: SparkSession, names: tuple[str, ...], table: str) 
                 f"{table} has columns whose names differ only in upper and lower case: '{other}' and '{name}'.",
                 hint="rename one, or run with --conf spark.sql.caseSensitive=true.",
             )
-
-
-def _positions(names: tuple[str, ...], name: str) -> str:
-    return "columns " + ", ".join(str(i + 1) for i, other in enumerate(names) if other == name)
 
 
 def _types(

@@ -81,8 +81,9 @@ def explain(error: Exception, name: str, origin: Origin) -> HoldfastError | None
         return _ragged(shown, origin, local, text)
     if origin.kind in ("parquet", "orc"):
         format_name = {"parquet": "a Parquet", "orc": "an ORC"}[origin.kind]
+        trouble = "it does not end as one does" if "is not a Parquet file" in text else root_cause(text)
         return SourceError(
-            f"{shown} is not {format_name} file, or is damaged: {_format_trouble(text)}.",
+            f"{shown} is not {format_name} file, or is damaged: {trouble}.",
             hint="if it is of another format, say so with --input-format; otherwise write it again.",
         )
     return SourceError(f"{shown} cannot be read: {root_cause(text)}.")
@@ -204,12 +205,6 @@ def _json_trouble(line: str) -> str | None:
         return "is not JSON"
     rows = value if isinstance(value, list) else [value]
     return None if all(isinstance(row, dict) for row in rows) else "is not a JSON object"
-
-
-def _format_trouble(text: str) -> str:
-    if "is not a Parquet file" in text:
-        return "it does not end as one does"
-    return root_cause(text)
 
 
 def _jdbc_failure(text: str, name: str) -> HoldfastError | None:

@@ -149,7 +149,7 @@ def _read_delta(spark: SparkSession, name: str, options: ReadOptions) -> Table:
 
 def _read_jdbc(spark: SparkSession, data: str, options: ReadOptions) -> Table:
     url, table = _split_jdbc(data)
-    name = _jdbc_name(url, table)
+    name = f"{_without_parameters(url)}#{table}"
     origin = Origin("jdbc")
     try:
         frame = spark.read.format("jdbc").options(url=url, dbtable=table).load()
@@ -176,10 +176,6 @@ def _split_jdbc(data: str) -> tuple[str, str]:
             hint="add it as a parameter, …?dbtable=schema.table, or at the end: …#schema.table.",
         )
     return url, table
-
-
-def _jdbc_name(url: str, table: str) -> str:
-    return f"{_without_parameters(url)}#{table}"
 
 
 def _without_parameters(url: str) -> str:
