@@ -30,8 +30,7 @@ from tables import MAKERS, change_batch
 from holdfast.engines.spark.checking.check import plan_check, run_check
 from holdfast.engines.spark.session import get_session
 from holdfast.engines.spark.sources.sources import read_table
-from holdfast.engines.spark.watching.watch import watched
-from holdfast.engines.spark.watching.watch_init import init_watch
+from holdfast.engines.spark.watching.watch import init_watch, watched
 from holdfast.rules.rule import rule_set
 
 
