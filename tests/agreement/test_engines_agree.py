@@ -19,7 +19,7 @@ from holdfast.rules.dependency import CFD, Pattern
 from holdfast.rules.predicate import Constant
 from holdfast.rules.rule import Nulls, Rule, parse_rule, rule_set
 
-ROWS = 500
+ROWS = 250
 RULES = [
     "unique(g, a)",
     "g -> z",
@@ -71,7 +71,7 @@ def found_by(
 def test_one_task_many_tasks_and_sql_find_the_same(
     spark: SparkSession, table: Table, nulls: Nulls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spread_engine, "LEAST_ROWS", 300)  # so that this table is spread
+    monkeypatch.setattr(spread_engine, "LEAST_ROWS", 150)  # so that this table is spread
     kernel = found_by(spark, table, "kernel", nulls)
     assert sum(not rule["holds"] for rule in kernel[0]) == len(RULES)
     assert found_by(spark, table, "spread", nulls) == kernel

@@ -70,7 +70,7 @@ def holdfast(*arguments: str | Path) -> Any:
 def installed(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own."""
     return subprocess.run(
-        [str(COMMAND), *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False
+        [str(COMMAND), *map(str, arguments)], capture_output=True, text=True, timeout=900, check=False
     )
 
 

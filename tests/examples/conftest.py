@@ -79,7 +79,7 @@ def shell(command: Path) -> Shell:
         path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
         return subprocess.run(
             ["bash", *map(str, arguments)], cwd=cwd, env={**os.environ, "PATH": path, **env}, capture_output=True,
-            text=True, check=False, timeout=300,
+            text=True, check=False, timeout=900,
         )  # fmt: skip
 
     return run

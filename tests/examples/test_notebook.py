@@ -37,7 +37,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     nbformat.validate(notebook)
     assert [cell["id"] for cell in notebook.cells if cell.get("outputs") or cell.get("execution_count")] == []
     place = {"metadata": {"path": str(tmp_path_factory.mktemp("notebook"))}}
-    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=place).execute()
+    NotebookClient(notebook, timeout=900, kernel_name="python3", resources=place).execute()
     return {cell["id"]: cell for cell in notebook.cells if cell.cell_type == "code"}
 
 

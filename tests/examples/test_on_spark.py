@@ -37,7 +37,7 @@ def submitted(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[st
     """A process of its own, with the Java that Holdfast would choose."""
     java = spark_java_home(find_java(os.environ, newest=newest_java()), os.environ)
     env = {**os.environ, "JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable}
-    return subprocess.run(list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True, timeout=300)
+    return subprocess.run(list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True, timeout=900)
 
 
 # pyspark_job.py ---------------------------------------------------------------------------------------------------

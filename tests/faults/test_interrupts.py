@@ -52,12 +52,12 @@ def test_a_command_that_is_ended_leaves_nothing(tmp_path: Path, sent: signal.Sig
         wait_until(lambda: workers(running.pid), "Spark to work", seconds=300)
         assert running.poll() is None
         os.killpg(running.pid, sent) if sent is signal.SIGINT else running.send_signal(sent)  # as a terminal does
-        out, err = running.communicate(timeout=60)
+        out, err = running.communicate(timeout=300)
         assert running.returncode == code
         assert out == ""
         assert words in err
         assert "Traceback" not in err
-        wait_until(lambda: processes_of(running.pid) == [], "all its processes to end", seconds=40)
+        wait_until(lambda: processes_of(running.pid) == [], "all its processes to end", seconds=120)
         assert [entry.name for entry in tmp_path.iterdir()] == ["big.csv"]
     finally:
         running.kill()

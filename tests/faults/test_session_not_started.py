@@ -55,7 +55,7 @@ def answer(script: str, folder: Path, **variables: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""

@@ -70,7 +70,7 @@ def run(script: str, *arguments: str, python: str, folder: Path) -> list[Any]:
     java = spark_java_home(find_java(os.environ, newest=newest_java()), os.environ)
     env = {**os.environ, "PYSPARK_PYTHON": python, "JAVA_HOME": str(java)}
     command = [sys.executable, "-c", script, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=folder, env=env)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=folder, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -276,7 +276,7 @@ def test_a_table_of_a_database_is_a_site(spark: SparkSession, postgres: str, tmp
     (there / "sites.yaml").write_text(VERTICAL.replace("data: Z.parquet", f'data: "{postgres}"'), encoding="utf-8")
     # A driver is loaded when a session starts, so that this has one of its own.
     command = [sys.executable, "-c", DATABASE, str(there), str(driver_jar())]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [str(first), str(dict(wanted.totals))]
     # What the sites file says of the way to the database, which may be secret, is not kept.

@@ -27,7 +27,7 @@ def python(script: str, folder: Path, **variables: str) -> subprocess.CompletedP
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
 
 
