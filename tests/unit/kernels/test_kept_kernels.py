@@ -17,9 +17,9 @@ import numba
 import pytest
 
 import holdfast.kernels
-from holdfast.engines.spark.archive import write_archive
-from holdfast.kernels import unpacked_kernels
+from holdfast.engines.spark import archive
 from holdfast.kernels.__main__ import compile_kernels
+from holdfast.kernels.unpacked import unpacked_kernels
 
 # Imports the archive's kernels, runs them all, and tells how many came from disk and how many were compiled.
 USE = """
@@ -56,12 +56,12 @@ def test_no_kernel_on_disk_has_a_class_of_ours_in_its_signature() -> None:
 
 
 def test_workers_with_the_archive_alone_find_its_kernels_compiled(tmp_path: Path) -> None:
-    archive = tmp_path / "holdfast.zip"
-    write_archive(archive)
+    packed = tmp_path / "holdfast.zip"
+    archive.write_archive(packed)
     libraries = sysconfig.get_paths()["purelib"]
     cache = tmp_path / "cache"
     done = subprocess.run(
-        [sys.executable, "-S", "-c", USE, str(archive), libraries],
+        [sys.executable, "-S", "-c", USE, str(packed), libraries],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -98,3 +98,11 @@ def test_kernels_are_unpacked_beside_the_archive_where_the_user_has_no_cache(
     folder = unpacked_kernels(tmp_path / "holdfast.zip")
     assert folder is not None
     assert folder.parent == tmp_path
+
+
+def test_an_archive_that_cannot_be_written_is_said_in_a_line(tmp_path: Path) -> None:
+    wrong = archive.main([str(tmp_path / "missing" / "holdfast.zip")])
+    assert wrong is not None
+    assert "cannot write the archive" in wrong
+    assert "No such file or directory" in wrong
+    assert (archive.main([]) or "").startswith("usage: ")

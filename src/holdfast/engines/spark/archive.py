@@ -28,7 +28,19 @@ def write_archive(path: Path) -> None:
     os.replace(fresh, path)
 
 
+def main(arguments: list[str]) -> str | None:
+    """Writes the archive that the command names. Returns what is wrong, where it cannot."""
+    if len(arguments) != 1:
+        return "usage: python -m holdfast.engines.spark.archive holdfast.zip"
+    try:
+        write_archive(Path(arguments[0]))
+    except OSError as problem:
+        return f"cannot write the archive {arguments[0]!r}: {problem.strerror or problem}."
+    return None
+
+
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m holdfast.engines.spark.archive holdfast.zip")
-    write_archive(Path(sys.argv[1]))
+    wrong = main(sys.argv[1:])
+    if wrong is not None:
+        print(wrong, file=sys.stderr)
+        sys.exit(2)
