@@ -105,12 +105,31 @@ def _decimal_codes(array: pa.Array) -> NDArray[np.int64]:
 
 
 def _dictionary_codes(array: pa.Array) -> NDArray[np.int64]:
-    encoded = array.dictionary_encode()
-    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
+    codes, _ = ranked_values(array)
+    return codes
+
+
+def ranked_values(array: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
+    """Returns the place of each value among the distinct values in order, and these; codes of nulls mean nothing.
+
+    An array that is a dictionary already costs a sort of its dictionary and one pass.
+    """
+    brought = pa.types.is_dictionary(array.type)
+    if brought and array.dictionary.null_count:
+        array, brought = array.cast(array.type.value_type), False
+    encoded = array if brought else array.dictionary_encode()
+    distinct, places = encoded.dictionary, pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
+    order = pc.array_sort_indices(distinct)
+    ordered = distinct.take(order)
     ranks = np.empty(len(order), np.int64)
-    ranks[order] = np.arange(len(order))
-    places = pc.fill_null(encoded.indices, 0).to_numpy(zero_copy_only=False)
-    return ranks[places] if len(ranks) else np.zeros(len(array), np.int64)
+    if brought and pc.count_distinct(distinct).as_py() < len(distinct):  # such a one may have a value twice
+        same = pc.equal(ordered.slice(1), ordered.slice(0, len(ordered) - 1)).to_numpy(zero_copy_only=False)
+        numbers = np.concatenate([[0], np.cumsum(~same)])
+        ordered = ordered.filter(pa.array(np.concatenate([[True], ~same])))
+        ranks[order.to_numpy()] = numbers
+    else:
+        ranks[order.to_numpy()] = np.arange(len(order))
+    return (ranks[places] if len(ranks) else np.zeros(len(array), np.int64)), ordered
 
 
 def _ranks(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -390,8 +390,10 @@ def constant_value(constant: Constant, kind: ColumnType) -> Any:
     if kind.family in ("date", "timestamp"):
         if isinstance(value, str):
             value = dt.datetime.fromisoformat(value.strip())
-        if kind.sql == "timestamp" and isinstance(value, dt.datetime) and value.tzinfo is None:
+        if isinstance(value, dt.datetime) and kind.sql == "timestamp" and value.tzinfo is None:
             value = value.replace(tzinfo=dt.UTC)
+        elif isinstance(value, dt.datetime) and kind.sql != "timestamp" and value.tzinfo is not None:
+            value = value.astimezone(dt.UTC).replace(tzinfo=None)
         return value
     return value
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,8 +46,10 @@ class RowBatch:
         column = self.columns[name]
         return column.to_pylist() if isinstance(column, pa.Array) else list(column)
 
-    def to_arrow(self) -> pa.Table:
-        return pa.table({n: c if isinstance(c, pa.Array) else pa.array(c) for n, c in self.columns.items()})
+    def to_arrow(self, names: Iterable[str] | None = None) -> pa.Table:
+        """The rows, or these columns of them, as an Arrow table."""
+        chosen = {name: self.columns[name] for name in (self.columns if names is None else names)}
+        return pa.table({n: c if isinstance(c, pa.Array) else pa.array(c) for n, c in chosen.items()})
 
 
 def row_batch(rows: Any) -> RowBatch:
@@ -107,11 +109,14 @@ class CodedBatch:
     def valid(self, name: str) -> Bools:
         return self.all_valid[:, self.columns[name]]
 
+    def compared_codes(self, a: str, b: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return self.codes(a), self.codes(b)  # columns that are compared with each other share a coder
+
     def bound(self, name: str, constant: Constant) -> BoundCode | None:
         return self.coding.bound(name, constant)
 
-    def values(self) -> pa.Table:
-        return self.batch.to_arrow()
+    def values(self, names: Sequence[str]) -> pa.Table:
+        return self.batch.to_arrow(names)
 
 
 @dataclass

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from holdfast.encode.codes import dense_ids
 from holdfast.encode.live_codes import BoundCode
-from holdfast.programs.condition import parsed_condition
+from holdfast.programs.condition import Condition, parsed_condition
 from holdfast.programs.form import AllOf, AnyOf, BreaksConstant, Flag, LeavesFree, Satisfies, Where, by_bound_columns
 from holdfast.rules.dependency import CFD
 from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate, TextTest
@@ -20,11 +21,16 @@ from holdfast.rules.rule import Nulls
 
 Bools = NDArray[np.bool_]
 
+_NO_TEXT = pa.array([], pa.string()).dictionary_encode()
+# A row, for conditions that speak of no column.
+_NO_COLUMNS = pa.table({"": [0]})
+
 
 class CodedColumns(Protocol):
-    """CodedColumns that have come: codes and validity by column name, their constants, and the values themselves."""
+    """Rows as codes and validity by column name, the places of constants among the codes, and the values themselves."""
 
-    nulls: Nulls
+    @property
+    def nulls(self) -> Nulls: ...
 
     def __len__(self) -> int: ...
 
@@ -32,10 +38,14 @@ class CodedColumns(Protocol):
 
     def valid(self, name: str) -> Bools: ...
 
+    def compared_codes(self, a: str, b: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The codes of two columns, such that they compare as the values do."""
+
     def bound(self, name: str, constant: Constant) -> BoundCode | None:
         """The constant's place among the column's codes; None where the column has no values yet."""
 
-    def values(self) -> pa.Table: ...
+    def values(self, names: Sequence[str]) -> pa.Table:
+        """The values of these columns, as Arrow columns of their own types."""
 
 
 def flag_values(flag: Flag, rows: CodedColumns) -> Bools:
@@ -44,7 +54,7 @@ def flag_values(flag: Flag, rows: CodedColumns) -> Bools:
         case Satisfies(predicate):
             return _satisfied(predicate, rows)
         case Where(condition):
-            return parsed_condition(condition).holds(rows.values())
+            return _holds(parsed_condition(condition), rows)
         case AllOf(flags):
             values = [flag_values(part, rows) for part in flags]
             return np.asarray(np.logical_and.reduce(values), np.bool_)
@@ -74,8 +84,17 @@ def _satisfied(predicate: Predicate, rows: CodedColumns) -> Bools:
     return _within_row(rows, predicate, predicate.right)
 
 
+def _holds(condition: Condition, rows: CodedColumns) -> Bools:
+    if not condition.columns:
+        return np.full(len(rows), condition.holds(_NO_COLUMNS)[0], np.bool_)
+    return condition.holds(rows.values(condition.columns))
+
+
 def _text_test(test: TextTest, rows: CodedColumns) -> Bools:
-    values = rows.values().column(test.column.name).combine_chunks().dictionary_encode()
+    column = rows.values([test.column.name]).column(test.column.name)
+    if pa.types.is_null(column.type):
+        return np.full(len(rows), rows.nulls == "equal" and not test.positive, np.bool_)
+    values = pa.concat_arrays([chunk.dictionary_encode() for chunk in column.chunks] or [_NO_TEXT])
     # Each distinct value is tested once; the last place is that of nulls.
     passed = [value is not None and test.holds(value) for value in values.dictionary.to_pylist()]
     null_passes = rows.nulls == "equal" and not test.positive
@@ -85,7 +104,7 @@ def _text_test(test: TextTest, rows: CodedColumns) -> Bools:
 
 def _within_row(rows: CodedColumns, predicate: Comparison, right: Column) -> Bools:
     a, b = predicate.left.name, right.name
-    x, y, va, vb = rows.codes(a), rows.codes(b), rows.valid(a), rows.valid(b)
+    (x, y), va, vb = rows.compared_codes(a, b), rows.valid(a), rows.valid(b)
     held = va & vb & _allowed(predicate.allowed, x < y, x == y)
     if rows.nulls == "equal":
         if predicate.allowed & EQ:
@@ -126,8 +145,7 @@ def _allowed(allowed: int, below: Bools, equal: Bools) -> Bools:
 def _leaves_free(flag: LeavesFree, rows: CodedColumns) -> Bools:
     free = np.zeros(len(rows), np.bool_)
     for names, patterns in by_bound_columns(flag.dependency, flag.lines).items():
-        codes = {code for code in (_codes_of(rows, names, constants) for _, constants in patterns) if code is not None}
-        free |= np.fromiter((side in codes for side in _sides(rows, names)), np.bool_, len(rows))
+        free |= _sides(rows, names, [constants for _, constants in patterns]) >= 0
     return free
 
 
@@ -156,12 +174,13 @@ def _breaks(
             assert value is not None, "only patterns with a constant there"
             right = _codes_of(rows, (column,), (value,))
             by_side.setdefault(side, set()).add(None if right is None else right[0])
+    side = _places(rows, names, list(by_side))
     valid, codes = rows.valid(column), rows.codes(column)
-    broken = np.zeros(len(rows), np.bool_)
-    for at, own_side in enumerate(_sides(rows, names)):
-        wanted = by_side.get(own_side) if own_side is not None else None
-        if wanted is not None:
-            broken[at] = not valid[at] or wanted != {int(codes[at])}
+    # Of sides with several required values, or with one that no row can have, every value is wrong.
+    wanted = [next(iter(values)) if len(values) == 1 else None for values in by_side.values()]
+    possible = np.array([code is not None for code in wanted] or [False], np.bool_)
+    right_code = np.array([code or 0 for code in wanted] or [0], np.int64)
+    broken = (side >= 0) & ~(valid & possible[side] & (codes == right_code[side]))
     if rows.nulls == "sql":
         broken &= valid
         if not dependency.inline:
@@ -181,10 +200,23 @@ def _codes_of(rows: CodedColumns, names: Sequence[str], constants: Sequence[Cons
     return tuple(codes)
 
 
-def _sides(rows: CodedColumns, names: Sequence[str]) -> list[tuple[int, ...] | None]:
-    """Per row its codes in the columns, or None where one is null."""
+def _sides(rows: CodedColumns, names: Sequence[str], sides: Sequence[tuple[Constant, ...]]) -> NDArray[np.int64]:
+    """Per row, the place of a side that its values in the columns are; -1 where they are none."""
+    codes = (_codes_of(rows, names, constants) for constants in sides)
+    return _places(rows, names, list(dict.fromkeys(side for side in codes if side is not None)))
+
+
+def _places(rows: CodedColumns, names: Sequence[str], sides: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
+    """Per row, the place among `sides` of its codes in the columns; -1 where they are none of these, or null."""
+    if not sides:
+        return np.full(len(rows), -1, np.int64)
     if not names:
-        return [()] * len(rows)
+        return np.zeros(len(rows), np.int64)
+    wanted = np.array(sides, np.int64)
+    ids = dense_ids([np.concatenate([rows.codes(name), wanted[:, i]]) for i, name in enumerate(names)], len(rows))
+    own, of_sides = ids[: len(rows)], ids[len(rows) :]
+    order = np.argsort(of_sides)
+    at = np.minimum(np.searchsorted(of_sides[order], own), len(sides) - 1)
+    places = order[at]
     valid = np.logical_and.reduce([rows.valid(name) for name in names])
-    columns = [rows.codes(name).tolist() for name in names]
-    return [side if ok else None for side, ok in zip(zip(*columns, strict=True), valid.tolist(), strict=True)]
+    return np.where(valid & (of_sides[places] == own), places, -1)

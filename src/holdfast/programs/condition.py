@@ -16,7 +16,9 @@ from lark import Lark, Token, Transformer
 from lark.exceptions import LarkError
 from numpy.typing import NDArray
 
+from holdfast.encode.arrow_column_type import arrow_column_type
 from holdfast.encode.codes import comparable_codes
+from holdfast.encode.column_type import ColumnType
 from holdfast.errors import ConditionError
 from holdfast.rules.relation import EQ, GT, LT, mask_of
 from holdfast.rules.rule import Rule
@@ -79,8 +81,10 @@ class Condition:
         """Which rows of the table satisfy the condition."""
         try:
             held = _array(self.value(table), table)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as problem:
-            raise ConditionError(f"the condition {self.text!r} has no meaning on these rows: {problem}.") from None
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
+            raise ConditionError(
+                f"the condition {self.text!r} has no meaning on these rows, or only on Spark: {problem}."
+            ) from None
         if pa.types.is_null(held.type):
             return np.zeros(table.num_rows, np.bool_)
         if not pa.types.is_boolean(held.type):
@@ -119,31 +123,73 @@ def _parser() -> Lark:
 
 
 def _array(value: Any, table: pa.Table) -> pa.Array:
+    """The value as an array with a place per row of the table."""
+    if isinstance(value, pa.ChunkedArray | pa.Array):
+        return _combined(value)
+    return pa.repeat(_scalar(value), table.num_rows)
+
+
+def _combined(value: pa.ChunkedArray | pa.Array) -> pa.Array:
     if isinstance(value, pa.ChunkedArray):
-        value = value.combine_chunks()
-    if isinstance(value, pa.ChunkedArray):
-        return pa.concat_arrays(value.chunks)
-    if isinstance(value, pa.Array):
-        return value
-    scalar = value if isinstance(value, pa.Scalar) else pa.scalar(value)
-    return pa.array([scalar.as_py()] * table.num_rows, scalar.type)
+        return pa.concat_arrays(value.chunks) if value.num_chunks else pa.array([], value.type)
+    return value
+
+
+def _scalar(value: Any) -> pa.Scalar:
+    return value if isinstance(value, pa.Scalar) else pa.scalar(value)
+
+
+def _column_type(value: Any) -> ColumnType:
+    return arrow_column_type(value.type if isinstance(value, pa.ChunkedArray | pa.Array) else _scalar(value).type)
 
 
 def _related(a: Any, allowed: int, b: Any, table: pa.Table) -> pa.Array:
-    """Exact by value, as in rules; null where either is. A number beside doubles is the double that it reads as."""
+    """Whether the values are in an allowed relation, as Spark compares them: a number beside doubles is a double,
+    a date beside times its midnight, a text in the condition beside dates and times what it reads as."""
     a, b = _beside(a, b), _beside(b, a)
-    left, right = (pa.chunked_array([_array(v, table)]) for v in (a, b))
-    x, y = comparable_codes([left, right])
+    families = {_column_type(a).family, _column_type(b).family}
+    if "void" in families:
+        return pa.nulls(table.num_rows, pa.bool_())
+    if len(families) > 1 and not families <= {"integer", "decimal", "float"}:
+        raise ConditionError(f"it compares {_column_type(a)} with {_column_type(b)}")
+    # A constant is one place, however many rows there are.
+    sides = [v if isinstance(v, pa.ChunkedArray) else pa.chunked_array([_place(v)]) for v in (a, b)]
+    x, y = comparable_codes(sides)
     held = np.zeros(table.num_rows, np.bool_)
     for relation, holds in ((LT, x.codes < y.codes), (EQ, x.codes == y.codes), (GT, x.codes > y.codes)):
         if allowed & relation:
             held |= holds
-    return pa.array(held, mask=~(x.valid & y.valid))
+    return pa.array(held, mask=np.broadcast_to(~(x.valid & y.valid), table.num_rows))
+
+
+def _place(value: Any) -> pa.Array:
+    return value if isinstance(value, pa.Array) else pa.repeat(_scalar(value), 1)
 
 
 def _beside(value: Any, other: Any) -> Any:
-    floating = isinstance(other, float) or (hasattr(other, "type") and pa.types.is_floating(other.type))
-    return float(value) if isinstance(value, Decimal) and floating else value
+    """The value in the type in which Spark compares it with the other."""
+    own, others = _column_type(value), _column_type(other)
+    if others.family == "float" and own.numeric or own.family == "float" and others.numeric:
+        return float(value) if isinstance(value, Decimal | int) else _cast(value, pa.float64())
+    if isinstance(value, str) and others.family == "date":
+        return dt.date.fromisoformat(value.strip())
+    if isinstance(value, str) and others.family == "timestamp":
+        value, own = dt.datetime.fromisoformat(value.strip()), others
+    if own.family in ("date", "timestamp") and others.family == "timestamp" or (
+        own.family == "timestamp" and others.family == "date"
+    ):
+        return _cast(_as_utc(value), pa.timestamp("us"))
+    return value
+
+
+def _as_utc(value: Any) -> Any:
+    return value.astimezone(dt.UTC).replace(tzinfo=None) if getattr(value, "tzinfo", None) is not None else value
+
+
+def _cast(value: Any, kind: pa.DataType) -> Any:
+    if isinstance(value, pa.ChunkedArray | pa.Array):
+        return value.cast(kind, safe=False)  # the double nearest to a large integer, as Spark takes it
+    return _scalar(value).cast(kind)
 
 
 def _unquoted(token: Token) -> str:
@@ -151,12 +197,40 @@ def _unquoted(token: Token) -> str:
     return str(token[1:-1].replace(mark * 2, mark))
 
 
-def _remainder(a: Any, b: Any, table: pa.Table) -> pa.Array:
-    left, right = _array(a, table), _array(b, table)
-    valid = pc.and_(left.is_valid(), right.is_valid()).to_numpy(zero_copy_only=False)
-    x, y = (pc.fill_null(v, 1).to_numpy(zero_copy_only=False) for v in (left, right))
-    valid = valid & (y != 0)
-    return pa.array(np.fmod(x, np.where(y == 0, 1, y)), mask=~valid)
+def _calculated(function: Callable[[Any, Any], Any], *, decimals: bool = True) -> Callable[[list[Value]], Value]:
+    """A calculation with two numbers; with nothing but nulls it is null. Without `decimals` those are for Spark, whose
+    results have so many digits as its rules say."""
+
+    def of_parts(parts: list[Value]) -> Value:
+        def value(table: pa.Table) -> Any:
+            a, b = (part(table) for part in parts)
+            kinds = _column_type(a), _column_type(b)
+            if any(kind.family == "void" for kind in kinds):
+                return pa.scalar(None)
+            if not all(kind.numeric for kind in kinds):
+                raise ConditionError(f"it calculates with {kinds[0]} and {kinds[1]}")
+            if any(kind.family == "float" for kind in kinds):
+                a, b = (_beside(a, 0.0), _beside(b, 0.0))
+            elif not decimals and any(kind.family == "decimal" for kind in kinds):
+                raise ConditionError("it divides decimals")
+            return function(a, b)
+
+        return value
+
+    return of_parts
+
+
+def _divided(a: Any, b: Any) -> Any:
+    x, y = (_cast(value, pa.float64()) for value in (a, b))
+    return pc.divide(x, pc.if_else(pc.equal(y, 0.0), pa.scalar(None, pa.float64()), y))
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    left, right = (_combined(v) if isinstance(v, pa.ChunkedArray | pa.Array) else _place(v) for v in (a, b))
+    known = [array.is_valid().to_numpy(zero_copy_only=False) for array in (left, right)]
+    x, y = (pc.fill_null(array, 1).to_numpy(zero_copy_only=False) for array in (left, right))
+    rest = np.fmod(x, np.where(y == 0, 1, y))
+    return pa.array(rest, mask=np.broadcast_to(~(known[0] & known[1] & (y != 0)), rest.shape))
 
 
 class _Conditions(Transformer[Token, Any]):
@@ -173,7 +247,10 @@ class _Conditions(Transformer[Token, Any]):
 
     def number(self, children: list[Any]) -> Value:
         text = str(children[0])
-        return _always(int(text) if text.isdigit() else float(text) if "e" in text.lower() else Decimal(text))
+        if "e" in text.lower():
+            return _always(float(text))
+        small = text.isdigit() and int(text) < 2**63
+        return _always(int(text) if small else Decimal(text))
 
     def text(self, children: list[Any]) -> Value:
         return _always(_unquoted(children[0]))
@@ -231,32 +308,32 @@ class _Conditions(Transformer[Token, Any]):
 
     def like(self, parts: list[Any]) -> Value:
         value, pattern = parts[0], _unquoted(parts[1])
-        return lambda table: pc.match_like(_array(value(table), table), pattern)
+        def matched(table: pa.Table) -> pa.Array:
+            texts = _array(value(table), table)
+            return texts.cast(pa.bool_()) if pa.types.is_null(texts.type) else pc.match_like(texts, pattern)
+
+        return matched
 
     def not_like(self, parts: list[Any]) -> Value:
         return _inverted(self.like(parts))
 
     def plus(self, parts: list[Value]) -> Value:
-        return lambda table: pc.add_checked(parts[0](table), parts[1](table))
+        return _calculated(pc.add_checked)(parts)
 
     def minus(self, parts: list[Value]) -> Value:
-        return lambda table: pc.subtract_checked(parts[0](table), parts[1](table))
+        return _calculated(pc.subtract_checked)(parts)
 
     def times(self, parts: list[Value]) -> Value:
-        return lambda table: pc.multiply_checked(parts[0](table), parts[1](table))
+        return _calculated(pc.multiply_checked)(parts)
 
     def over(self, parts: list[Value]) -> Value:
-        def divided(table: pa.Table) -> pa.Array:
-            a, b = (_array(part(table), table).cast(pa.float64(), safe=False) for part in parts)
-            return pc.divide(a, pc.if_else(pc.equal(b, 0.0), pa.scalar(None, pa.float64()), b))
-
-        return divided
+        return _calculated(_divided, decimals=False)(parts)
 
     def modulo(self, parts: list[Value]) -> Value:
-        return lambda table: _remainder(parts[0](table), parts[1](table), table)
+        return _calculated(_remainder, decimals=False)(parts)
 
     def negative(self, parts: list[Value]) -> Value:
-        return lambda table: pc.negate_checked(parts[0](table))
+        return lambda table: -value if isinstance(value := parts[0](table), int | float | Decimal) else pc.negate_checked(value)
 
 
 def _always(value: Any) -> Value:

@@ -1,0 +1,224 @@
+"""Forms and flags of the rows of an Arrow table: in this process what the SQL of a plan computes on Spark."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Context, Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from holdfast.encode.codes import Coded, ranked_values, shared_codes
+from holdfast.encode.column_type import ColumnType, Encoding
+from holdfast.encode.digits import digits_key
+from holdfast.encode.live_codes import BoundCode, coder_for, constant_value
+from holdfast.errors import ConditionError, closest_hint
+from holdfast.programs.arrow_forms import flag_values
+from holdfast.programs.form import Form
+from holdfast.programs.plan import Plan
+from holdfast.programs.sql_expression import Encoder, bind_constant
+from holdfast.rules.predicate import Column, Constant
+from holdfast.rules.rule import Nulls
+
+Bools = NDArray[np.bool_]
+
+_ARROW_TYPES = {
+    "bigint": pa.int64(),
+    "int": pa.int32(),
+    "smallint": pa.int16(),
+    "tinyint": pa.int8(),
+    "double": pa.float64(),
+    "float": pa.float32(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+# Decimals of more digits than this do not fit 64 bits, and have their place among the values for a code.
+_LONG_DIGITS = 18
+
+
+def formed_rows(rows: pa.Table, plan: Plan) -> pa.Table:
+    """The rows, whose columns are `c0`, `c1`, ... and others, with the plan's forms and flags in place of the former.
+
+    The twin of selecting `Plan.form_columns()` on Spark.
+    """
+    names = list(plan.schema.types)
+    own = [column for column in rows.column_names if re.fullmatch(r"c\d+", column)]
+    named = rows.select(own).rename_columns([names[int(column[1:])] for column in own])
+    others = {column: rows.column(column) for column in rows.column_names if column not in own}
+    return pa.table({**others, **form_columns(named, plan)})
+
+
+def form_columns(
+    rows: pa.Table, plan: Plan, forms: Iterable[int] | None = None, flags: Iterable[int] | None = None
+) -> dict[str, pa.ChunkedArray | pa.Array]:
+    """The forms `f0`, ... and flags `b0`, ... with these numbers, or all, of rows under the table's column names.
+
+    The twin of `Plan.form_columns`. Raises ConditionError where a `where` says more than can be computed here.
+    """
+    columns = TableColumns(rows, plan.schema.types, plan.programs.nulls)
+    named: dict[str, pa.ChunkedArray | pa.Array] = {}
+    for i in range(len(plan.programs.forms)) if forms is None else forms:
+        named[f"f{i}"] = columns.form(plan.programs.forms[i])
+    for i in range(len(plan.programs.flags)) if flags is None else flags:
+        named[f"b{i}"] = pa.array(flag_values(plan.programs.flags[i], columns))
+    return named
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table as codes, computed when first asked for: what flags ask of rows that are all known."""
+
+    rows: pa.Table
+    types: Mapping[str, ColumnType]
+    nulls: Nulls
+    _codes: dict[str, Coded] = field(default_factory=dict, repr=False)
+    _forms: dict[Form, pa.ChunkedArray] = field(default_factory=dict, repr=False)
+    # The distinct values in order, of columns whose codes are places among them.
+    _ranked: dict[str, pa.Array] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def form(self, form: Form) -> pa.ChunkedArray:
+        """The values of the form."""
+        if form not in self._forms:
+            column, kind = self.rows.column(form.column), self.types[form.column]
+            self._forms[form] = encoded_column(column, kind, form.encoding)
+        return self._forms[form]
+
+    def codes(self, name: str) -> NDArray[np.int64]:
+        return self._coded(name).codes
+
+    def valid(self, name: str) -> Bools:
+        return self._coded(name).valid
+
+    def compared_codes(self, a: str, b: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        encoder = Encoder(self.types, self.nulls, str)
+        x, y = shared_codes([self.form(form) for form in encoder.compared(Column("t", a), Column("t", b))])
+        return x.codes, y.codes
+
+    def bound(self, name: str, constant: Constant) -> BoundCode | None:
+        kind = self.types[name]
+        if kind.family == "void":
+            return None
+        if kind.family == "decimal":
+            return self._bound_decimal(name, constant, kind)
+        value = constant_value(constant, kind)
+        if kind.family == "text":
+            return self._bound_rank(name, value)
+        return coder_for([kind], ordered=True, settled=True).constant(value)
+
+    def values(self, names: Sequence[str]) -> pa.Table:
+        return pa.table({name: _decoded(self.rows.column(self._resolved(name))) for name in names})
+
+    def _resolved(self, name: str) -> str:
+        """The column that a condition means, upper and lower case apart, as in SQL."""
+        same = [own for own in self.rows.column_names if own.casefold() == name.casefold()]
+        if len(same) == 1:
+            return same[0]
+        if same:
+            raise ConditionError(f"a condition names {name!r}, which may be {' or '.join(map(repr, same))}.")
+        raise ConditionError(
+            f"a condition names {name!r}, and there is no such column.", hint=closest_hint(name, self.rows.column_names)
+        )
+
+    def _coded(self, name: str) -> Coded:
+        if name not in self._codes:
+            column, kind = self.rows.column(name), self.types[name]
+            valid = np.asarray(column.is_valid().to_numpy(), np.bool_)
+            if kind.family == "void" or pa.types.is_null(column.type):
+                self._codes[name] = Coded(np.zeros(len(self), np.int64), valid)
+            elif kind.family in ("text", "binary") or _is_wide(kind):
+                codes, self._ranked[name] = ranked_values(_whole(column))
+                self._codes[name] = Coded(codes, valid)
+            else:
+                self._codes[name] = shared_codes([column])[0]
+        return self._codes[name]
+
+    def _bound_decimal(self, name: str, constant: Constant, kind: ColumnType) -> BoundCode:
+        bound = bind_constant(constant, kind, Column("t", name))
+        if bound.text is None:
+            return BoundCode(None, False, bound.all_are)
+        value = Decimal(bound.text)
+        if not _is_wide(kind):
+            return BoundCode(int(value.scaleb(kind.scale, Context(prec=80))), bound.exact)
+        place = self._bound_rank(name, value)
+        return place if bound.exact else BoundCode(place.code if place.code is not None else -1, exact=False)
+
+    def _bound_rank(self, name: str, value: object) -> BoundCode:
+        self._coded(name)
+        ordered = self._ranked.get(name)
+        size = 0 if ordered is None else len(ordered)
+        at = bisect_left(range(size), value, key=lambda i: ordered[i].as_py())  # type: ignore[index]
+        exact = at < size and ordered[at].as_py() == value  # type: ignore[index]
+        return BoundCode(at if exact else at - 1, exact)
+
+
+def encoded_column(column: pa.ChunkedArray, kind: ColumnType, encoding: Encoding) -> pa.ChunkedArray:
+    """The column in an encoding, exact: the twin of `encoded_sql`."""
+    match encoding.way:
+        case "cast":
+            return _cast(column, kind, encoding.target)
+        case "digits":
+            distinct = _whole(column).dictionary_encode()
+            keys = [digits_key(value) for value in distinct.dictionary.to_pylist()]
+            return pa.chunked_array([pa.array(keys, pa.binary()).take(distinct.indices)])
+        case "halves":
+            return pa.chunked_array([_halves(_whole(column), kind)])
+        case _:
+            return column
+
+
+def arrow_type(sql: str) -> pa.DataType:
+    """The Arrow type of values that Spark calls `sql`."""
+    if decimal := re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", sql):
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    return _ARROW_TYPES[sql] if sql in _ARROW_TYPES else pa.duration("us")
+
+
+def _cast(column: pa.ChunkedArray, kind: ColumnType, target: str) -> pa.ChunkedArray:
+    wanted = arrow_type(target)
+    if kind.family == "void":
+        return pa.chunked_array([pa.nulls(len(column), wanted)])
+    if pa.types.is_decimal(wanted) and pa.types.is_integer(column.type):
+        column = column.cast(pa.decimal128(19, 0))
+    if pa.types.is_timestamp(wanted) and pa.types.is_date(column.type):
+        column = column.cast(pa.timestamp("us"))
+    return column.cast(wanted)
+
+
+def _halves(array: pa.Array, kind: ColumnType) -> pa.Array:
+    """A struct that sorts as the exact number: its nearest double, then what an integer has beyond that."""
+    valid = array.is_valid()
+    if kind.family == "float":
+        near = pc.fill_null(array.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False) + 0.0
+        rest = np.zeros(len(array), np.int64)
+    else:
+        whole = pc.fill_null(array.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+        near = whole.astype(np.float64)
+        # The double nearest to the largest integers is 2^63, which is no 64-bit integer.
+        top = near >= 2.0**63
+        rest = np.where(top, (whole - np.int64(2**63 - 1)) - 1, whole - np.where(top, 0, near).astype(np.int64))
+    fields = [pa.field("d", pa.float64()), pa.field("r", pa.int64())]
+    return pa.StructArray.from_arrays([pa.array(near), pa.array(rest)], fields=fields, mask=pc.invert(valid))
+
+
+def _is_wide(kind: ColumnType) -> bool:
+    return kind.family == "decimal" and kind.precision > _LONG_DIGITS
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
