@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from holdfast.engines.spark.evolving.evolve import EvolvedTable
     from holdfast.engines.spark.fragments.fragments import FragmentedTable
     from holdfast.engines.spark.sources.table import Frame, Session
-    from holdfast.engines.spark.states.state_table import StateTable
-    from holdfast.engines.spark.watching.watch import WatchedTable
+    from holdfast.engines.states.state_table import StateTable
+    from holdfast.engines.states.watched_table import WatchedTable
     from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus
     from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
     from holdfast.states.batch_outcome import BatchOutcome
@@ -66,14 +66,17 @@ class _State(Generic[_Table, _Outcome]):
         from holdfast.engines.spark.sources.delta_table import is_delta
         from holdfast.engines.spark.states.follow_delta import follow_delta
         from holdfast.engines.spark.states.follow_frames import follow_folder
+        from holdfast.engines.spark.states.spark_engine import SparkEngine
 
         options: dict[str, Any] = {"once": once, "limit": limit, "on_batch": on_batch, "opened": type(self)._opened}
         if is_delta(source):
             options["from_version"] = from_version
         elif from_version is not None:
             raise OptionError(f"--from-version is for Delta tables, and {os.fspath(source)} is none.")
+        engine = self._table.engine
+        assert isinstance(engine, SparkEngine), "sources are followed on Spark"
         follow = follow_delta if is_delta(source) else follow_folder
-        follow(self._table.spark, os.fspath(self._table.store.root), os.fspath(source), **options)
+        follow(engine.spark, os.fspath(self._table.store.root), os.fspath(source), **options)
 
 
 class WatchState(_State["WatchedTable", "BatchOutcome"]):

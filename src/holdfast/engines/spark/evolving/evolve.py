@@ -20,8 +20,7 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.encode.column_type import ColumnType
-from holdfast.engines.spark.checking.check import run_check, translate_spark_errors
-from holdfast.engines.spark.checking.rows import schema_of
+from holdfast.engines.spark.checking.check import translate_spark_errors
 from holdfast.engines.spark.discovery.discover import (
     LINES,
     OnCard,
@@ -31,19 +30,13 @@ from holdfast.engines.spark.discovery.discover import (
     why_nothing,
 )
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.changes import Changes
 from holdfast.engines.spark.states.follow_frames import empty_table, follow_frame, state_of
-from holdfast.engines.spark.states.refused_changes import translate_change_errors, translate_load_errors
-from holdfast.engines.spark.states.state_files import (
-    first_manifest,
-    first_rows,
-    require_table,
-    slots,
-    splits_for,
-    task_messages,
-)
-from holdfast.engines.spark.states.state_table import NextVersion
-from holdfast.engines.spark.states.whole_table import WholeTable
+from holdfast.engines.spark.states.spark_engine import SparkEngine
+from holdfast.engines.spark.states.state_files import slots, task_messages
+from holdfast.engines.states.first_load import first_manifest, first_rows, first_schema
+from holdfast.engines.states.state_engine import Changes
+from holdfast.engines.states.state_table import NextVersion
+from holdfast.engines.states.whole_table import WholeTable
 from holdfast.errors import OptionError, StateError
 from holdfast.evolving.evolve import KeptRules, keeps_evidence, no_evidence
 from holdfast.evolving.options import EvolveStrategy
@@ -158,14 +151,17 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
 
     def _space_notes(self, table: StoredTable, rows: int) -> list[str]:
         """What a discovery of the rows of the table would compare otherwise."""
-        compared = Table(self.rows_of(table, rows), self.manifest.table)
+        compared = self.table_of(table, rows)
+        assert isinstance(compared, Table), "rules are kept on Spark"
         task = SpaceTask(self.store, self.compared, self.options, self.manifest.body.kept)
         with translate_spark_errors(compared, "looking at the columns of"):
             messages = task_messages(compared_rows(compared, self.compared).coalesce(1), task)
         return [note.text for note in of_type(messages, SpaceNote)]
 
     def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
-        plan, now, spark = self.plan, self.manifest, self.spark
+        plan, now, engine = self.plan, self.manifest, self.engine
+        assert isinstance(engine, SparkEngine), "rules are kept on Spark"
+        spark = engine.spark
         position = plan.schema.position
         places = places_for(now.rows)
         shares = max(1, min(places, now.rows // self.store.limits.rows_per_task, slots(spark)))
@@ -177,9 +173,9 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
             key_names=plan.key,
             compared={name: f"c{position(name)}" for name in self.compared},
         )
-        with translate_change_errors(changes.table, self.schema):
-            everything = range(len(self.schema.fields))
-            net = self._net_rows(changes, version, everything, splits_for(spark, changes.table))
+        with engine.translate_change_errors(changes.table, now.schema):
+            everything = range(len(plan.schema.types))
+            net = self._net_rows(changes, version, everything, engine.splits(changes.table))
             packed = net.mapInArrow(PackTask(), LINES)
             strategy = self.strategy or now.body.options["strategy"]
             if strategy == "rediscover" or not now.body.options["exact"]:
@@ -226,7 +222,7 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
 
 def evolved_table(spark: SparkSession, place: str | os.PathLike[str]) -> EvolvedTable:
     """The state at the place; StateError where there is none."""
-    return EvolvedTable(spark, open_store(place)).opened()
+    return EvolvedTable(SparkEngine(spark), open_store(place)).opened()
 
 
 def init_evolve(
@@ -244,19 +240,19 @@ def init_evolve(
         )
     store = open_store(place)
     require_free(store)
-    require_table(table)
-    spark = table.frame.sparkSession
-    plan = make_typed_plan(RuleSet(()), schema_of(table.frame, table.name), key)
+    engine = SparkEngine(table.frame.sparkSession)
+    schema = engine.schema_of(table)
+    plan = make_typed_plan(RuleSet(()), first_schema(schema, table.name), key)
     types, _ = compared_columns(table, options)
     if not types:
         raise OptionError("there are no columns to compare.", hint="name some with --columns, or leave out --exclude.")
     store.make((*FOLDERS, KEPT))
     with store.only_writer():
         require_free(store)
-        with run_check(spark, table, plan, limit=0, all_columns=True, key_required=True) as result:
+        with engine.check(table, plan, limit=0, whole=True) as result:
             rows = result.outcome.rows
-            with translate_load_errors(table):
-                row_table = first_rows(store, result.scanned, len(table.frame.columns), rows)
+            with engine.translate_load_errors(table):
+                row_table = first_rows(engine, store, result.scanned, len(plan.schema.types), rows)
                 exact = keeps_evidence(rows, strategy)
                 searched = search(table, types, replace(options, strategy="all-pairs") if exact else options)
         kept = KeptRules.of(searched) if searched is not None else _nothing(types, options)
@@ -264,8 +260,8 @@ def init_evolve(
         chosen = {"compared": list(types), "strategy": strategy, "exact": kept.exact, "unseen": 0}
         body = EvolveBody(by_name([row_table]), write_kept(store, kept), {**_plain(options), **chosen})
         totals = {"rules": len(kept.masks)}
-        commit(store, first_manifest(table, key, reading, rows=rows, totals=totals, body=body))
-    return EvolvedTable(spark, store)
+        commit(store, first_manifest(table, schema, key, reading, rows=rows, totals=totals, body=body))
+    return EvolvedTable(engine, store)
 
 
 def evolve_frame(

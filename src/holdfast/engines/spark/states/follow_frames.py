@@ -17,10 +17,10 @@ from pyspark.sql.types import StructType
 
 from holdfast.engines.spark.session import is_connect
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.changes import FEED_COLUMNS
-from holdfast.engines.spark.states.state_table import Outcome
-from holdfast.engines.spark.states.whole_table import WholeTable
 from holdfast.engines.spark.watching.watch import init_watch, watched
+from holdfast.engines.states.changes import FEED_COLUMNS
+from holdfast.engines.states.state_table import Outcome
+from holdfast.engines.states.whole_table import WholeTable
 from holdfast.errors import HoldfastError, OptionError, RunError, SourceNotFoundError
 from holdfast.rules.rule import RuleSet
 from holdfast.states.batch_outcome import BatchOutcome
