@@ -24,11 +24,10 @@ def read_changes(
     engine: StateEngine, data: str, schema: SchemaJson, key: Sequence[str], reading: Mapping[str, Any]
 ) -> Changes:
     """The changes in a file or folder, read with the state's types."""
-    opened = engine.read_table(data, ReadOptions(**reading))
-    own, wanted = sql_types(engine.schema_of(opened)), sql_types(schema)
+    opened = engine.open_source(data, ReadOptions(**reading))
+    own, wanted = opened.types, sql_types(schema)
     _require_columns(opened.name, list(own), list(wanted), key)
-    kind = opened.origin.kind if opened.origin is not None else "table"
-    if kind == "csv":
+    if opened.kind == "csv":
         types = {name: option_type(wanted[name]) for name in own if name in wanted}
         types |= {name: "text" for name in own if name == CHANGE_TYPE}
         types |= {name: "bigint" for name in own if name == COMMIT_VERSION}
@@ -37,10 +36,11 @@ def read_changes(
         texts = [
             name for name in own if name in wanted and own[name].startswith("string") and own[name] != wanted[name]
         ]
-        types = {name: option_type(wanted[name]) for name in texts if kind == "json"}
+        types = {name: option_type(wanted[name]) for name in texts if opened.kind == "json"}
     given = {name: option for name, option in types.items() if option is not None}
-    table = engine.read_table(data, ReadOptions(**{**reading, "types": given})) if given else opened
-    return changes_of(engine, table, schema, key)
+    if given or opened.table is None:
+        return changes_of(engine, engine.read_table(data, ReadOptions(**{**reading, "types": given})), schema, key)
+    return changes_of(engine, opened.table, schema, key)
 
 
 def changes_of(engine: StateEngine, table: SourceTable, schema: SchemaJson, key: Sequence[str]) -> Changes:

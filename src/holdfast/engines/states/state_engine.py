@@ -48,10 +48,25 @@ class Changes:
     known: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class OpenedSource:
+    """What is known of a file or folder before its rows are read: the kind of source, and the types of its columns, by
+    name, as SQL calls them. `table` is the table, where opening it is reading it."""
+
+    name: str
+    kind: str
+    types: Mapping[str, str]
+    table: SourceTable | None = None
+
+
 class StateEngine(ABC):
     """Reads tables for states, and runs their tasks over partitions."""
 
     # Tables ---------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def open_source(self, data: str, options: ReadOptions) -> OpenedSource:
+        """Returns what a file or folder is; values are not looked at, but for a sample of CSV files."""
 
     @abstractmethod
     def read_table(self, data: str, options: ReadOptions) -> SourceTable:

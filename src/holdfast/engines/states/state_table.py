@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from holdfast.engines.states.changes import content_id, read_changes
-from holdfast.engines.states.refused_changes import require_fitting
+from holdfast.engines.states.refused_changes import require_fitting, translate_unfit_values
 from holdfast.engines.states.state_engine import Changes, StateEngine
 from holdfast.states.batch_ids import named_id
 from holdfast.states.change_log import discard
@@ -87,7 +87,8 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
     def _read(self, data: str, reading: Mapping[str, Any]) -> Changes:
         """The changes in a file, read as the state's table was, but for what is given."""
         given = {**self.manifest.reading, **{name: value for name, value in reading.items() if value}}
-        return read_changes(self.engine, data, self.manifest.schema, self.manifest.key, given)
+        with translate_unfit_values():
+            return read_changes(self.engine, data, self.manifest.schema, self.manifest.key, given)
 
     @contextmanager
     def _written(self) -> Iterator[Self]:

@@ -18,10 +18,10 @@ from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import typed_changes
 from holdfast.engines.spark.states.failed_changes import translate_change_errors, translate_load_errors
 from holdfast.engines.spark.states.state_files import by_hash, routed_rows, splits_for, task_messages
-from holdfast.engines.states.state_engine import Changes, SourceTable, StateEngine, Task
+from holdfast.engines.states.state_engine import Changes, OpenedSource, SourceTable, StateEngine, Task
 from holdfast.programs.plan import Plan
 from holdfast.states.messages import Message
-from holdfast.states.table_schema import FieldJson, SchemaJson, safe_fields
+from holdfast.states.table_schema import FieldJson, SchemaJson, safe_fields, sql_types
 from holdfast.tables.read_options import ReadOptions
 from holdfast.watching.pair_groups import GroupedPrograms
 
@@ -33,6 +33,11 @@ class SparkEngine(StateEngine):
     spark: SparkSession
 
     # Tables ---------------------------------------------------------------------------------------------------
+
+    def open_source(self, data: str, options: ReadOptions) -> OpenedSource:
+        table = read_table(self.spark, data, options)
+        kind = table.origin.kind if table.origin is not None else "table"
+        return OpenedSource(table.name, kind, sql_types(self.schema_of(table)), table)
 
     def read_table(self, data: str, options: ReadOptions) -> Table:
         return read_table(self.spark, data, options)
