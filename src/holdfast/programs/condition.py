@@ -169,13 +169,13 @@ def _place(value: Any) -> pa.Array:
 def _beside(value: Any, other: Any) -> Any:
     """The value in the type in which Spark compares it with the other."""
     own, others = _column_type(value), _column_type(other)
-    if others.family == "float" and own.numeric or own.family == "float" and others.numeric:
+    if (others.family == "float" and own.numeric) or (own.family == "float" and others.numeric):
         return float(value) if isinstance(value, Decimal | int) else _cast(value, pa.float64())
     if isinstance(value, str) and others.family == "date":
         return dt.date.fromisoformat(value.strip())
     if isinstance(value, str) and others.family == "timestamp":
         value, own = dt.datetime.fromisoformat(value.strip()), others
-    if own.family in ("date", "timestamp") and others.family == "timestamp" or (
+    if (own.family in ("date", "timestamp") and others.family == "timestamp") or (
         own.family == "timestamp" and others.family == "date"
     ):
         return _cast(_as_utc(value), pa.timestamp("us"))
@@ -308,6 +308,7 @@ class _Conditions(Transformer[Token, Any]):
 
     def like(self, parts: list[Any]) -> Value:
         value, pattern = parts[0], _unquoted(parts[1])
+
         def matched(table: pa.Table) -> pa.Array:
             texts = _array(value(table), table)
             return texts.cast(pa.bool_()) if pa.types.is_null(texts.type) else pc.match_like(texts, pattern)
@@ -333,7 +334,11 @@ class _Conditions(Transformer[Token, Any]):
         return _calculated(_remainder, decimals=False)(parts)
 
     def negative(self, parts: list[Value]) -> Value:
-        return lambda table: -value if isinstance(value := parts[0](table), int | float | Decimal) else pc.negate_checked(value)
+        def negated(table: pa.Table) -> Any:
+            value = parts[0](table)
+            return -value if isinstance(value, int | float | Decimal) else pc.negate_checked(value)
+
+        return negated
 
 
 def _always(value: Any) -> Value:
