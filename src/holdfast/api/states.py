@@ -290,9 +290,10 @@ class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
         started = time.monotonic()
         table = self._table.newest()
         if violations is not None:
-            from holdfast.engines.spark.checking.outputs import write_folders
+            from holdfast.engines.outputs import write_folders
+            from holdfast.engines.spark.frame_result import FrameResult
 
-            write_folders({"rows": table.violations}, violations)
+            write_folders({"rows": FrameResult(table.violations)}, violations)
         return table.status(seconds=time.monotonic() - started)
 
 

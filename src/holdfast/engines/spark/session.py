@@ -26,6 +26,7 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from holdfast.engines.physical_memory import physical_memory
 from holdfast.engines.spark.class_archive import class_archive_options
 from holdfast.engines.spark.java import find_java, newest_java, spark_java_home
 from holdfast.engines.spark.query_log import quiet_query_log
@@ -194,22 +195,6 @@ def driver_memory_gigabytes(memory: int) -> int:
     [1, 3, 8]
     """
     return min(max(memory // 2 // _GIGABYTE, 1), 8)
-
-
-def physical_memory() -> int:
-    """Returns the memory of the machine, or of its container where that is less, in bytes."""
-    try:
-        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        machine = 4 * _GIGABYTE
-    for limit_file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            limit = Path(limit_file).read_text().strip()
-        except OSError:
-            continue
-        if limit.isdigit():
-            return min(machine, int(limit))
-    return machine
 
 
 _SUBMIT_OPTIONS = {

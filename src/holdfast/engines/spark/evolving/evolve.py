@@ -20,16 +20,10 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.encode.column_type import ColumnType
+from holdfast.engines.discovery import compared_columns, why_nothing
 from holdfast.engines.spark.checking.check import run_check, translate_spark_errors
 from holdfast.engines.spark.checking.rows import schema_of
-from holdfast.engines.spark.discovery.discover import (
-    LINES,
-    OnCard,
-    compared_columns,
-    compared_rows,
-    search,
-    why_nothing,
-)
+from holdfast.engines.spark.discovery.discover import LINES, OnCard, compared_rows, search
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes
 from holdfast.engines.spark.states.follow_frames import empty_table, follow_frame, state_of
@@ -247,7 +241,7 @@ def init_evolve(
     require_table(table)
     spark = table.frame.sparkSession
     plan = make_typed_plan(RuleSet(()), schema_of(table.frame, table.name), key)
-    types, _ = compared_columns(table, options)
+    types, _ = compared_columns(schema_of(table.frame, table.name).types, options, table.name)
     if not types:
         raise OptionError("there are no columns to compare.", hint="name some with --columns, or leave out --exclude.")
     store.make((*FOLDERS, KEPT))

@@ -16,7 +16,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructField, StructType
 
-from holdfast.engines.spark.checking.check import CheckResult, register_functions, run_check, translate_spark_errors
+from holdfast.engines.check_result import CheckResult
+from holdfast.engines.spark.checking.check import (
+    SparkCheckResult,
+    register_functions,
+    run_check,
+    translate_spark_errors,
+)
 from holdfast.engines.spark.checking.rows import keyed, schema_of, select_rows, with_lookups, with_truths
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import Changes
@@ -159,7 +165,7 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
         """The state as an HTML page: its totals over time, and what a check of it found."""
         return str(presentation("watch_page").watch_page(status, history(self.store), result.shown))
 
-    def check(self, *, limit: int | None) -> CheckResult:
+    def check(self, *, limit: int | None) -> SparkCheckResult:
         """The table as it is now, checked by its rules, from nothing."""
         return run_check(self.spark, Table(self.frame, self.manifest.table), self.plan, limit=limit, key_required=True)
 
