@@ -1,0 +1,1 @@
+"""Jobs in this process: the tasks that Spark would run, over Arrow tables."""
