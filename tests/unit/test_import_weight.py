@@ -28,8 +28,8 @@ def test_importing_the_command_reads_no_rules() -> None:
 
 
 def help_of(*command: str) -> str:
-    arguments = [*command, "--help"]
-    return f"import contextlib\nfrom holdfast.cli import app\nwith contextlib.suppress(SystemExit):\n    app({arguments!r})"
+    called = f"with contextlib.suppress(SystemExit):\n    app({[*command, '--help']!r})"
+    return f"import contextlib\nfrom holdfast.cli import app\n{called}"
 
 
 def test_the_list_of_commands_imports_no_command() -> None:
@@ -47,3 +47,28 @@ def test_reading_rules_needs_neither_arrays_nor_a_compiler() -> None:
     one = "from holdfast import parse_rule\nparse_rule('a -> b')"
     many = "from holdfast.rules.rule_file import parse_rules\nparse_rules('rules: [\"a -> b\"]')"
     assert not imported_by(f"{one}\n{many}") & set(HEAVY)
+
+
+SMALL_CHECK = """
+import numpy as np, pyarrow as pa
+from holdfast.checking.task import Task
+from holdfast.encode.column_type import column_type
+from holdfast.programs.bind import Schema
+from holdfast.programs.plan import make_plan
+from holdfast.rules.rule import parse_rule, rule_set
+texts = "a -> b", "unique(a, b)", "if t.a < s.a then t.b <= s.b", "not(t.a != s.b and t.c < s.c and t.b > s.b)"
+rules = rule_set([parse_rule(text, name=text) for text in texts])
+plan = make_plan(rules, Schema("table", dict.fromkeys("kabc", column_type("int"))), ("k",))
+def numbers(most):
+    values = np.random.default_rng(most).integers(0, most, 240)
+    return pa.Array.from_buffers(pa.int64(), 240, [None, pa.py_buffer(values)])
+forms = {f"f{i}": numbers(8) for i in range(len(plan.programs.forms))}
+flags = {f"b{i}": numbers(2).cast(pa.bool_()) for i in range(len(plan.programs.flags))}
+table = pa.Table.from_arrays([numbers(10**12), *forms.values(), *flags.values()], ["k", *forms, *flags])
+for mode in "summary", "rows", "pairs":
+    assert list(Task(plan.programs, (0, 1, 2, 3), mode, 10**6)(iter(table.to_batches())))
+"""
+
+
+def test_a_check_of_few_rows_loads_no_compiler() -> None:
+    assert not imported_by(SMALL_CHECK) & {"numba", "pyspark"}
