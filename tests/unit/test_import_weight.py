@@ -72,3 +72,22 @@ for mode in "summary", "rows", "pairs":
 
 def test_a_check_of_few_rows_loads_no_compiler() -> None:
     assert not imported_by(SMALL_CHECK) & {"numba", "pyspark"}
+
+
+def test_arrow_imports_no_pandas_in_the_command() -> None:
+    begun = "from holdfast.tables.pandas_later import allow_pandas, postpone_pandas\npostpone_pandas()"
+    assert "pandas" not in imported_by(f"{begun}\n{SMALL_CHECK}\nallow_pandas()")
+    used = "import pandas, pyarrow\nassert pyarrow.table({'a': [1]}).to_pandas()['a'].sum() == 1"
+    assert "pandas" in imported_by(f"{begun}\n{SMALL_CHECK}\nallow_pandas()\n{used}")
+
+
+def test_pandas_that_is_imported_stays() -> None:
+    code = "import pandas\nfrom holdfast.tables.pandas_later import *\npostpone_pandas()\nallow_pandas()\nimport pandas"
+    assert "pandas" in imported_by(code)
+
+
+def test_the_command_begins_without_pandas() -> None:
+    begun = "import contextlib\nsys.argv[1:] = ['--version']\nfrom holdfast.cli import main"
+    ended = "with contextlib.suppress(SystemExit):\n    main()\nimport pyarrow\npyarrow.array([1])"
+    assert "pandas" not in imported_by(f"{begun}\n{ended}")
+    assert "pandas" in imported_by(f"{begun}\n{ended}\nimport holdfast.engines.spark, pandas")

@@ -10,6 +10,7 @@ import typer
 
 from holdfast.cli.command import add_commands, end_on_sigterm
 from holdfast.cli.lazy_group import LazyCommand, lazy_group
+from holdfast.tables.pandas_later import postpone_pandas
 
 # The first line of each command's help stands here, so that the list of commands imports none of them.
 _COMMANDS = {
@@ -77,4 +78,5 @@ def _root(
 
 def main() -> None:
     end_on_sigterm()
+    postpone_pandas()
     app()

@@ -11,7 +11,6 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
@@ -29,6 +28,7 @@ from holdfast.engines.spark.checking.rows import entirely_null, schema_of
 from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS, Scan, plain
 from holdfast.engines.spark.checking.spread_engine import SpreadEngine
 from holdfast.engines.spark.checking.sql_engine import SqlEngine, unfit_workers
+from holdfast.engines.spark.java_bridge import Py4JJavaError
 from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.sources.explain_failure import explain_failure
 from holdfast.engines.spark.sources.table import Table
