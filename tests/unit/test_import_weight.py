@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-HEAVY = ("jinja2", "numba", "numpy", "pandas", "py4j", "pyarrow", "pyspark")
+HEAVY = ("jinja2", "numba", "numpy", "pandas", "py4j", "pyarrow", "pydantic", "pyspark")
 
 
 def imported_by(code: str, *arguments: str) -> set[str]:
