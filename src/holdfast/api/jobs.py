@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from holdfast.checking.outcome import FailOn
 from holdfast.errors import ConditionError
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
-from holdfast.fragments.sites import SplitTable, as_sites
 from holdfast.rules.parse import given_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import GivesRules, as_rule_set, named_key
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from holdfast.evolving.outcome import EvolveOutcome
     from holdfast.explaining.explanation import RowExplanation
     from holdfast.fragments.shipment_plan import ShipmentPlan
+    from holdfast.fragments.sites import SplitTable
     from holdfast.programs.plan import Plan
     from holdfast.states.batch_outcome import BatchOutcome
 
@@ -379,6 +379,7 @@ def doctor(*, start: bool = True) -> list[MachineFinding]:
 def fragments_plan(sites: SplitTable | Place) -> ShipmentPlan:
     """Which site ships which ids to whom for one changed row; `sites` is a sites file. Needs neither data nor Spark."""
     from holdfast.fragments.shipment_plan import plan_shipments
+    from holdfast.fragments.sites import as_sites
 
     return plan_shipments(as_sites(sites))
 

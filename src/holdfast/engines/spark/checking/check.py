@@ -10,7 +10,6 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal
 
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -30,6 +29,7 @@ from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS, Scan
 from holdfast.engines.spark.checking.spread_engine import SpreadEngine
 from holdfast.engines.spark.checking.sql_engine import SqlEngine, unfit_workers
 from holdfast.engines.spark.frame_result import FrameResult
+from holdfast.engines.spark.java_bridge import Py4JJavaError
 from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.sources.explain_failure import explain_failure
 from holdfast.engines.spark.sources.table import Table
