@@ -21,6 +21,7 @@ from holdfast.kernels.pairs_between import BlockPair, beside
 from holdfast.kernels.partitions import broken_dependency, broken_within, frequent_codes, refined, whole
 from holdfast.kernels.runs import Arena, PairCounting, Probe, Rows, alone_together, collides, hash_rows, probed
 from holdfast.kernels.support import least_support, violating_pairs
+from holdfast.kernels.xxhash64 import hash_bytes, hash_ints, hash_longs, hash_wide
 
 
 def compile_kernels() -> None:
@@ -38,6 +39,7 @@ def compile_kernels() -> None:
     _compile_discovery(np.ones(2, np.int64))
     _compile_runs()
     _compile_chains()
+    _compile_hashes()
 
 
 def _compile_discovery(weights: NDArray[np.int64]) -> None:
@@ -78,6 +80,14 @@ def _compile_chains() -> None:
     join_chains(values, values, starts, values, values, True, True)
     met_ranges(values, values, starts, values, values, 0, 0)
     places_of_rows(values, values, values, starts, values, values, values)
+
+
+def _compile_hashes() -> None:
+    values, valid = np.arange(2), np.ones(2, np.bool_)
+    hash_ints(values, valid, values)
+    hash_longs(values, valid, values)
+    hash_wide(values, values, valid, values)
+    hash_bytes(np.zeros(40, np.uint8), values, values + 38, valid, values)
 
 
 def _compile_runs() -> None:
