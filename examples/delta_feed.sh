@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # On Delta: a watched table that follows the change feed of a Delta table, commit by commit.
 #
-#     pip install 'holdfast[delta]'
+#     pip install 'holdfast[spark,delta]'
 #     examples/delta_feed.sh lake
 #
 # Makes a small Delta table with a change feed in `lake/orders`, watches it, and lets three commits come: an append with

@@ -50,11 +50,11 @@ def main(data: str, rules: str, out: str) -> None:
     # Rows are kept from the check to the end of the block, so that both parts come from the one scan.
     with hf.check(orders, rules, key="order_id", all_columns=True) as result:
         clean, quarantined = result.split()
-        quarantined.write.mode("overwrite").parquet(f"{out}/quarantine")
+        quarantined.to_spark().write.mode("overwrite").parquet(f"{out}/quarantine")
         bad, rows = spark.read.parquet(f"{out}/quarantine").count(), result.to_dict()["rows"]
         if bad > MOST_BAD * rows:
             raise BadData(f"{bad} of {rows} rows are bad:\n{result.summary()}")
-        made = revenue(clean).persist()
+        made = revenue(clean.to_spark()).persist()
         require(made, "country -> currency").write.mode("overwrite").parquet(f"{out}/revenue")
         made.unpersist()
     print(f"{bad} rows set aside, revenue in {out}/revenue")

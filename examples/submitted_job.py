@@ -24,8 +24,8 @@ def main(data: str, rules: str, out: str) -> int:
     SparkSession.builder.appName("holdfast check").getOrCreate()  # what spark-submit was told; Holdfast uses it
     try:
         with hf.check(data, rules, key="order_id") as result:
-            for name, frame in (("pairs", result.pairs), ("rows", result.rows), ("groups", result.groups)):
-                frame.write.mode("overwrite").parquet(f"{out}/{name}")
+            for name, table in (("pairs", result.pairs), ("rows", result.rows), ("groups", result.groups)):
+                table.to_spark().write.mode("overwrite").parquet(f"{out}/{name}")
             print(json.dumps(result.to_dict()))
             return 0 if result.holds else VIOLATED
     except hf.HoldfastError as problem:  # a rule that does not fit the table, a file that is not there

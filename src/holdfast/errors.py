@@ -126,6 +126,10 @@ class SessionError(HoldfastError, RuntimeError):
     """Spark or Java cannot be started, or lacks something the job needs."""
 
 
+class MissingPackageError(HoldfastError, ImportError):
+    """A package that the job needs is not installed; the message has the command that installs it."""
+
+
 class RunError(HoldfastError, RuntimeError):
     """Spark failed while a job was running; the input is not the cause."""
 

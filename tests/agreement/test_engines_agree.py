@@ -63,8 +63,8 @@ def found_by(
     plan = plan_check(table, rule_set(rules, nulls=nulls), ("id",))
     with run_check(spark, table, plan, limit=None, engine=engine) as result:
         assert all(found.witness is not None for found in result.detailed.rules if not found.holds)
-        frames = (result.pairs, result.rows, result.suspects)
-        return [result.to_dict()["rules"], *(Counter(map(str, frame.collect())) for frame in frames)]
+        tables = (result.pairs, result.rows, result.suspects)
+        return [result.to_dict()["rules"], *(Counter(map(str, table)) for table in tables)]
 
 
 @pytest.mark.parametrize("nulls", ["sql", "equal"])

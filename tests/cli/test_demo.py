@@ -75,7 +75,7 @@ def test_the_rules_show_every_kind_and_every_setting() -> None:
 
 
 def test_exactly_the_planted_errors_are_suspects(script: ModuleType, checked: Any) -> None:
-    found = {(row["rule"], row["key"]) for row in checked.suspects.collect()}
+    found = {(row["rule"], row["key"]) for row in checked.suspects}
     assert found == {(error.rule, error.order_id) for error in script.PLANTED}
 
 
@@ -92,13 +92,13 @@ def test_discovered_rules_find_planted_errors_and_nothing_else(
     _, _, folder = shown
     rules = discover(folder / CLEAN, one_row=True, max_predicates=3, top=25)
     with check(folder / DATA, rules, key=KEY) as result:
-        found = {row["key"] for row in result.suspects.collect()}
+        found = {row["key"] for row in result.suspects}
     planted = {error.order_id for error in script.PLANTED}
     assert found <= planted
     # What is left is missing values, which break no rule that compares, and a wrong reference.
     unseen = {error.order_id for error in script.PLANTED if error.value == "" or error.column == "replaces"}
     assert planted - found == unseen
-    best_ten = {row["key"] for row in shown[0].suspects.collect()}
+    best_ten = {row["key"] for row in shown[0].suspects}
     assert best_ten <= found
     assert len(best_ten) >= 5
 

@@ -121,7 +121,7 @@ def test_a_table_of_a_database_is_checked_there(
     assert "8 of 10 rules are violated" in capsys.readouterr().out
     back = spark.read.jdbc(url, "orders_violations")
     with hf.check(orders, str(demo / "rules.yaml"), key="order_id") as result:
-        assert sorted(map(tuple, back.collect())) == sorted(map(tuple, result.rows.collect()))
+        assert sorted(map(tuple, back.collect())) == sorted(map(tuple, result.rows.to_spark().collect()))
 
 
 @pytest.mark.soak  # Derby goes the same way in every run, and a site of fragments lies in PostgreSQL
@@ -154,7 +154,7 @@ def test_a_submitted_job_ends_as_the_command_does(
     with hf.check(str(demo / "orders.csv"), str(demo / "rules.yaml"), key="order_id") as result:
         assert told["rules"] == result.to_dict()["rules"]
         written = spark.read.parquet(str(tmp_path / "out/pairs"))
-        assert sorted(map(tuple, written.collect())) == sorted(map(tuple, result.pairs.collect()))
+        assert sorted(map(tuple, written.collect())) == sorted(map(tuple, result.pairs.to_spark().collect()))
 
 
 def test_a_submitted_job_tells_bad_input(load: Callable[[str], dict[str, Any]], tmp_path: Path, demo: Path) -> None:

@@ -17,7 +17,8 @@ PROGRAM = """
 import json, sys
 from holdfast.evolving.options import evolve_options
 from holdfast.search.space import as_masks
-from holdfast.engines.spark.discovery.discover import run_discover
+from holdfast.engines.discovery import run_discover
+from holdfast.engines.spark.discovery.discover import SparkDiscovery
 from holdfast.engines.spark.evolving.evolve import evolved_table, init_evolve
 from holdfast.engines.spark.session import get_session
 from holdfast.engines.spark.sources.sources import read_table
@@ -33,7 +34,7 @@ print("init", flush=True)
 for file in files:
     evolved_table(spark, place).apply_file(file, limit=None)
 state = evolved_table(spark, place)
-found = run_discover(Table(state.frame, "now"), options).outcome.found
+found = run_discover(SparkDiscovery(Table(state.frame, "now")), options).outcome.found
 print(json.dumps({"kept": sorted(str(state.kept.space.constraint(m)) for m in as_masks(state.kept.masks)),
                   "fresh": sorted(str(one.constraint) for one in found), "rows": state.kept.rows,
                   "there": state.frame.count(), "batches": state.manifest.applied}), flush=True)

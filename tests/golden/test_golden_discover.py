@@ -10,7 +10,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 import holdfast as hf
-from holdfast.engines.spark.discovery.discover import DiscoverResult
+from holdfast.engines.discovery import DiscoverResult
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.parse import parse_constraint
 from holdfast.search.options import Strategy

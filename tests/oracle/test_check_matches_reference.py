@@ -93,7 +93,7 @@ def assert_matches(spark: SparkSession, case: tuple[RandomTable, RandomRules], e
     source = Table(frame_of(spark, table), "random")
     with run_check(spark, source, plan_check(source, random.rules, ("id",)), limit=None, engine=engine) as result:
         pairs, rows, groups, suspects = (
-            frame.collect() for frame in (result.pairs, result.rows, result.groups, result.suspects)
+            table.to_spark().collect() for table in (result.pairs, result.rows, result.groups, result.suspects)
         )
         outcomes = result.outcome.rules
     for wanted, found in zip(expected, outcomes, strict=True):

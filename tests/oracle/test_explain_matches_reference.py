@@ -57,7 +57,7 @@ def test_counts_before_and_after_are_those_of_the_reference(
     source = Table(frame_of(spark, table), "random")
     with run_check(spark, source, plan_check(source, random.rules, ("id",)), limit=None, all_columns=True) as result:
         told = result.explain(table.rows[0]["id"])
-        suggested = result.suggestions.collect()
+        suggested = result.suggestions.to_spark().collect()
     before = violations(table.rows, random, table.rows[0]["id"])
     assert {one.rule.name: one.violations for one in told.broken} == before
     for one in told.broken:

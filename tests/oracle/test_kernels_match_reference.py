@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cmp_to_key
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from holdfast import reference
 from holdfast.encode.codes import Coded
+from holdfast.kernels import without_compiler
 from holdfast.programs.compile import compile_rules
 from holdfast.programs.form import AllOf, AnyOf, BreaksConstant, Flag, LeavesFree, Satisfies, Where
 from holdfast.programs.program import GroupProgram
@@ -83,10 +85,21 @@ def cases(draw: st.DrawFn) -> tuple[RandomTable, RandomRules]:
     return table, draw(rule_sets(table, size=3))
 
 
-@settings(max_examples=600)
+@settings(max_examples=400)
 @given(case=cases())
-def test_programs_match_reference(case: tuple[RandomTable, RandomRules]) -> None:
-    table, random = case
+def test_programs_match_reference_on_compiled_kernels(case: tuple[RandomTable, RandomRules]) -> None:
+    with patch.object(without_compiler, "compiler_loaded", lambda: True):
+        assert_programs_match_reference(*case)
+
+
+@settings(max_examples=400)
+@given(case=cases())
+def test_programs_match_reference_without_the_compiler(case: tuple[RandomTable, RandomRules]) -> None:
+    with patch.object(without_compiler, "compiler_loaded", lambda: False):
+        assert_programs_match_reference(*case)
+
+
+def assert_programs_match_reference(table: RandomTable, random: RandomRules) -> None:
     expected = reference.check(table.rows, random.rules, where=random.conditions)
     hand = ByHand(table, random)
     programs = hand.programs.programs

@@ -41,7 +41,7 @@ said = []
 for engine in engines:
     table = read_table(spark, path)
     with run_check(spark, table, plan_check(table, rule_set(rules), ("id",)), limit=None, engine=engine) as result:
-        counts = [sorted(map(str, f.collect())) for f in (result.pairs, result.rows, result.groups, result.suspects)]
+        counts = [sorted(map(str, f.to_spark().collect())) for f in (result.pairs, result.rows, result.groups, result.suspects)]
         clean, bad = result.split()
         said.append([result.to_dict()["rules"], counts, clean.count(), bad.count(), result.summary().splitlines()[2:]])
 keyless = check(path, rules)
@@ -85,7 +85,7 @@ def test_check_and_discover_on_connect_equal_those_on_a_classic_session(spark: S
 
     with check(str(path), RULES, key="id", limit=None) as result:
         frames = (result.pairs, result.rows, result.groups, result.suspects)
-        here = [result.to_dict()["rules"], [sorted(map(str, frame.collect())) for frame in frames]]
+        here = [result.to_dict()["rules"], [sorted(map(str, frame.to_spark().collect())) for frame in frames]]
         clean, bad = result.split()
         sizes = [clean.count(), bad.count()]
         text = result.summary().splitlines()[2:]

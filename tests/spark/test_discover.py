@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import holdfast as hf
-from holdfast.engines.spark.discovery.discover import DiscoverResult
+from holdfast.engines.discovery import DiscoverResult
 from holdfast.errors import TypeMismatchError, UnknownColumnError
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.parse import parse_constraint

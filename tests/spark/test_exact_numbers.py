@@ -26,7 +26,7 @@ def test_mixed_numbers_compare_as_the_reference_does(spark: SparkSession, nulls:
     table, rules = Table(frame, "numbers"), rule_set(RULES, key=["id"], nulls=nulls)
     expected = reference.check([row.asDict() for row in frame.collect()], rules)
     with run_check(spark, table, plan_check(table, rules, ("id",)), limit=None, engine=engine) as result:
-        pairs = result.pairs.collect()
+        pairs = result.pairs.to_spark().collect()
         counts = [(found.violating_pairs, found.violating_rows) for found in result.outcome.rules]
     for wanted, found in zip(expected, counts, strict=True):
         listed = sorted((r.left, r.right) for r in pairs if r.rule == wanted.rule.name)

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import holdfast as hf
-from holdfast.engines.spark.discovery.discover import DiscoverResult
+from holdfast.engines.discovery import DiscoverResult
 from holdfast.rules.rule import Rule
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -52,7 +52,7 @@ def test_planted_rules_come_first_and_their_check_names_the_planted_rows(
     rules = {text: shown(text, found) for text in made.RULES}
     with hf.check(path, list(rules.values()), limit=None) as result:
         assert result.holds
-        named = [(row["rule"], row["key"]) for row in result.suspects.collect()]
+        named = [(row["rule"], row["key"]) for row in result.suspects]
     for text, rule in rules.items():
         suspects = {key for name, key in named if name == rule.name}
         assert case.aimed[text] <= suspects, text

@@ -19,8 +19,8 @@ from holdfast.api.jobs import (
 from holdfast.api.states import EvolveState, FragmentsState, WatchState
 
 if TYPE_CHECKING:
-    from holdfast.engines.spark.checking.check import CheckResult as CheckResult
-    from holdfast.engines.spark.discovery.discover import DiscoverResult as DiscoverResult
+    from holdfast.engines.check_result import CheckResult as CheckResult
+    from holdfast.engines.discovery import DiscoverResult as DiscoverResult
 
 __all__ = [
     "DEFAULT_LIMIT",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.checking.outcome import FailOn
+from holdfast.errors import ConditionError
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
-from holdfast.fragments.sites import SplitTable, as_sites
 from holdfast.rules.parse import given_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import GivesRules, as_rule_set, named_key
@@ -28,13 +29,16 @@ from holdfast.search.options import (
 
 if TYPE_CHECKING:
     from holdfast.discovery.explain import ExplainedSpace
+    from holdfast.engines.check_result import CheckResult
+    from holdfast.engines.choose import EngineChoice
+    from holdfast.engines.discovery import DiscoverResult
     from holdfast.engines.findings import MachineFinding
-    from holdfast.engines.spark.checking.check import CheckResult
-    from holdfast.engines.spark.discovery.discover import DiscoverResult
+    from holdfast.engines.job_table import JobTable
     from holdfast.engines.spark.sources.table import Frame, Table
     from holdfast.evolving.outcome import EvolveOutcome
     from holdfast.explaining.explanation import RowExplanation
     from holdfast.fragments.shipment_plan import ShipmentPlan
+    from holdfast.fragments.sites import SplitTable
     from holdfast.programs.plan import Plan
     from holdfast.states.batch_outcome import BatchOutcome
 
@@ -42,7 +46,7 @@ DEFAULT_LIMIT = 1_000_000
 
 # What arguments may be: a folder or file, a table, rules, the columns of a key.
 Place: TypeAlias = str | os.PathLike[str]
-Data: TypeAlias = "Frame | Place"
+Data: TypeAlias = "Frame | Place | Any"
 Rules: TypeAlias = RuleSet | Rule | GivesRules | str | os.PathLike[str] | Iterable[str | Rule]
 KeyColumns: TypeAlias = str | Sequence[str]
 
@@ -57,20 +61,25 @@ def check(
     fail_on: FailOn = "error",
     all_columns: bool = False,
     redact: Sequence[str] = (),
+    engine: EngineChoice = "auto",
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     **reading: Any,
 ) -> CheckResult:
     """Every violation of every rule, counted exactly.
 
-    `data` is a Spark DataFrame or whatever `holdfast check` takes; `rules` a rule file, a rule's text, a list of them,
-    or a set. `key` names the column or columns by which results name rows; it and `nulls` default to what the rule file
-    says. `limit` caps the pairs that are listed per rule (None for no cap). With `all_columns` the scan keeps whole
-    rows, so that `split()` needs no second one. `redact` names columns whose values nobody is shown: not in summaries,
-    not in reports; the DataFrames of the result have them. `reading` goes to the reader: types, null_values, delimiter,
-    encoding, multiline, input_format. Runs on the caller's session, and starts one only when there is none.
+    `data` is a Spark DataFrame, a table of pandas, Polars, Arrow or DuckDB, or whatever `holdfast check` takes; `rules`
+    a rule file, a rule's text, a list of them, or a set. `key` names the column or columns by which results name rows;
+    it and `nulls` default to what the rule file says. `limit` caps the pairs that are listed per rule (None for no
+    cap). With `all_columns` the scan keeps whole rows, so that `split()` needs no second one. `redact` names columns
+    whose values nobody is shown: not in summaries, not in reports; the tables of the result have them. `reading` goes
+    to the reader: types, null_values, delimiter, encoding, multiline, input_format.
+
+    `engine` is where it runs: "local" in this process, "spark" on Spark, "auto" in this process for files and tables in
+    memory that fit a quarter of it, where no Spark session is there and no `master` or `conf` is named. On Spark it
+    runs on the caller's session, and starts one only when there is none.
     """
-    planned = plan_check(data, rules, key=key, nulls=nulls, master=master, conf=conf, **reading)
+    planned = plan_check(data, rules, key=key, nulls=nulls, engine=engine, master=master, conf=conf, **reading)
     return planned.run(limit=limit, fail_on=fail_on, all_columns=all_columns, redact=redact)
 
 
@@ -78,7 +87,7 @@ def check(
 class PlannedCheck:
     """A check that has not run: the table it would read, and its plan."""
 
-    table: Table
+    table: JobTable
     plan: Plan
 
     def explain(self, *, sql: bool = False) -> str:
@@ -96,13 +105,8 @@ class PlannedCheck:
         redact: str | Sequence[str] = (),
     ) -> CheckResult:
         """Runs the check; the options are those of `check`."""
-        from holdfast.engines.spark.checking.check import run_check
-
         hidden = [redact] if isinstance(redact, str) else redact
-        spark = self.table.frame.sparkSession
-        return run_check(
-            spark, self.table, self.plan, limit=limit, fail_on=fail_on, all_columns=all_columns, redact=hidden
-        )
+        return self.table.run_check(self.plan, limit=limit, fail_on=fail_on, all_columns=all_columns, redact=hidden)
 
 
 def plan_check(
@@ -111,19 +115,23 @@ def plan_check(
     *,
     key: KeyColumns | None = None,
     nulls: Nulls | None = None,
-    **reading: Any,
+    engine: EngineChoice = "auto",
+    **opening: Any,
 ) -> PlannedCheck:
-    """The table that `check` would read, and the plan it would run; nothing is scanned.
+    """The table that `check` would read, and the plan it would run. `opening` is what `open_table` takes.
 
-    `reading` is what `open_table` takes.
+    With the engine "auto", a `where` that cannot be computed in this process sends the check to Spark, with a note.
     """
-    rule_set = as_rule_set(rules, nulls=nulls)  # before Spark starts: a typo in a rule should not cost a start-up
+    rule_set = as_rule_set(rules, nulls=nulls)  # first of all: a typo in a rule should not cost a start-up
     names = named_key(rule_set, key)
-
-    from holdfast.engines.spark.checking.check import plan_check as plan_on_spark
-
-    table = open_table(data, **reading)
-    return PlannedCheck(table, plan_on_spark(table, rule_set, names))
+    table = open_job_table(data, engine=engine, **opening)
+    try:
+        return PlannedCheck(table, table.plan_check(rule_set, names))
+    except ConditionError as problem:
+        if engine != "auto" or table.engine == "spark":
+            raise
+        table = open_job_table(data, engine="spark", note=f"checked on Spark: {problem.message}", **opening)
+        return PlannedCheck(table, table.plan_check(rule_set, names))
 
 
 def explain(
@@ -134,6 +142,7 @@ def explain(
     key: KeyColumns | None = None,
     nulls: Nulls | None = None,
     redact: Sequence[str] = (),
+    engine: EngineChoice = "auto",
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     **reading: Any,
@@ -142,8 +151,9 @@ def explain(
 
     The table is checked for it: who breaks a rule depends on all rows. Nothing is changed.
     """
-    options: dict[str, Any] = {"key": key, "nulls": nulls, "redact": redact, "master": master, "conf": conf}
-    with check(data, rules, all_columns=True, **options, **reading) as result:
+    options: dict[str, Any] = {"key": key, "nulls": nulls, "redact": redact}
+    where: dict[str, Any] = {"engine": engine, "master": master, "conf": conf}
+    with check(data, rules, all_columns=True, **options, **where, **reading) as result:
         return result.explain(row)
 
 
@@ -167,13 +177,14 @@ def discover(
     strategy: Strategy = "auto",
     device: Device = "auto",
     top: int | str | None = DEFAULT_TOP,
+    engine: EngineChoice = "auto",
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     **reading: Any,
 ) -> DiscoverResult:
     """The most general rules that the table holds, the ones worth reading first.
 
-    `data` is a Spark DataFrame or whatever `holdfast discover` takes. Two columns of one type are compared with each
+    `data` is a table as in `check`. Two columns of one type are compared with each
     other when they share at least `cross_columns` of the smaller one's values ("off" or None: never), also within one
     row with `one_row`. With `error`, a rule may be broken by that share of all ordered pairs of rows: 0.001, or "0.1%";
     it is written with what it tolerates, so that `check` accepts it. With `error_rows`, keys and dependencies for which
@@ -181,8 +192,7 @@ def discover(
     `min_support` of the rows support (a share, or a number) and `min_confidence` of these hold; with `constants`, also
     rules that speak of the rows with values that so many rows have. `top` is how many rules
     are shown ("all" or None: all of them). After `time_limit` seconds the search ends with what it has, and says so
-    ("none" or None: it goes on to the end). `reading` goes to the reader, as in `check`. Runs on the caller's session,
-    and starts one only when there is none.
+    ("none" or None: it goes on to the end). `engine` and `reading` are as in `check`.
     """
     planned = plan_discover(
         data,
@@ -204,6 +214,7 @@ def discover(
             strategy=strategy,
             device=device,
         ),
+        engine=engine,
         master=master,
         conf=conf,
         **reading,
@@ -215,27 +226,54 @@ def discover(
 class PlannedDiscovery:
     """A discovery that has not run: the table it would read, and its options."""
 
-    table: Table
+    table: JobTable
     options: DiscoverOptions
 
     def explain(self) -> ExplainedSpace:
         """What would be compared. Scans the table once: which columns overlap is in their values."""
-        from holdfast.engines.spark.discovery.discover import explain_discover
+        from holdfast.engines.discovery import explain_discover
 
-        return explain_discover(self.table, self.options)
+        return explain_discover(self.table.discovery(), self.options)
 
     def run(self, *, top: int | str | None = DEFAULT_TOP) -> DiscoverResult:
         """Runs the discovery, of which the best `top` rules are shown."""
         shown = how_many(top)
 
-        from holdfast.engines.spark.discovery.discover import run_discover
+        from holdfast.engines.discovery import run_discover
 
-        return run_discover(self.table, self.options, top=shown)
+        started = time.monotonic()
+        return run_discover(self.table.discovery(), self.options, top=shown, started=started)
 
 
-def plan_discover(data: Data, *, options: DiscoverOptions, **reading: Any) -> PlannedDiscovery:
-    """The table that `discover` would read with these options; nothing is scanned. `reading` is for `open_table`."""
-    return PlannedDiscovery(open_table(data, **reading), options)
+def plan_discover(
+    data: Data, *, options: DiscoverOptions, engine: EngineChoice = "auto", **opening: Any
+) -> PlannedDiscovery:
+    """The table that `discover` would read with these options; nothing is scanned. `opening` is for `open_table`."""
+    return PlannedDiscovery(open_job_table(data, engine=engine, **opening), options)
+
+
+def open_job_table(
+    data: Data,
+    *,
+    engine: EngineChoice = "auto",
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    note: str | None = None,
+    **reading: Any,
+) -> JobTable:
+    """The table that a job would read, on the engine where it would run, with a note of ours; nothing is scanned."""
+    from holdfast.engines.choose import chosen_engine
+    from holdfast.tables.read_options import ReadOptions
+
+    options = ReadOptions(**reading)
+    if chosen_engine(data, options, engine=engine, master=master, conf=conf) == "local":
+        from holdfast.engines.local.job_table import LocalJobTable
+
+        return LocalJobTable(data, options)
+    from holdfast.engines.spark.job_table import SparkJobTable
+
+    table = open_table(data, master=master, conf=conf, **reading)
+    return SparkJobTable(table if note is None else replace(table, notes=(*table.notes, note)))
 
 
 def open_table(
@@ -245,12 +283,19 @@ def open_table(
     conf: Mapping[str, str] | None = None,
     **reading: Any,
 ) -> Table:
-    """The table that a job would read, on the session it would use; nothing is scanned."""
+    """The table that a job on Spark would read, on the session it would use; nothing is scanned."""
+    from holdfast.engines.choose import is_in_memory
     from holdfast.engines.spark.session import get_session
     from holdfast.engines.spark.sources.sources import read_table
     from holdfast.engines.spark.sources.table import Table
     from holdfast.tables.read_options import ReadOptions
 
+    if is_in_memory(data):
+        from holdfast.tables.read_local import local_table_of
+
+        rows = local_table_of(data)
+        assert rows is not None, "what is in memory can be read"
+        return Table(get_session(master=master, conf=conf).createDataFrame(rows.rows), rows.name)
     if not isinstance(data, str | os.PathLike):
         return Table(data, "DataFrame")
     return read_table(get_session(master=master, conf=conf), data, ReadOptions(**reading))
@@ -334,6 +379,7 @@ def doctor(*, start: bool = True) -> list[MachineFinding]:
 def fragments_plan(sites: SplitTable | Place) -> ShipmentPlan:
     """Which site ships which ids to whom for one changed row; `sites` is a sites file. Needs neither data nor Spark."""
     from holdfast.fragments.shipment_plan import plan_shipments
+    from holdfast.fragments.sites import as_sites
 
     return plan_shipments(as_sites(sites))
 

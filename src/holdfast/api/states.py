@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from holdfast.api.jobs import DEFAULT_LIMIT, Data, KeyColumns, Place, Rules, open_table
 from holdfast.errors import OptionError
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
-from holdfast.fragments.sites import SplitTable, as_sites
 from holdfast.rules.parse import given_names
 from holdfast.rules.rule import Nulls
 from holdfast.rules.rule_file import as_rule_set, named_key
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.engines.states.watched_table import WatchedTable
     from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus
     from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
+    from holdfast.fragments.sites import SplitTable
     from holdfast.states.batch_outcome import BatchOutcome
     from holdfast.states.messages import Shipped
     from holdfast.watching.status import WatchStatus
@@ -258,6 +258,8 @@ class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
 
         `sites` is a sites file; `data` are the sites' DataFrames, by site, instead of what it says of their data.
         """
+        from holdfast.fragments.sites import as_sites
+
         parsed = as_sites(sites)  # before Spark starts: a typo in a file should not cost a start-up
 
         from holdfast.engines.spark.fragments.fragment_sources import given_tables
@@ -293,9 +295,10 @@ class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
         started = time.monotonic()
         table = self._table.newest()
         if violations is not None:
-            from holdfast.engines.spark.checking.outputs import write_folders
+            from holdfast.engines.outputs import write_folders
+            from holdfast.engines.spark.frame_result import FrameResult
 
-            write_folders({"rows": table.violations}, violations)
+            write_folders({"rows": FrameResult(table.violations)}, violations)
         return table.status(seconds=time.monotonic() - started)
 
 

@@ -65,7 +65,8 @@ class RuleOutcome:
 @dataclass(frozen=True)
 class CheckOutcome(Presented):
     """What a check found of all rules, in the order of the rules. `place` is the path of the table's files, where they
-    lie below the folder in which the process runs."""
+    lie below the folder in which the process runs; `engine` is where the check ran: local
+    or spark."""
 
     table: str
     rows: int
@@ -76,6 +77,7 @@ class CheckOutcome(Presented):
     limit: int | None = None
     notes: tuple[str, ...] = ()
     place: str | None = None
+    engine: str = "spark"
 
     @property
     def holds(self) -> bool:
@@ -97,6 +99,7 @@ class CheckOutcome(Presented):
             "rows": self.rows,
             "key": self.key_label,
             "seconds": round(self.seconds, 3),
+            "engine": self.engine,
             "holds": self.holds,
             "rules": [outcome.to_dict() for outcome in self.rules],
         }

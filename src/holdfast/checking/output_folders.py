@@ -11,6 +11,8 @@ from holdfast.errors import OutputError
 VIOLATION_FOLDERS = ("pairs", "rows", "groups")
 QUARANTINE_FOLDERS = ("clean", "quarantined")
 SUGGESTION_FOLDERS = ("suggestions",)
+# The column of quarantined rows that names the rules they break.
+BROKEN_RULES = "_broken_rules"
 
 
 def require_writable_folder(folder: str, parts: tuple[str, ...] | None) -> None:

@@ -7,7 +7,7 @@ parts they play and whether the same row plays both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -15,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.programs.program import PairProgram, Program, Programs
+from holdfast.checking.outcome import Summary
+from holdfast.programs.program import GroupProgram, PairProgram, Program, Programs, RowProgram
 from holdfast.tables.pieces import pieces_of
 from holdfast.violations.evaluate import evaluate, pair_counts, pairs_of
 from holdfast.violations.part import BOTH, LEFT, RIGHT, Part, Roles, part_of
+from holdfast.violations.witness import WorstRow
 
 WORST_ROWS = 3
 
@@ -38,31 +40,64 @@ class Task:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for table in pieces_of(batches):
-            yield from self._tell(table, table.column("role").to_numpy() if "role" in table.column_names else None)
+            yield from self.findings(table.column("k"), part_of(table, self.programs, _roles(table)))
 
-    def _tell(self, table: pa.Table, role: _Array | None) -> Iterator[pa.RecordBatch]:
-        whole = role is None or bool((role == BOTH).all())
-        roles = None
-        if role is not None and not whole:
-            twin = table.column("twin").to_numpy().astype(np.bool_)
-            roles = Roles((role & LEFT) > 0, (role & RIGHT) > 0, twin)
-        part = part_of(table, self.programs, roles)
+    def findings(self, keys: pa.ChunkedArray, part: Part) -> Iterator[pa.RecordBatch]:
+        """What the programs find in rows that are arrays already; `keys` names them."""
         if self.mode == "summary" and not self.routed:
-            twice = Lines(table.column("k")).key_twice(part.order)
+            twice = Lines(keys).key_twice(part.order)
             if twice is not None:  # nothing else can be told of rows that their keys do not tell apart
                 yield twice
                 return
         for i in self.which:
-            program, lines = self.programs.programs[i], Lines(table.column("k"), i)
+            program, lines = self.programs.programs[i], Lines(keys, i)
             if self.mode == "pairs":
                 yield from lines.pairs(program, part, self.limit)
-            elif not whole:
+            elif part.roles is not None:
                 assert isinstance(program, PairProgram), "only pairs are routed to several pieces of work"
                 yield from lines.partial(program, part)
             elif self.mode == "summary":
                 yield from lines.summary(program, part, self.limit)
             else:
                 yield from lines.rows(program, part, self.limit)
+
+
+def _roles(table: pa.Table) -> Roles | None:
+    """The parts that rows play, where not all play both."""
+    if "role" not in table.column_names:
+        return None
+    role = table.column("role").to_numpy()
+    if (role == BOTH).all():
+        return None
+    return Roles((role & LEFT) > 0, (role & RIGHT) > 0, table.column("twin").to_numpy().astype(np.bool_))
+
+
+def summaries(
+    findings: Iterable[tuple[int, str, int | None, Any, Any]], programs: Programs, which: Iterable[int]
+) -> tuple[dict[int, Summary], tuple[Any, int] | None]:
+    """The summaries that findings (i, what, n, key, other) of the mode "summary" tell.
+
+    Where a key occurs twice, there are none, but that key and how many rows have it.
+    """
+    by_rule: dict[int, list[tuple[str, int | None, Any, Any]]] = {}
+    for i, what, n, key, other in findings:
+        if what == "twice":
+            return {}, (key, n or 0)
+        by_rule.setdefault(i, []).append((what, n, key, other))
+    return {i: _summary(by_rule.get(i), programs.programs[i]) for i in which}, None
+
+
+def _summary(lines: list[tuple[str, int | None, Any, Any]] | None, program: Program) -> Summary:
+    if lines is None:  # a task without rows says nothing
+        pairs = None if isinstance(program, RowProgram) else 0
+        groups = 0 if isinstance(program, GroupProgram) and program.right else None
+        return Summary(pairs, 0, 0, groups, worst=())
+    counts = {what: n for what, n, _, _ in lines if what not in ("witness", "worst")}
+    left, right = next(((key, other) for what, _, key, other in lines if what == "witness"), (None, None))
+    worst = tuple(WorstRow(key, n or 0) for what, n, key, _ in lines if what == "worst")
+    rows = counts["rows"]
+    assert rows is not None, "every rule tells its rows"
+    return Summary(counts.get("pairs"), rows, counts.get("suspects"), counts.get("groups"), left, right, worst)
 
 
 class Lines:

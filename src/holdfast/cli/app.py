@@ -2,19 +2,52 @@
 
 from __future__ import annotations
 
-from importlib import metadata
+from functools import partial
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from holdfast.cli import check, demo, discover, doctor, explain, sql
 from holdfast.cli.command import add_commands, end_on_sigterm
-from holdfast.cli.evolve import add_evolve
-from holdfast.cli.fragments import add_fragments
-from holdfast.cli.watch import add_watch
+from holdfast.cli.lazy_group import LazyCommand, lazy_group
+from holdfast.tables.pandas_later import postpone_pandas
+
+# The first line of each command's help stands here, so that the list of commands imports none of them.
+_COMMANDS = {
+    "demo": "Show what Holdfast does, on data that ships with it: the whole story in about a minute, "
+    "ending in a report.",
+    "discover": "Find the most general rules a table holds, the ones worth reading first.",
+    "check": "Detect every violation of a set of rules, and count them exactly.",
+    "explain": "Say which rules a row breaks, with which others, and which change of one cell would mend most of it.",
+    "sql": "Print rules as SQL queries, to check them in any database. No Spark is started.",
+    "doctor": "Look at Python, Java, memory, folders and Spark, and say what to do where something is missing.",
+}
+_GROUPS = {
+    "watch": "Keep the violations of a table up to date under inserts, deletes and updates.",
+    "evolve": "Keep the rules that a table holds up to date under inserts, deletes and updates.",
+    "fragments": "Keep the violations of a table up to date that is split over sites, with almost nothing shipped.",
+}
+
+
+def _add_command(name: str, app: typer.Typer) -> None:
+    """Adds the function of that name in the module of that name."""
+    module = import_module(f"holdfast.cli.{name}")
+    add_commands(app, (name, getattr(module, name), module.EXAMPLES))
+
+
+def _add_group(name: str, app: typer.Typer) -> None:
+    """Calls `add_<name>` in the module of that name."""
+    getattr(import_module(f"holdfast.cli.{name}"), f"add_{name}")(app)
+
+
+COMMANDS = {
+    **{name: LazyCommand(help, partial(_add_command, name)) for name, help in _COMMANDS.items()},
+    **{name: LazyCommand(help, partial(_add_group, name)) for name, help in _GROUPS.items()},
+}
 
 app = typer.Typer(
     name="holdfast",
+    cls=lazy_group(COMMANDS),
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode="rich",
@@ -24,22 +57,12 @@ app = typer.Typer(
     epilog="Begin with: holdfast demo. The examples in each command's help use the files that holdfast demo --dir DIR "
     "leaves in DIR.",
 )
-add_commands(
-    app,
-    ("demo", demo.demo, demo.EXAMPLES),
-    ("discover", discover.discover, discover.EXAMPLES),
-    ("check", check.check, check.EXAMPLES),
-    ("explain", explain.explain, explain.EXAMPLES),
-    ("sql", sql.sql, sql.EXAMPLES),
-)
-add_watch(app)
-add_evolve(app)
-add_fragments(app)
-add_commands(app, ("doctor", doctor.doctor, doctor.EXAMPLES))
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib import metadata  # reads e-mail headers, which takes time
+
         print(f"holdfast {metadata.version('holdfast')}")
         raise typer.Exit
 
@@ -55,4 +78,5 @@ def _root(
 
 def main() -> None:
     end_on_sigterm()
+    postpone_pandas()
     app()

@@ -93,7 +93,7 @@ def check(
     report: options.Report = None,
     format: Annotated[CheckFormat, typer.Option(help="What to print.")] = "text",
     output: options.Output = None,
-    spark: options.OnSpark,
+    spark: options.OnEngine,
 ) -> None:
     """Detect every violation of a set of rules, and count them exactly."""
     require_writable_files({"--output": output, "--report": report, "--baseline": baseline}, data, rules)
@@ -108,7 +108,7 @@ def check(
     }
     progress = spark.progress
     rule_set = as_rule_set(rules)  # before Spark starts: a typo in a rule should not cost a start-up
-    with progress.step("starting Spark"):
+    with progress.step("opening the table"):
         for folder, parts in (
             (violations, VIOLATION_FOLDERS),
             (quarantine, QUARANTINE_FOLDERS),

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from holdfast.api import plan_discover
 from holdfast.cli.files import emit, emit_json, require_writable_files
-from holdfast.cli.options import Data, OnSpark, Printing, Reading, Report, SearchOptions, Top
+from holdfast.cli.options import Data, OnEngine, Printing, Reading, Report, SearchOptions, Top
 from holdfast.search.options import DEFAULT_TOP, Strategy, discover_options, how_many
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def discover(
     reading: Reading,
     report: Report = None,
     printing: Printing,
-    spark: OnSpark,
+    spark: OnEngine,
 ) -> None:
     """Find the most general rules a table holds, the ones worth reading first."""
     require_writable_files({"-o": rules, "--output": printing.output, "--report": report}, data)
@@ -84,7 +84,7 @@ def discover(
     )
     shown = how_many(top)
     progress = spark.progress
-    with progress.step("starting Spark"):
+    with progress.step("opening the table"):
         planned = plan_discover(data, options=options, **spark.job_options, **reading.job_options)
     if explain:
         from holdfast.report.space_text import space_text

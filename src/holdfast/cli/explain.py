@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from holdfast.cli.files import emit, emit_json, require_writable_files
-from holdfast.cli.options import Data, NullsOrFileNulls, OnSpark, Printing, Reading, Redact, Rules, names_in
+from holdfast.cli.options import Data, NullsOrFileNulls, OnEngine, Printing, Reading, Redact, Rules, names_in
 
 EXAMPLES = """
 Examples:
@@ -36,7 +36,7 @@ def explain(
     nulls: NullsOrFileNulls = None,
     reading: Reading,
     printing: Printing,
-    spark: OnSpark,
+    spark: OnEngine,
 ) -> None:
     """Say which rules a row breaks, with which others, and which change of one cell would mend most of it."""
     require_writable_files({"--output": printing.output}, data, rules)

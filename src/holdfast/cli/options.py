@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from holdfast.api import running_tasks
+from holdfast.engines.choose import EngineChoice
 from holdfast.errors import OptionError
 from holdfast.report.progress import Progress
 from holdfast.rules.rule import Nulls
@@ -128,6 +129,20 @@ class OnSpark(Telling):
     def job_options(self) -> dict[str, Any]:
         """As jobs take it."""
         return {"master": self.master, "conf": assignments(self.conf, "--conf")}
+
+
+@dataclass(frozen=True)
+class OnEngine(OnSpark):
+    """Where the job runs, and how much is said besides the result."""
+
+    engine: Annotated[
+        EngineChoice,
+        typer.Option(help="Where it runs: local in this process, spark on Spark; auto: local for files that fit."),
+    ] = "auto"
+
+    @property
+    def job_options(self) -> dict[str, Any]:
+        return {**super().job_options, "engine": self.engine}
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from holdfast.errors import SitesError, closest_hint
 from holdfast.fragments.parts import parts_of
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules, read_rules, rules_of
+from holdfast.rules.settings import (
+    SettingProblem,
+    anything,
+    choice,
+    first_problem,
+    list_of,
+    mapping_of,
+    optional,
+    settings,
+    text,
+)
 from holdfast.rules.yaml_nodes import composed, line_of, node_at, plain_content, read_yaml_text
 
 
@@ -91,25 +101,15 @@ class SplitTable:
         return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=110)
 
 
-class _Site(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    columns: list[str] | None = None
-    where: str | None = None
-    data: str | None = None
-
-
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    version: Literal["1"] = "1"
-    key: list[str] = Field(min_length=1)
-    nulls: Literal["sql", "equal"] | None = None
-    sites: dict[str, _Site | None] = Field(min_length=1)
-    rules: Any
-
-    @field_validator("key", mode="before")
-    @classmethod
-    def _as_list(cls, value: object) -> object:
-        return [value] if isinstance(value, str) else value
+_SITE_SETTINGS = {"columns": optional(list_of(text)), "where": optional(text), "data": optional(text)}
+_FILE_SETTINGS = {
+    "version": choice("1"),
+    "key": list_of(text, filled=True),
+    "nulls": optional(choice("sql", "equal")),
+    "sites": mapping_of(optional(settings(_SITE_SETTINGS)), filled=True),
+    "rules": anything,
+}
+_FILE = settings(_FILE_SETTINGS, required={"key", "sites", "rules"})
 
 
 def read_sites(path: str | os.PathLike[str]) -> SplitTable:
@@ -132,23 +132,20 @@ def parse_sites(text: str, *, origin: str = "sites", folder: Path | None = None)
     plain = plain_content(root, origin)
     if not isinstance(plain, dict):
         raise SitesError(f"{origin} names no sites.", hint=_EXAMPLE)
-    try:
-        content = _File.model_validate(plain)
-    except ValidationError as problem:
-        raise _sites_error(problem, root, origin) from None
-    settings = {name: given or _Site() for name, given in content.sites.items()}
-    sites = tuple(
-        Site(name, _columns(name, own.columns, content.key, root, origin), own.where, _resolved_path(own.data, folder))
-        for name, own in settings.items()
-    )
-    rules = _rules(content, root, origin, folder)
-    if rules.key and list(rules.key) != content.key:
+    content = {**plain, "key": [plain["key"]]} if isinstance(plain.get("key"), str) else plain
+    problem = first_problem(_FILE, content)
+    if problem is not None:
+        raise _sites_error(problem, root, origin)
+    key: list[str] = content["key"]
+    sites = tuple(_site(name, given or {}, key, root, origin, folder) for name, given in content["sites"].items())
+    rules = _rules(content["rules"], root, origin, folder)
+    if rules.key and list(rules.key) != key:
         raise SitesError(
-            f"{origin}, line {line_of(root, ('key',))}: the key is {', '.join(content.key)}, but the rules name rows "
+            f"{origin}, line {line_of(root, ('key',))}: the key is {', '.join(key)}, but the rules name rows "
             f"by {', '.join(rules.key)}."
         )
-    nulls = content.nulls or rules.nulls
-    parsed = SplitTable(tuple(content.key), sites, replace(rules, key=tuple(content.key), nulls=nulls), origin)
+    nulls = content.get("nulls") or rules.nulls
+    parsed = SplitTable(tuple(key), sites, replace(rules, key=tuple(key), nulls=nulls), origin)
     _require_sense(parsed, root, origin)
     return parsed
 
@@ -162,10 +159,15 @@ sites:
 rules: ["CC = 44, zip -> street"]"""
 
 
-def _rules(content: _File, root: yaml.Node, origin: str, folder: Path | None) -> RuleSet:
-    if isinstance(content.rules, str):
-        return read_rules(_resolved_path(content.rules, folder) or content.rules)
-    if not content.rules:
+def _site(name: str, given: dict[str, Any], key: list[str], root: yaml.Node, origin: str, folder: Path | None) -> Site:
+    columns = _columns(name, given.get("columns"), key, root, origin)
+    return Site(name, columns, given.get("where"), _resolved_path(given.get("data"), folder))
+
+
+def _rules(rules: Any, root: yaml.Node, origin: str, folder: Path | None) -> RuleSet:
+    if isinstance(rules, str):
+        return read_rules(_resolved_path(rules, folder) or rules)
+    if not rules:
         raise SitesError(f"{origin}, line {line_of(root, ('rules',))}: there are no rules.")
     return rules_of(node_at(root, ("rules",)), origin=origin)
 
@@ -230,25 +232,23 @@ def require_held(sites: SplitTable) -> None:
                     )
 
 
-def _sites_error(problem: ValidationError, root: yaml.Node, origin: str) -> SitesError:
-    first = min(problem.errors(), key=lambda error: error["type"] != "extra_forbidden")
-    location = tuple(first["loc"])
+def _sites_error(problem: SettingProblem, root: yaml.Node, origin: str) -> SitesError:
+    location = problem.location
     where = f"{origin}, line {line_of(root, location)}"
     if len(location) > 1 and location[0] == "sites":
         where += f", site {location[1]!r}"
-    field = str(location[-1]) if location else "the file"
-    known = list(_Site.model_fields if len(location) > 2 else _File.model_fields)
-    match first["type"]:
-        case "extra_forbidden":
+    field = str(location[-1])
+    match problem.kind:
+        case "unknown":
+            known = _SITE_SETTINGS if len(location) > 2 else _FILE_SETTINGS
             hint = closest_hint(field, known, what="Settings")
             return SitesError(f"{where}: there is no setting {field!r}.", hint=hint)
         case "missing":
             return SitesError(f"{where}: {field!r} is missing.", hint=_EXAMPLE)
-        case "too_short":
+        case "empty":
             return SitesError(f"{where}: {field!r} is empty.", hint=_EXAMPLE)
-        case "literal_error":
-            allowed = first["ctx"]["expected"].replace("'", "")
-            return SitesError(f"{where}: {field} is {first['input']!r}.", hint=f"it may be {allowed}.")
-        case _:
-            wanted = {"list_type": "a list", "string_type": "text", "dict_type": "settings by site"}
-            return SitesError(f"{where}: {field!r} should be {wanted.get(first['type'], 'otherwise')}.", hint=_EXAMPLE)
+        case "choice":
+            return SitesError(f"{where}: {field} is {problem.value!r}.", hint=f"it may be {problem.wanted}.")
+        case "type":
+            wanted = "settings by site" if location == ("sites",) else problem.wanted
+            return SitesError(f"{where}: {field!r} should be {wanted}.", hint=_EXAMPLE)

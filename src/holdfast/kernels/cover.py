@@ -5,8 +5,12 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from holdfast.kernels.without_compiler import compiler_pays
+
+# Python itself runs this loop, where it is not compiled, and is slower than numpy.
+_STEPS_PER_PAIR = 16
 
 
 def greedy_cover(left: NDArray[np.int64], right: NDArray[np.int64], size: int) -> NDArray[np.int64]:
@@ -19,11 +23,14 @@ def greedy_cover(left: NDArray[np.int64], right: NDArray[np.int64], size: int) -
     others = np.concatenate([right, left])
     order = np.argsort(ends, kind="stable")
     starts = np.searchsorted(ends[order], np.arange(size + 1))
-    return np.asarray(_take_greedily(starts, others[order], size))
+    if not compiler_pays(_STEPS_PER_PAIR * len(left)):
+        return np.asarray(take_greedily(starts, others[order], size))  # type: ignore[no-untyped-call]
+    from holdfast.kernels.compiled_cover import take_greedily_compiled
+
+    return np.asarray(take_greedily_compiled(starts, others[order], size))
 
 
-@njit(cache=True)
-def _take_greedily(starts, neighbours, size):  # type: ignore[no-untyped-def]
+def take_greedily(starts, neighbours, size):  # type: ignore[no-untyped-def]
     count = np.empty(size, np.int64)
     heap = [np.int64(0) for _ in range(0)]
     for i in range(size):

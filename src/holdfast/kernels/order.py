@@ -1,10 +1,11 @@
-"""Sorting rows by group and value: passes over digits of the values, then one over the groups; nothing is compared."""
+"""Rows ordered by group and value: by numpy where they are few, otherwise by digits; nothing is compared then."""
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from holdfast.kernels.without_compiler import compiler_pays
 
 Ints = NDArray[np.int64]
 
@@ -14,62 +15,24 @@ def order_in_groups(groups: Ints, values: Ints) -> Ints:
 
     Groups are small numbers from 0. Cost: a pass for every eleven bits in which the values differ, and one more.
     """
-    if len(values) == 0:
-        return np.empty(0, np.int64)
-    return np.asarray(_by_group(_order(values), groups, int(groups.max()) + 1))
+    if not compiler_pays(len(values)):
+        return np.lexsort((values, groups))
+    from holdfast.kernels.radix_sort import by_group
+
+    return np.asarray(by_group(_order(values), groups, int(groups.max()) + 1))
 
 
 def ranks(values: Ints) -> Ints:
     """The values as 0, 1, 2, ... of the distinct ones, in their order. Cost as above."""
-    return np.asarray(_ranked(values, _order(values))) if len(values) else values
+    if not compiler_pays(len(values)):
+        return np.unique(values, return_inverse=True)[1].astype(np.int64, copy=False)
+    from holdfast.kernels.radix_sort import ranked
+
+    return np.asarray(ranked(values, _order(values)))
 
 
 def _order(values: Ints) -> Ints:
+    from holdfast.kernels.radix_sort import by_digits
+
     low, high = int(values.min()), int(values.max())
-    return np.asarray(_by_digits(values, np.int64(low), (high - low).bit_length()))
-
-
-@njit(cache=True)
-def _ranked(values, order):  # type: ignore[no-untyped-def]
-    value_ranks = np.empty(len(values), np.int64)
-    rank = 0
-    for at in range(len(order)):
-        if at > 0 and values[order[at]] != values[order[at - 1]]:
-            rank += 1
-        value_ranks[order[at]] = rank
-    return value_ranks
-
-
-@njit(cache=True)
-def _by_digits(values, low, bits):  # type: ignore[no-untyped-def]
-    """Radix sort, lowest digit first. Differences are taken modulo 2^64, where they cannot overflow."""
-    mask = np.uint64(2047)
-    order, spare = np.arange(len(values)), np.empty(len(values), np.int64)
-    place = np.empty(2049, np.int64)
-    for shift in range(0, bits, 11):
-        place[:] = 0
-        for value in values:
-            place[(((np.uint64(value) - np.uint64(low)) >> np.uint64(shift)) & mask) + np.uint64(1)] += 1
-        for start in range(2048):
-            place[start + 1] += place[start]
-        for at in order:
-            digit = ((np.uint64(values[at]) - np.uint64(low)) >> np.uint64(shift)) & mask
-            spare[place[digit]] = at
-            place[digit] += 1
-        order, spare = spare, order
-    return order
-
-
-@njit(cache=True)
-def _by_group(order, groups, top):  # type: ignore[no-untyped-def]
-    place = np.zeros(top + 1, np.int64)
-    for group in groups:
-        place[group + 1] += 1
-    for group in range(top):
-        place[group + 1] += place[group]
-    ordered = np.empty(len(order), np.int64)
-    for at in order:
-        group = groups[at]
-        ordered[place[group]] = at
-        place[group] += 1
-    return ordered
+    return np.asarray(by_digits(values, np.int64(low), (high - low).bit_length()))

@@ -169,11 +169,11 @@ def _breaks(
     """The left side is one of those with a required value, and the column does not have it."""
     by_side: dict[tuple[int, ...], set[int | None]] = {}
     for constants, value in required:
-        side = _codes_of(rows, names, constants)
-        if side is not None:
+        left = _codes_of(rows, names, constants)
+        if left is not None:
             assert value is not None, "only patterns with a constant there"
             right = _codes_of(rows, (column,), (value,))
-            by_side.setdefault(side, set()).add(None if right is None else right[0])
+            by_side.setdefault(left, set()).add(None if right is None else right[0])
     side = _places(rows, names, list(by_side))
     valid, codes = rows.valid(column), rows.codes(column)
     # Of sides with several required values, or with one that no row can have, every value is wrong.
@@ -186,7 +186,7 @@ def _breaks(
         if not dependency.inline:
             for name in dependency.left:  # `_` matches no null
                 broken &= rows.valid(name)
-    return broken
+    return np.asarray(broken, np.bool_)
 
 
 def _codes_of(rows: CodedColumns, names: Sequence[str], constants: Sequence[Constant]) -> tuple[int, ...] | None:
@@ -213,7 +213,8 @@ def _places(rows: CodedColumns, names: Sequence[str], sides: Sequence[tuple[int,
     if not names:
         return np.zeros(len(rows), np.int64)
     wanted = np.array(sides, np.int64)
-    ids = dense_ids([np.concatenate([rows.codes(name), wanted[:, i]]) for i, name in enumerate(names)], len(rows))
+    everything = [np.concatenate([rows.codes(name), wanted[:, i]]) for i, name in enumerate(names)]
+    ids = dense_ids(everything, len(everything[0]))
     own, of_sides = ids[: len(rows)], ids[len(rows) :]
     order = np.argsort(of_sides)
     at = np.minimum(np.searchsorted(of_sides[order], own), len(sides) - 1)

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -122,7 +123,7 @@ class TableColumns:
 
     def _resolved(self, name: str) -> str:
         """The column that a condition means, upper and lower case apart, as in SQL."""
-        same = [own for own in self.rows.column_names if own.casefold() == name.casefold()]
+        same: list[str] = [own for own in self.rows.column_names if own.casefold() == name.casefold()]
         if len(same) == 1:
             return same[0]
         if same:
@@ -154,12 +155,11 @@ class TableColumns:
         place = self._bound_rank(name, value)
         return place if bound.exact else BoundCode(place.code if place.code is not None else -1, exact=False)
 
-    def _bound_rank(self, name: str, value: object) -> BoundCode:
+    def _bound_rank(self, name: str, value: Any) -> BoundCode:
         self._coded(name)
-        ordered = self._ranked.get(name)
-        size = 0 if ordered is None else len(ordered)
-        at = bisect_left(range(size), value, key=lambda i: ordered[i].as_py())  # type: ignore[index]
-        exact = at < size and ordered[at].as_py() == value  # type: ignore[index]
+        ordered = self._ranked.get(name, ())
+        at = bisect_left(ordered, value, key=lambda scalar: scalar.as_py())
+        exact = at < len(ordered) and ordered[at].as_py() == value
         return BoundCode(at if exact else at - 1, exact)
 
 

@@ -20,25 +20,26 @@ from holdfast.encode.arrow_column_type import arrow_column_type
 from holdfast.encode.codes import comparable_codes
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import ConditionError
+from holdfast.rules.kept_parser import kept_parser
 from holdfast.rules.relation import EQ, GT, LT, mask_of
 from holdfast.rules.rule import Rule
 
 _GRAMMAR = r"""
 ?start: any
-?any: all ("OR"i all)*                     -> any_of
-?all: no ("AND"i no)*                      -> all_of
-?no: "NOT"i no                             -> negated
+?any: all (_OR all)*                       -> any_of
+?all: no (_AND no)*                        -> all_of
+?no: _NOT no                               -> negated
    | test
 ?test: sum
      | sum COMPARE sum                     -> compared
-     | sum "IS"i "NULL"i                   -> is_null
-     | sum "IS"i "NOT"i "NULL"i            -> is_not_null
-     | sum "IN"i "(" sum ("," sum)* ")"    -> among
-     | sum "NOT"i "IN"i "(" sum ("," sum)* ")"          -> not_among
-     | sum "BETWEEN"i sum "AND"i sum       -> between
-     | sum "NOT"i "BETWEEN"i sum "AND"i sum             -> not_between
-     | sum "LIKE"i STRING                  -> like
-     | sum "NOT"i "LIKE"i STRING           -> not_like
+     | sum _IS _NULL                       -> is_null
+     | sum _IS _NOT _NULL                  -> is_not_null
+     | sum _IN "(" sum ("," sum)* ")"      -> among
+     | sum _NOT _IN "(" sum ("," sum)* ")" -> not_among
+     | sum _BETWEEN sum _AND sum           -> between
+     | sum _NOT _BETWEEN sum _AND sum      -> not_between
+     | sum _LIKE STRING                    -> like
+     | sum _NOT _LIKE STRING               -> not_like
 ?sum: product
     | sum "+" product                      -> plus
     | sum "-" product                      -> minus
@@ -50,20 +51,31 @@ _GRAMMAR = r"""
     | atom
 ?atom: NUMBER                              -> number
     | STRING                               -> text
-    | "DATE"i STRING                       -> date
-    | "TIMESTAMP"i STRING                  -> timestamp
-    | "TRUE"i                              -> true
-    | "FALSE"i                             -> false
-    | "NULL"i                              -> null
+    | _DATE STRING                         -> date
+    | _TIMESTAMP STRING                    -> timestamp
+    | _TRUE                                -> true
+    | _FALSE                               -> false
+    | _NULL                                -> null
     | (NAME | QUOTED)                      -> column
     | "(" any ")"
 COMPARE: "==" | "=" | "!=" | "<>" | "<=" | ">=" | "<" | ">"
 NUMBER: /(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?/
 STRING: /'([^'\\]|'')*'/ | /"([^"\\]|"")*"/
 QUOTED: /`([^`]|``)+`/
+_DATE.2: /date(?=\s*['"])/i
+_TIMESTAMP.2: /timestamp(?=\s*['"])/i
+_OR.2: /or\b/i
+_AND.2: /and\b/i
+_NOT.2: /not\b/i
+_IS.2: /is\b/i
+_NULL.2: /null\b/i
+_IN.2: /in\b/i
+_BETWEEN.2: /between\b/i
+_LIKE.2: /like\b/i
+_TRUE.2: /true\b/i
+_FALSE.2: /false\b/i
 NAME: /(?!(?:and|or|not|is|in|between|like|null|true|false)\b)[^\W\d]\w*/i
-%import common.WS
-%ignore WS
+%ignore /[ \t\f\r\n]+/
 """
 
 Value = Callable[[pa.Table], Any]
@@ -119,7 +131,7 @@ def rule_condition(rule: Rule) -> Condition | None:
 
 @lru_cache(maxsize=1)
 def _parser() -> Lark:
-    return Lark(_GRAMMAR, parser="earley")
+    return kept_parser(_GRAMMAR)
 
 
 def _array(value: Any, table: pa.Table) -> pa.Array:
@@ -169,13 +181,13 @@ def _place(value: Any) -> pa.Array:
 def _beside(value: Any, other: Any) -> Any:
     """The value in the type in which Spark compares it with the other."""
     own, others = _column_type(value), _column_type(other)
-    if others.family == "float" and own.numeric or own.family == "float" and others.numeric:
+    if (others.family == "float" and own.numeric) or (own.family == "float" and others.numeric):
         return float(value) if isinstance(value, Decimal | int) else _cast(value, pa.float64())
     if isinstance(value, str) and others.family == "date":
         return dt.date.fromisoformat(value.strip())
     if isinstance(value, str) and others.family == "timestamp":
         value, own = dt.datetime.fromisoformat(value.strip()), others
-    if own.family in ("date", "timestamp") and others.family == "timestamp" or (
+    if (own.family in ("date", "timestamp") and others.family == "timestamp") or (
         own.family == "timestamp" and others.family == "date"
     ):
         return _cast(_as_utc(value), pa.timestamp("us"))
@@ -308,6 +320,7 @@ class _Conditions(Transformer[Token, Any]):
 
     def like(self, parts: list[Any]) -> Value:
         value, pattern = parts[0], _unquoted(parts[1])
+
         def matched(table: pa.Table) -> pa.Array:
             texts = _array(value(table), table)
             return texts.cast(pa.bool_()) if pa.types.is_null(texts.type) else pc.match_like(texts, pattern)
@@ -333,7 +346,11 @@ class _Conditions(Transformer[Token, Any]):
         return _calculated(_remainder, decimals=False)(parts)
 
     def negative(self, parts: list[Value]) -> Value:
-        return lambda table: -value if isinstance(value := parts[0](table), int | float | Decimal) else pc.negate_checked(value)
+        def negated(table: pa.Table) -> Any:
+            value = parts[0](table)
+            return -value if isinstance(value, int | float | Decimal) else pc.negate_checked(value)
+
+        return negated
 
 
 def _always(value: Any) -> Value:

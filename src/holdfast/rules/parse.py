@@ -16,6 +16,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 from holdfast.errors import RuleSyntaxError, TrivialRuleError
 from holdfast.rules.constraint import DenialConstraint, denial
 from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Key, Pattern
+from holdfast.rules.kept_parser import kept_parser
 from holdfast.rules.predicate import (
     Column,
     Constant,
@@ -127,7 +128,7 @@ def given_names(names: str | Iterable[str]) -> tuple[str, ...]:
 def _parser() -> Lark:
     grammar = resources.files("holdfast.rules").joinpath("grammar.lark").read_text(encoding="utf-8")
     words = "|".join(words.replace(" ", r"\s+") for words in OPERATORS)
-    return Lark(grammar.replace("{text_operators}", words), parser="lalr", propagate_positions=True)
+    return kept_parser(grammar.replace("{text_operators}", words), propagate_positions=True)
 
 
 class _Reader:

@@ -9,6 +9,8 @@ from typing import Any
 from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedInput, VisitError
 
+from holdfast.rules.kept_parser import kept_parser
+
 _GRAMMAR = r"""
 start: choice
 choice: sequence ("|" sequence)*
@@ -63,7 +65,7 @@ def common_pattern(pattern: str) -> str:
 
 @cache
 def _parser() -> Lark:
-    return Lark(_GRAMMAR, parser="lalr", lexer="contextual")
+    return kept_parser(_GRAMMAR)
 
 
 def _literal(character: str) -> str:

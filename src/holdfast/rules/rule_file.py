@@ -5,55 +5,73 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from holdfast.errors import HoldfastError, RuleFileError, closest_hint
 from holdfast.rules.dependency import CFD, FD, Body, Pattern
 from holdfast.rules.parse import given_names, parse_body
 from holdfast.rules.predicate import Constant, quoted_name
 from holdfast.rules.rule import Allowance, Nulls, Rule, RuleSet, allowance, readable_name, rule_set, with_unique_names
+from holdfast.rules.settings import (
+    SettingProblem,
+    choice,
+    filled_text,
+    first_problem,
+    list_of,
+    mapping_of,
+    optional,
+    settings,
+    text,
+)
 from holdfast.rules.yaml_nodes import composed, line_of, node_at, plain_content, read_yaml_text
 
 _SETTINGS = 'lines such as rule: "A -> B"'
 _PATTERN = "a value for each of its columns, as in {CC: 44, city: EDI}"
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+@dataclass(frozen=True)
+class _Entry:
     rule: str
-    name: str | None = Field(default=None, min_length=1)
+    name: str | None = None
     severity: Literal["error", "warn"] = "error"
     allow: str = "0"
     allow_pairs: str | None = None
     where: str | None = None
     description: str | None = None
-    patterns: list[dict[str, str]] | None = Field(default=None, min_length=1)
+    patterns: list[dict[str, str]] | None = None
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    version: Literal["1"] = "1"
-    key: list[str] = Field(default_factory=list)
-    nulls: Literal["sql", "equal"] = "sql"
-    rules: list[_Entry]
+_ENTRY_SETTINGS = {
+    "rule": text,
+    "name": optional(filled_text),
+    "severity": choice("error", "warn"),
+    "allow": text,
+    "allow_pairs": optional(text),
+    "where": optional(text),
+    "description": optional(text),
+    "patterns": optional(list_of(mapping_of(text), filled=True)),
+}
+_FILE_SETTINGS = {
+    "version": choice("1"),
+    "key": list_of(text),
+    "nulls": choice("sql", "equal"),
+    "rules": list_of(settings(_ENTRY_SETTINGS, required={"rule"})),
+}
+_FILE = settings(_FILE_SETTINGS, required={"rules"})
 
-    @field_validator("key", mode="before")
-    @classmethod
-    def _as_list(cls, value: object) -> object:
-        # In a rule file a key is one column name, in which commas may occur, or a list of names.
-        return [value] if isinstance(value, str) else value
 
-    @field_validator("rules", mode="before")
-    @classmethod
-    def _plain_texts(cls, value: object) -> object:
-        if isinstance(value, list):
-            return [{"rule": entry} if isinstance(entry, str) else entry for entry in value]
-        return value
+def _written_out(content: dict[str, Any]) -> dict[str, Any]:
+    """The content of a file, with a list where it may have one name or text instead."""
+    content = dict(content)
+    if isinstance(content.get("key"), str):  # one column name, in which commas may occur
+        content["key"] = [content["key"]]
+    if isinstance(content.get("rules"), list):
+        content["rules"] = [{"rule": entry} if isinstance(entry, str) else entry for entry in content["rules"]]
+    return content
 
 
 def read_rules(path: str | Path) -> RuleSet:
@@ -81,10 +99,10 @@ def rules_of(root: yaml.Node, *, origin: str) -> RuleSet:
             f"{origin} holds no rules.",
             hint='a rule file looks like\n\nversion: 1\nrules:\n  - rule: "ZipCode -> City"',
         )
-    try:
-        content = _File.model_validate(plain)
-    except ValidationError as problem:
-        raise _rule_file_error(problem, root, origin) from None
+    content = _written_out(plain)
+    problem = first_problem(_FILE, content)
+    if problem is not None:
+        raise _rule_file_error(problem, root, origin)
     return _rule_set(content, root, origin)
 
 
@@ -124,42 +142,34 @@ def _pattern_entry(body: CFD, pattern: Pattern) -> dict[str, str]:
     return {name: "_" if value is None else str(value.value) for name, value in values}
 
 
-def _rule_file_error(problem: ValidationError, root: yaml.Node, origin: str) -> RuleFileError:
-    """Returns the first problem of the validation as an error that names file, line and rule."""
-    # A misspelt setting explains a missing one, so it comes first.
-    first = min(problem.errors(), key=lambda error: error["type"] != "extra_forbidden")
-    location = tuple(part for part in first["loc"] if part != "[key]")
-    line = line_of(root, location)
-    where = f"{origin}, line {line}"
+def _rule_file_error(problem: SettingProblem, root: yaml.Node, origin: str) -> RuleFileError:
+    """Returns the problem as an error that names file, line and rule."""
+    location = problem.location
+    where = f"{origin}, line {line_of(root, location)}"
     entry = _entry_name(root, location)
     if entry:
         where += f", {entry}"
-    field = str(location[-1]) if location else "the file"
-    known = list(_Entry.model_fields if len(location) > 1 else _File.model_fields)
-    match first["type"]:
-        case "extra_forbidden":
+    field = str(location[-1])
+    match problem.kind:
+        case "unknown":
+            known = _ENTRY_SETTINGS if len(location) > 1 else _FILE_SETTINGS
             return RuleFileError(
                 f"{where}: there is no setting {field!r}.", hint=closest_hint(field, known, what="Settings")
             )
         case "missing":
             return RuleFileError(f"{where}: {field!r} is missing.")
-        case "literal_error":
-            allowed = first["ctx"]["expected"].replace("'", "")
-            return RuleFileError(f"{where}: {field} is {first['input']!r}.", hint=f"it may be {allowed}.")
-        case "dict_type" | "model_type" | "model_attributes_type":
-            if field == "patterns" or len(location) > 2:
-                return RuleFileError(f"{where}: a pattern is {_PATTERN}.")
-            state = "is empty" if first["input"] is None else "is not a rule"
-            return RuleFileError(f"{where}: this entry {state}.", hint=f"a rule is its text, or {_SETTINGS}.")
-        case "list_type" | "string_type":
-            wanted = "a list" if first["type"] == "list_type" else "text"
-            if first["input"] is None:
-                return RuleFileError(f"{where}: {_field(location)} is empty.", hint=f"{wanted} is expected there.")
-            return RuleFileError(f"{where}: {_field(location)} should be {wanted}.")
-        case "too_short" | "string_too_short":
+        case "choice":
+            return RuleFileError(f"{where}: {field} is {problem.value!r}.", hint=f"it may be {problem.wanted}.")
+        case "empty":
             return RuleFileError(f"{where}: {_field(location)} is empty.", hint="fill it in, or leave it out.")
-        case _:
-            return RuleFileError(f"{where}: {_field(location)}: {first['msg']}.")
+    if problem.wanted == "settings":
+        if len(location) > 2:
+            return RuleFileError(f"{where}: a pattern is {_PATTERN}.")
+        state = "is empty" if problem.value is None else "is not a rule"
+        return RuleFileError(f"{where}: this entry {state}.", hint=f"a rule is its text, or {_SETTINGS}.")
+    if problem.value is None:
+        return RuleFileError(f"{where}: {_field(location)} is empty.", hint=f"{problem.wanted} is expected there.")
+    return RuleFileError(f"{where}: {_field(location)} should be {problem.wanted}.")
 
 
 def _field(location: Sequence[int | str]) -> str:
@@ -178,10 +188,11 @@ def _entry_name(root: yaml.Node, location: Sequence[int | str]) -> str | None:
     return f"rule {location[1] + 1}"
 
 
-def _rule_set(content: _File, root: yaml.Node, origin: str) -> RuleSet:
+def _rule_set(content: dict[str, Any], root: yaml.Node, origin: str) -> RuleSet:
     rules: list[Rule] = []
     given: dict[str, int] = {}
-    for i, entry in enumerate(content.rules):
+    entries = [_Entry(**entry) for entry in content["rules"]]
+    for i, entry in enumerate(entries):
         with _placed(root, origin, entry, i, "rule"):
             body = parse_body(entry.rule)
         with _placed(root, origin, entry, i, "patterns"):
@@ -201,8 +212,8 @@ def _rule_set(content: _File, root: yaml.Node, origin: str) -> RuleSet:
             given[entry.name] = line
         name = entry.name or readable_name(body)
         rules.append(Rule(name, body, entry.severity, allow, allow_pairs, entry.where, entry.description))
-    unique = with_unique_names(rules, [entry.name is None for entry in content.rules])
-    return RuleSet(unique, tuple(content.key), content.nulls, origin)
+    unique = with_unique_names(rules, [entry.name is None for entry in entries])
+    return RuleSet(unique, tuple(content.get("key", ())), content.get("nulls", "sql"), origin)
 
 
 @contextmanager

@@ -127,6 +127,7 @@ class DiscoverOutcome(Presented):
     why: str | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    engine: str = "spark"
 
     @property
     def shown(self) -> tuple[FoundRule, ...]:
@@ -151,5 +152,6 @@ class DiscoverOutcome(Presented):
             "evidence": self.evidence,
             "complete": self.complete,
             "seconds": round(self.seconds, 3),
+            "engine": self.engine,
             "rules": [entry.to_dict() for entry in self.shown],
         }

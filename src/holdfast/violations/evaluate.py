@@ -119,6 +119,27 @@ def pairs_of(program: Program, part: Part, *, limit: int) -> tuple[Ints, Ints]:
             return _Pairs(program, part).pairs(limit)
 
 
+@dataclass(frozen=True)
+class GroupSides:
+    """How the groups that violate a dependency are divided in one right-hand column, the one with this number.
+
+    By side: a row that has its value, whether that is null, and how many rows do; `members` are at most so many rows of
+    each side as were wanted, in the order of their keys, and `ends` is where those of each side end.
+    """
+
+    right: int
+    first: Ints
+    is_null: Bools
+    rows: Ints
+    members: Ints
+    ends: Ints
+
+
+def group_sides(program: GroupProgram, part: Part, *, most: int) -> list[GroupSides]:
+    """The sides of all groups that violate the program, per right-hand column, each with at most `most` rows."""
+    return [_Groups(program, part).sides(number, most) for number in range(len(program.right))]
+
+
 def _one_pair(pairs: Callable[..., tuple[Ints, Ints]], worst: int) -> tuple[int, int]:
     """A pair with the row in most pairs, where it is left in one; any pair otherwise."""
     left, right = pairs(1, worst)
@@ -486,6 +507,26 @@ class _Groups:
     def _group_count(self, hot: Ints) -> int:
         groups = int(self._x.max(initial=-1)) + 1
         return int(sum(self._divided(side, self._x, hot, groups).sum() for side in self._right)) if len(hot) else 0
+
+    def sides(self, number: int, most: int) -> GroupSides:
+        """The sides of the groups that are divided in the right-hand column with this number."""
+        form, x, hot = self._right[number], self._x, self._in_divided_groups()
+        divided = self._divided(form, x, hot, int(x.max(initial=-1)) + 1)
+        at = hot[divided[x[hot]]]
+        rows = self._rows[at]
+        if self.part.nulls == "sql":
+            at, rows = at[form.valid[rows]], rows[form.valid[rows]]
+        valid = form.valid[rows]
+        codes = np.where(valid, form.codes[rows], 0)
+        order = np.lexsort((self.part.order[rows], codes, valid, x[at]))
+        rows, valid, codes, group = rows[order], valid[order], codes[order], x[at][order]
+        new = np.ones(len(rows), np.bool_)
+        new[1:] = (group[1:] != group[:-1]) | (valid[1:] != valid[:-1]) | (codes[1:] != codes[:-1])
+        starts = np.flatnonzero(new)
+        sizes = np.diff(np.append(starts, len(rows)))
+        place = np.arange(len(rows)) - np.repeat(starts, sizes)
+        ends = np.cumsum(np.minimum(sizes, most))
+        return GroupSides(number, rows[starts], ~valid[starts], sizes, rows[place < most], ends)
 
     def _suspects(self, hot: Ints, side: Ints) -> Ints:
         """All but the largest side of each group, on a tie the one with the smallest key."""

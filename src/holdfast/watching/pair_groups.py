@@ -106,7 +106,6 @@ class GroupedPrograms:
         known = " AND ".join(f"f{i} IS NOT NULL" for i in sorted({*meets.left, *meets.right}))
         return f"IF({known}, {both}, concat({as_left}, {as_right}))"
 
-
     def routes(self, rows: pa.Table, which: Sequence[int] | None = None, *, alone: bool = True) -> list[Route]:
         """Where each of the rows, with forms `f0`, ... and flags `b0`, ..., goes: the twin of `routes_sql`."""
         numbers = range(len(self.groups)) if which is None else which

@@ -26,11 +26,11 @@ USE = """
 import json, sys
 sys.path[:0] = sys.argv[1:]
 from holdfast.kernels.__main__ import compile_kernels
-from holdfast.kernels import order, runs
+from holdfast.kernels import radix_sort, runs
 compile_kernels()
-stats = order._ranked.stats, runs._probed_flat.stats
+stats = radix_sort.ranked.stats, runs._probed_flat.stats
 print(json.dumps([
-    order.__file__,
+    radix_sort.__file__,
     sum(sum(kernel.cache_hits.values()) for kernel in stats),
     sum(sum(kernel.cache_misses.values()) for kernel in stats),
 ]))

@@ -68,7 +68,17 @@ def test_a_condition_holds_where_it_is_true(text: str, held: list[int]) -> None:
     assert rows_of(text) == held
 
 
-@pytest.mark.parametrize("text", ["upper(country) = 'US'", "n =", "exists (select 1)", "n = 1;"])
+@pytest.mark.parametrize(
+    "name", ["notes", "order_id", "android", "index", "isbn", "liked", "date", "truely", "nullable"]
+)
+def test_a_name_that_begins_with_a_word_of_sql_is_a_name(name: str) -> None:
+    condition = parsed_condition(f"{name} > 1 and not {name} < 3 or {name} = date '2024-01-31'")
+    assert condition.columns == (name,)
+    held = parsed_condition(f"{name} > 1").holds(pa.table({name: [1, 2]}))
+    assert held.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("text", ["upper(country) = 'US'", "n =", "exists (select 1)", "n = 1;", "n order", "in = 1"])
 def test_what_only_spark_can_tell_is_refused(text: str) -> None:
     with pytest.raises(ConditionError, match="without Spark"):
         rows_of(text)

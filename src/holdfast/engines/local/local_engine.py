@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.encode.spark_hash import spark_xxhash64
-from holdfast.engines.local.check import run_check
+from holdfast.engines.check_result import CheckResult
+from holdfast.engines.local.check import LocalCheckResult, run_check
 from holdfast.engines.local.typed_changes import typed_changes
 from holdfast.engines.states.refused_changes import translate_unfit_values
 from holdfast.engines.states.state_engine import Changes, OpenedSource, SourceTable, StateEngine, Task
@@ -62,10 +63,10 @@ class LocalEngine(StateEngine):
         rows, known = typed_changes(_local_table(table), schema)
         return Changes((rows,), table, known)
 
-    def check(self, table: SourceTable, plan: Plan, *, limit: int | None, whole: bool = False) -> Any:
+    def check(self, table: SourceTable, plan: Plan, *, limit: int | None, whole: bool = False) -> LocalCheckResult:
         return run_check(_local_table(table), plan, limit=limit, key_required=True)
 
-    def checked_rows(self, result: Any, table: SourceTable, plan: Plan) -> Partitions:
+    def checked_rows(self, result: CheckResult, table: SourceTable, plan: Plan) -> Partitions:
         return self.keyed(_safe_rows(_local_table(table), range(len(plan.schema.types))), plan)
 
     def keyed_rows(self, table: SourceTable, plan: Plan) -> Partitions:

@@ -1,4 +1,4 @@
-"""Rows of changes in this process, in a state's own columns and types: what `engines/spark/states/changes` has in SQL."""
+"""Rows of changes in this process, in a state's own columns and types. `engines/spark/states/changes` is its twin."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def typed_changes(table: LocalTable, schema: SchemaJson) -> tuple[pa.Table, tupl
             columns[f"c{i}"] = _typed_column(rows.column(name), name, own[name], target, kind, table.name)
         else:
             columns[f"c{i}"] = pa.nulls(size, kind)
-    columns["ct"] = _change_kinds(rows.column(CHANGE_TYPE)) if CHANGE_TYPE in own else pa.array(np.zeros(size, np.int32))
+    columns["ct"] = (
+        _change_kinds(rows.column(CHANGE_TYPE)) if CHANGE_TYPE in own else pa.array(np.zeros(size, np.int32))
+    )
     # Rows are in the order of their files, and within a file in its own.
     columns["o0"] = _commits(rows, table.name) if COMMIT_VERSION in own else pa.repeat("0" * 20, size)
     columns["o1"] = pa.array(np.zeros(size, np.int64))

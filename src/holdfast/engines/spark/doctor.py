@@ -11,8 +11,9 @@ from importlib import metadata
 from pathlib import Path
 
 from holdfast.engines.findings import MachineFinding
+from holdfast.engines.physical_memory import physical_memory
 from holdfast.engines.spark.java import cache_folder, find_java, newest_java
-from holdfast.engines.spark.session import driver_memory_gigabytes, get_session, physical_memory
+from holdfast.engines.spark.session import driver_memory_gigabytes, get_session
 from holdfast.errors import HoldfastError
 from holdfast.kernels import gpu_evidence
 from holdfast.rules.plain_words import number

@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import IO, cast
 from urllib.parse import urlsplit
 
-from py4j.protocol import Py4JError, Py4JJavaError
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.find_spark_home import _find_spark_home
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from holdfast.engines.physical_memory import physical_memory
 from holdfast.engines.spark.class_archive import class_archive_options
 from holdfast.engines.spark.java import find_java, newest_java, spark_java_home
+from holdfast.engines.spark.java_bridge import Py4JError, Py4JJavaError, active_context, require_bridge
 from holdfast.engines.spark.query_log import quiet_query_log
 from holdfast.errors import OptionError, SessionError
 
@@ -67,7 +67,7 @@ def running_session() -> SparkSession | None:
         session = connect.SparkSession.getActiveSession() or connect.SparkSession._get_default_session()
         if session is not None:
             return cast(SparkSession, session)
-    if SparkContext._active_spark_context is None:
+    if active_context() is None:
         return None
     # A thread that has not used Spark yet has no active session, though the process has one.
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
@@ -194,22 +194,6 @@ def driver_memory_gigabytes(memory: int) -> int:
     [1, 3, 8]
     """
     return min(max(memory // 2 // _GIGABYTE, 1), 8)
-
-
-def physical_memory() -> int:
-    """Returns the memory of the machine, or of its container where that is less, in bytes."""
-    try:
-        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        machine = 4 * _GIGABYTE
-    for limit_file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            limit = Path(limit_file).read_text().strip()
-        except OSError:
-            continue
-        if limit.isdigit():
-            return min(machine, int(limit))
-    return machine
 
 
 _SUBMIT_OPTIONS = {
@@ -368,6 +352,9 @@ def _check_reachable(remote: str) -> None:
 
 def _start(plan: Launch) -> SparkSession:
     """Returns a classic session in a new JVM."""
+    require_bridge()
+    from pyspark import SparkContext
+
     output = _JvmOutput()
     try:
         with _environment(plan.env, without=("SPARK_REMOTE", "SPARK_API_MODE")):
@@ -383,6 +370,10 @@ def _start(plan: Launch) -> SparkSession:
 
 def _launch_jvm(plan: Launch, output: _JvmOutput) -> SparkConf:
     """Returns the settings of `plan` for Spark; starts a JVM with them unless one still runs."""
+    require_bridge()
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+
     conf = SparkConf(loadDefaults=False)
     for key, value in plan.conf.items():
         conf.set(key, value)

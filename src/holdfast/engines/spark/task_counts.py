@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pyspark import SparkContext
+from holdfast.engines.spark.java_bridge import active_context
 
 
 def task_counts() -> tuple[int, int] | None:
     """Returns (done, all) tasks of the running stages; None where none runs, or with Spark Connect."""
-    context = SparkContext._active_spark_context
+    context = active_context()
     if context is None:
         return None
     tracker = context.statusTracker()

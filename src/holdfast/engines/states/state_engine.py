@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from holdfast.engines.check_result import CheckResult
 from holdfast.programs.plan import Plan
 from holdfast.states.messages import Message
 from holdfast.states.table_schema import FieldJson, SchemaJson
@@ -92,12 +93,12 @@ class StateEngine(ABC):
         """
 
     @abstractmethod
-    def check(self, table: SourceTable, plan: Plan, *, limit: int | None, whole: bool = False) -> Any:
+    def check(self, table: SourceTable, plan: Plan, *, limit: int | None, whole: bool = False) -> CheckResult:
         """Returns a CheckResult of the table, whose key must name its rows. `whole` keeps all columns for
         checked_rows()."""
 
     @abstractmethod
-    def checked_rows(self, result: Any, table: SourceTable, plan: Plan) -> Rows:
+    def checked_rows(self, result: CheckResult, table: SourceTable, plan: Plan) -> Rows:
         """Returns the rows that a check with `whole` has read: as of keyed_rows()."""
 
     @abstractmethod

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from holdfast.engines.check_result import key_missing, key_twice
 from holdfast.engines.spark.checking.rows import kept_plainly, keyed, numbered, select_rows
 from holdfast.engines.spark.sources.table import Table
 from holdfast.programs.plan import Plan
-from holdfast.rules.plain_words import number, value_text
-from holdfast.violations.witness import HIDDEN
 
 # Up to here one task is quicker than the shuffles that several would need.
 ONE_TASK_ROWS = 1_000_000
@@ -58,8 +56,7 @@ class Scan:
     @property
     def key_missing(self) -> str | None:
         """That the key is null somewhere, in words."""
-        missing = self._facts["missing"] if self.plan.key else 0
-        return f"the key {', '.join(self.plan.key)} is null in {number(missing, 'row')}" if missing else None
+        return key_missing(self.plan.key, self._facts["missing"] if self.plan.key else 0)
 
     @cached_property
     def duplicate_key(self) -> str | None:
@@ -87,16 +84,7 @@ class Scan:
         return bool(self._one(f"SELECT sum(bitmap_count(b)) AS n FROM ({bits})")["n"] == self.count)
 
     def duplicate_key_text(self, duplicate: tuple[object, int] | None) -> str | None:
-        if duplicate is None or not self.plan.key:
-            return None
-        value = HIDDEN if self.hidden & set(self.plan.key) else value_text(plain(duplicate[0]))
-        times = duplicate[1]
-        return f"the key {', '.join(self.plan.key)} is not unique: {value!r} occurs {times:,} times"
+        return key_twice(self.plan.key, duplicate, self.hidden)
 
     def close(self) -> None:
         self._kept.unpersist()
-
-
-def plain(key: Any) -> Any:
-    """The key as Python values: of several columns, a tuple."""
-    return tuple(key) if isinstance(key, Row) else key

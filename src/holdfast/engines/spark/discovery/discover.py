@@ -1,20 +1,18 @@
-"""Runs a discovery on Spark: one scan, then the search in tasks."""
+"""A discovery on Spark: one scan, then the search in tasks."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from holdfast.discovery.conditional_rules import ConditionalRules
-from holdfast.discovery.explain import ExplainedSpace, ExplainTask, explained_space
+from holdfast.checking.outcome import RuleOutcome
+from holdfast.discovery.explain import ExplainTask
 from holdfast.discovery.task import (
     ConditionalTask,
     ConstantsTask,
@@ -27,23 +25,16 @@ from holdfast.discovery.task import (
     read_search,
     worth_sharing,
 )
-from holdfast.discovery.with_constants import ConstantsOutcome, ranked_with_constants
 from holdfast.encode.column_type import ColumnType
-from holdfast.engines.spark.checking.check import translate_spark_errors
+from holdfast.engines.discovery import DiscoverySource, Searched
+from holdfast.engines.spark.checking.check import plan_check, run_check, translate_spark_errors
 from holdfast.engines.spark.checking.rows import schema_of
-from holdfast.engines.spark.discovery.counted_rules import verified, with_suspects
 from holdfast.engines.spark.sources.table import Table
-from holdfast.errors import TypeMismatchError, unknown_column
-from holdfast.presented import presentation
-from holdfast.rules.plain_words import number
-from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import RuleSet
 from holdfast.search.device import CARD
 from holdfast.search.find import SearchResult
 from holdfast.search.lines import Batches
 from holdfast.search.options import DiscoverOptions
-from holdfast.search.outcome import DiscoverOutcome, FoundRule
-from holdfast.search.rank import ranked
 from holdfast.search.space import PredicateSpace
 
 # The schema of the lines that tasks pass on.
@@ -54,144 +45,42 @@ _MANY = 1_000_000
 SHARED_ROWS = 20_000
 
 
-class DiscoverResult:
-    """The result of a discovery. `rules` are the shown rules, best first; a result can be used wherever rules can."""
+class SparkDiscovery(DiscoverySource):
+    """A table on Spark whose rules are discovered."""
 
-    def __init__(self, outcome: DiscoverOutcome) -> None:
-        self.outcome = outcome
+    engine = "spark"
 
-    @cached_property
-    def rules(self) -> RuleSet:
-        return self.outcome.rules
+    def __init__(self, table: Table) -> None:
+        self._table, self.name, self.notes = table, table.name, table.notes
 
     @property
-    def rule_set(self) -> RuleSet:
-        """The shown rules; `check` and other functions that take rules look here."""
-        return self.rules
+    def types(self) -> Mapping[str, ColumnType]:
+        return schema_of(self._table.frame, self.name).types
 
-    @cached_property
-    def all_rules(self) -> RuleSet:
-        """All discovered rules, also those beyond `top`."""
-        return replace(self.outcome, top=None).rules
+    def row_count(self) -> int:
+        return self._table.frame.count()
 
-    @property
-    def complete(self) -> bool:
-        return self.outcome.complete
+    def search(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Searched:
+        rows = compared_rows(self._table, types).coalesce(1)
+        if options.conditional:
+            return read_conditional(_collected(rows.mapInArrow(ConditionalTask(types, options), LINES))), None
+        if not options.constants:
+            return search(self._table, types, options), None
+        lines = _collected(rows.mapInArrow(ConstantsTask(types, options), LINES))
+        return read_search(lines), read_constants(lines)
 
-    @property
-    def seconds(self) -> float:
-        return self.outcome.seconds
+    def space_json(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> str | None:
+        rows = compared_rows(self._table, types).coalesce(1)
+        lines = rows.mapInArrow(ExplainTask(types, options), "space string").collect()
+        return lines[0]["space"] if lines else None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the object that `holdfast discover --format json` prints."""
-        return self.outcome.to_dict()
+    def counted(self, rules: RuleSet, *, limit: int) -> Sequence[RuleOutcome]:
+        table, spark = self._table, self._table.frame.sparkSession
+        with run_check(spark, table, plan_check(table, rules, ()), limit=limit) as result:
+            return result.outcome.rules
 
-    def summary(self) -> str:
-        """Returns the text that `holdfast discover` prints."""
-        return str(presentation("discovery_text").discovery_text(self.outcome))
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.outcome._repr_html_()
-
-    def to_html(self) -> str:
-        """Returns the HTML page that `holdfast discover --report` writes; it needs no other file."""
-        return str(presentation("discovery_page").discovery_page(self.outcome))
-
-
-def compared_columns(table: Table, options: DiscoverOptions) -> tuple[dict[str, ColumnType], tuple[str, ...]]:
-    """Returns the columns that a discovery compares, with their types, and notes on what it leaves out.
-
-    Raises UnknownColumnError for an unknown name; TypeMismatchError for a named column that cannot be compared.
-    """
-    types = schema_of(table.frame, table.name).types
-    for option, names in (("--columns", options.columns), ("--exclude", options.exclude)):
-        for name in names:
-            if name not in types:
-                raise unknown_column(f"{option} names {name!r}", name, table.name, types)
-    chosen, notes = {}, []
-    for name, kind in types.items():
-        if name in options.exclude or (options.columns and name not in options.columns):
-            continue
-        if kind.family == "other":
-            reason = f"column {quoted_name(name)} is left out: values of type {kind} cannot be compared"
-            if name in options.columns:
-                raise TypeMismatchError(f"{reason}, but --columns names it.")
-            notes.append(reason)
-            continue
-        chosen[name] = kind
-    return chosen, tuple(notes)
-
-
-def run_discover(table: Table, options: DiscoverOptions, *, top: int | None = None) -> DiscoverResult:
-    """Returns the most general rules that the table satisfies, best first; `top` of them are shown (None: all)."""
-    started = time.monotonic()
-    types, notes = compared_columns(table, options)
-    with translate_spark_errors(table, "discovering the rules of"):
-        result, constants = _search_all(table, types, options) if types else (None, None)
-        rows = result.rows if result is not None else table.frame.count()
-    rules, more = _counted_rules(table, result, constants, options, top, started)
-    unfinished = [part for part in (result, constants) if part is not None and not part.complete]
-    outcome = DiscoverOutcome(
-        table=table.name,
-        rows=rows,
-        distinct_rows=rows if result is None else result.distinct_rows,
-        predicates=2 * len(types) if options.conditional else 0,
-        evidence=0,
-        complete=not unfinished,
-        found=rules,
-        options=options,
-        top=top,
-        strategy="item-sets" if options.conditional else "all-pairs",
-        why=unfinished[0].why if unfinished else None,
-        phases={} if result is None else result.phases,
-        notes=(*table.notes, *notes, *more, *why_nothing(rows, types)),
-        seconds=time.monotonic() - started,
-    )
-    if isinstance(result, SearchResult):
-        outcome = replace(outcome, predicates=result.space.predicates, evidence=len(result.evidence))
-        outcome = replace(outcome, strategy=result.strategy, device=result.device)
-    return DiscoverResult(outcome)
-
-
-def _counted_rules(
-    table: Table,
-    result: SearchResult | ConditionalRules | None,
-    constants: ConstantsOutcome | None,
-    options: DiscoverOptions,
-    top: int | None,
-    started: float,
-) -> tuple[Sequence[FoundRule], tuple[str, ...]]:
-    """Returns the rules, best first, the shown ones with counts on the whole table, and notes about that."""
-    if not isinstance(result, SearchResult):
-        return () if result is None else result.ranked(), ()
-    rules = ranked(result) if constants is None else ranked_with_constants(result, constants.parts)
-    if not options.error:
-        return rules, ()
-    if not result.sampled:
-        return with_suspects(table, rules, top=top, rows=result.rows, nulls=options.nulls), ()
-    until = None if options.time_limit is None else started + options.time_limit
-    known = verified(table, rules, most=top, rows=result.rows, nulls=options.nulls, until=until)
-    note = (
-        f"rules come from a sample of {number(result.sampled, 'pair')} of rows, which has {len(rules):,}; the best "
-        f"{known.tried:,} were counted on the whole table, and {known.broken:,} of them left out: more pairs break them"
-    )
-    return known.rules, (note,)
-
-
-def _search_all(
-    table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions
-) -> tuple[SearchResult | ConditionalRules | None, ConstantsOutcome | None]:
-    """Returns the result of the search and, with the option `constants`, the rules of rows with given values."""
-    rows = compared_rows(table, types).coalesce(1)
-    if options.conditional:
-        return read_conditional(_collected(rows.mapInArrow(ConditionalTask(types, options), LINES))), None
-    if not options.constants:
-        return search(table, types, options), None
-    lines = _collected(rows.mapInArrow(ConstantsTask(types, options), LINES))
-    return read_search(lines), read_constants(lines)
+    def translate_errors(self, doing: str) -> AbstractContextManager[None]:
+        return translate_spark_errors(self._table, doing)
 
 
 def search(
@@ -235,28 +124,6 @@ class OnCard:
 
 def _collected(lines: DataFrame) -> list[tuple[str, int, bytes]]:
     return [(row["part"], row["piece"], row["bytes"]) for row in lines.collect()]
-
-
-def explain_discover(table: Table, options: DiscoverOptions) -> ExplainedSpace:
-    """Returns what a discovery of the table would compare. Scans the table once, to see which columns overlap."""
-    types, notes = compared_columns(table, options)
-    with translate_spark_errors(table, "looking at the columns of"):
-        lines = []
-        if types:
-            task = ExplainTask(types, options)
-            lines = compared_rows(table, types).coalesce(1).mapInArrow(task, "space string").collect()
-    left_out = [quoted_name(name) for name in table.frame.columns if name in options.exclude]
-    notes = (*notes, *([f"left out by --exclude: {', '.join(left_out)}"] if left_out else []))
-    return explained_space(lines[0]["space"] if lines else None, table.name, options, (*table.notes, *notes))
-
-
-def why_nothing(rows: int, types: Mapping[str, ColumnType]) -> list[str]:
-    """Returns a note why a table with so many rows and these columns has no rules; none where it may have rules."""
-    if not types:
-        return ["there are no columns to compare, so there are no rules"]
-    if rows < 2:
-        return [f"a table of {number(rows, 'row')} has no rules: a rule speaks of two rows"]
-    return []
 
 
 def compared_rows(table: Table, types: Mapping[str, ColumnType]) -> DataFrame:

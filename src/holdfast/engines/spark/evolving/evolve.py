@@ -20,15 +20,9 @@ import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.encode.column_type import ColumnType
+from holdfast.engines.discovery import compared_columns, why_nothing
 from holdfast.engines.spark.checking.check import translate_spark_errors
-from holdfast.engines.spark.discovery.discover import (
-    LINES,
-    OnCard,
-    compared_columns,
-    compared_rows,
-    search,
-    why_nothing,
-)
+from holdfast.engines.spark.discovery.discover import LINES, OnCard, compared_rows, search
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.follow_frames import empty_table, follow_frame, state_of
 from holdfast.engines.spark.states.spark_engine import SparkEngine
@@ -243,7 +237,7 @@ def init_evolve(
     engine = SparkEngine(table.frame.sparkSession)
     schema = engine.schema_of(table)
     plan = make_typed_plan(RuleSet(()), first_schema(schema, table.name), key)
-    types, _ = compared_columns(table, options)
+    types, _ = compared_columns(plan.schema.types, options, table.name)
     if not types:
         raise OptionError("there are no columns to compare.", hint="name some with --columns, or leave out --exclude.")
     store.make((*FOLDERS, KEPT))

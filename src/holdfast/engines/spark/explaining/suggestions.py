@@ -15,8 +15,9 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, DoubleType, LongType, StringType, StructField, StructType
 
+from holdfast.engines.check_result import plain_key
 from holdfast.engines.spark.checking.rows import reread_rows
-from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS, plain
+from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS
 from holdfast.errors import OptionError
 from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggestion
 from holdfast.explaining.mends import mend_queries
@@ -26,7 +27,7 @@ from holdfast.rules.predicate import quoted_name
 from holdfast.violations.witness import WorstRow
 
 if TYPE_CHECKING:
-    from holdfast.engines.spark.checking.check import CheckResult
+    from holdfast.engines.spark.checking.check import SparkCheckResult
 
 # Of each row, so many changes are told, and so many rows that it is in conflict with.
 CHANGES_PER_ROW, OTHERS = 3, 5
@@ -38,24 +39,24 @@ TRIED_PER_ROW = 20
 MOST_ROWS, MOST_COMPARED, AGREEING = 100_000, 2_000_000_000, 20
 
 
-def suggested_changes(result: CheckResult) -> DataFrame:
+def suggested_changes(result: SparkCheckResult) -> DataFrame:
     """(key, column, value, suggested, resolves, adds, rules, confidence, low, high): of each suspect row, at most
     CHANGES_PER_ROW changes of one cell that resolve more violations than they add.
 
     `resolves` and `adds` count violations of all rules; `confidence` is the share of the row's violations that go, less
     those that come, times how much speaks for the value. Of very many suspect rows some are tried.
     """
-    keys = result.suspects.select("key").distinct()
+    keys = result.suspects.to_spark().select("key").distinct()
     return Trial(result, keys.orderBy("key").limit(most_rows(result))).suggestions
 
 
-def may_be_cut(result: CheckResult) -> bool:
+def may_be_cut(result: SparkCheckResult) -> bool:
     """Whether there may be more suspect rows than are tried; a row that several rules suspect counts for each."""
     counts = (outcome.violating_rows if (n := outcome.suspect_rows) is None else n for outcome in result.outcome.rules)
     return sum(counts) > most_rows(result)
 
 
-def most_rows(result: CheckResult) -> int:
+def most_rows(result: SparkCheckResult) -> int:
     """How many suspect rows are tried: the first, by key."""
     most = MOST_ROWS
     for program in result.plan.programs.programs:
@@ -65,7 +66,7 @@ def most_rows(result: CheckResult) -> int:
     return most
 
 
-def explained_row(result: CheckResult, row: Any) -> RowExplanation:
+def explained_row(result: SparkCheckResult, row: Any) -> RowExplanation:
     """What is to be said of the row with this key. OptionError where there is none."""
     started = time.monotonic()
     wanted = result.scanned.where(_named(result, row))
@@ -84,7 +85,7 @@ def explained_row(result: CheckResult, row: Any) -> RowExplanation:
     return RowExplanation(
         table=result.outcome.table,
         key=result.outcome.key_label,
-        row=plain(rows[0]["k"]),
+        row=plain_key(rows[0]["k"]),
         values=values,
         rules=len(result.outcome.rules),
         broken=tuple(broken),
@@ -99,7 +100,7 @@ def _suggestion(change: Row, values: Mapping[str, Any]) -> Suggestion:
     return Suggestion(**told | {"value": values[told["column"]], "rules": tuple(told["rules"])})
 
 
-def _named(result: CheckResult, row: Any) -> Column:
+def _named(result: SparkCheckResult, row: Any) -> Column:
     """Whether a scanned row has this key: values, or their texts; of several columns a list, or texts with commas."""
     kind, names = result.scanned.schema["k"].dataType, result.outcome.key
     if len(names) <= 1:
@@ -129,7 +130,7 @@ def _typed(value: Any, kind: str) -> Column:
     return F.lit(value).try_cast(kind) if isinstance(value, str) else F.lit(value)
 
 
-def _broken(result: CheckResult, trial: Trial, row: Any) -> list[BrokenRule]:
+def _broken(result: SparkCheckResult, trial: Trial, row: Any) -> list[BrokenRule]:
     counted = {line["i"]: line["n"] for line in trial.before.collect()}
     if not counted:
         return []
@@ -143,7 +144,7 @@ def _broken(result: CheckResult, trial: Trial, row: Any) -> list[BrokenRule]:
     conflicts = _conflicts(result, partners)
     broken = []
     for i, violations in sorted(counted.items()):
-        others = [WorstRow(plain(key), conflicts.get((i, text), 0)) for text, key in partners[i].items()]
+        others = [WorstRow(plain_key(key), conflicts.get((i, text), 0)) for text, key in partners[i].items()]
         others.sort(key=lambda other: -other.conflicts)  # a stable sort: otherwise in order of their keys
         witness = result.witness(i, ends[i], values)
         broken.append(BrokenRule(result.plan.rules.rules[i], violations, witness, tuple(others)))
@@ -151,10 +152,10 @@ def _broken(result: CheckResult, trial: Trial, row: Any) -> list[BrokenRule]:
 
 
 def _text(key: Any) -> str:
-    return repr(plain(key))
+    return repr(plain_key(key))
 
 
-def _conflicts(result: CheckResult, partners: dict[int, dict[str, Any]]) -> dict[tuple[int, str], int]:
+def _conflicts(result: SparkCheckResult, partners: dict[int, dict[str, Any]]) -> dict[tuple[int, str], int]:
     """How many violations of the rule each of these rows is in."""
     if not any(partners.values()):
         return {}
@@ -162,7 +163,7 @@ def _conflicts(result: CheckResult, partners: dict[int, dict[str, Any]]) -> dict
     lines = [(result.plan.rules.rules[i].name, key) for i, keys in partners.items() for key in keys.values()]
     kind = result.scanned.schema["k"].dataType.simpleString()
     wanted = result.scanned.sparkSession.createDataFrame(lines, f"rule string, key {kind}")
-    rows = result.rows.join(F.broadcast(wanted), ["rule", "key"])
+    rows = result.rows.to_spark().join(F.broadcast(wanted), ["rule", "key"])
     return {(place[row["rule"]], _text(row["key"])): row["conflicts"] for row in rows.collect()}
 
 
@@ -174,7 +175,7 @@ class Trial:
     queries than to run them.
     """
 
-    result: CheckResult
+    result: SparkCheckResult
     keys: DataFrame
 
     @cached_property

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from holdfast.engines.spark.checking.check import CheckResult, register_functions, run_check
+from holdfast.engines.check_result import CheckResult
+from holdfast.engines.spark.checking.check import SparkCheckResult, register_functions, run_check
 from holdfast.engines.spark.checking.rows import keyed, select_rows, with_lookups, with_truths
 from holdfast.engines.spark.sources.sources import read_table
 from holdfast.engines.spark.sources.table import Table
@@ -55,12 +55,12 @@ class SparkEngine(StateEngine):
     def typed_changes(self, table: SourceTable, schema: SchemaJson) -> Changes:
         return typed_changes(_spark_table(table), StructType.fromJson(dict(schema)))
 
-    def check(self, table: SourceTable, plan: Plan, *, limit: int | None, whole: bool = False) -> CheckResult:
+    def check(self, table: SourceTable, plan: Plan, *, limit: int | None, whole: bool = False) -> SparkCheckResult:
         return run_check(self.spark, _spark_table(table), plan, limit=limit, all_columns=whole, key_required=True)
 
-    def checked_rows(self, result: Any, table: SourceTable, plan: Plan) -> DataFrame:
-        rows: DataFrame = result.scanned
-        return rows
+    def checked_rows(self, result: CheckResult, table: SourceTable, plan: Plan) -> DataFrame:
+        assert isinstance(result, SparkCheckResult), "results are those of the engine"
+        return result.scanned
 
     def keyed_rows(self, table: SourceTable, plan: Plan) -> DataFrame:
         return keyed(select_rows(_spark_table(table).frame, plan, all_columns=False), plan)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from holdfast.checking.outcome import RuleOutcome
-from holdfast.engines.spark.checking.check import plan_check, run_check
-from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import Nulls, RuleSet
 from holdfast.search.outcome import FoundRule, RankedRules
 
@@ -20,6 +19,12 @@ COUNTED_RULES, MORE_THAN_SHOWN, AT_ONCE = 200, 25, 50
 STRICT, UNKNOWN = 4, 0.5
 
 
+class Counting(Protocol):
+    """Checks rules on the whole table; suspects are known of rules with at most `limit` pairs."""
+
+    def __call__(self, rules: RuleSet, *, limit: int) -> Sequence[RuleOutcome]: ...
+
+
 @dataclass(frozen=True)
 class Verified:
     """Rules that hold on the whole table, with exact counts; how many were tried, and how many of them do not hold."""
@@ -29,14 +34,14 @@ class Verified:
     broken: int
 
 
-def with_suspects(table: Table, rules: RankedRules, *, top: int | None, rows: int, nulls: Nulls) -> RankedRules:
+def with_suspects(check: Counting, rules: RankedRules, *, top: int | None, rows: int, nulls: Nulls) -> RankedRules:
     """Returns the rules with their suspect rows, as far as these can be counted; rules with few suspects come first.
 
     Suspects are counted for the best rules, a few more than are shown; the others stay behind them.
     """
     first = list(rules[: COUNTED_RULES if top is None else min(top + MORE_THAN_SHOWN, COUNTED_RULES)])
     unknown = [i for i, entry in enumerate(first) if entry.suspect_rows is None and _can_be_counted(entry)]
-    for i, outcome in zip(unknown, _counted(table, [first[i] for i in unknown], nulls), strict=True):
+    for i, outcome in zip(unknown, _counted(check, [first[i] for i in unknown], nulls), strict=True):
         first[i] = replace(first[i], suspect_rows=outcome.suspect_rows)
     return rules.beginning(_by_suspects(first, rows))
 
@@ -58,7 +63,7 @@ def _by_suspects(rules: Sequence[FoundRule], rows: int) -> list[FoundRule]:
 
 
 def verified(
-    table: Table, rules: Sequence[FoundRule], *, most: int | None, rows: int, nulls: Nulls, until: float | None
+    check: Counting, rules: Sequence[FoundRule], *, most: int | None, rows: int, nulls: Nulls, until: float | None
 ) -> Verified:
     """Returns the first `most` rules that hold on the whole table, rules with few suspects first.
 
@@ -71,16 +76,14 @@ def verified(
             break
         batch = rules[tried : tried + AT_ONCE]
         tried += len(batch)
-        for entry, outcome in zip(batch, _counted(table, batch, nulls), strict=True):
+        for entry, outcome in zip(batch, _counted(check, batch, nulls), strict=True):
             if outcome.holds:
                 pairs, suspects = outcome.violating_pairs, outcome.suspect_rows
                 kept.append(replace(entry, violating_pairs=pairs, suspect_rows=suspects))
     return Verified(tuple(_by_suspects(kept[:most], rows)), tried, tried - len(kept))
 
 
-def _counted(table: Table, rules: Sequence[FoundRule], nulls: Nulls) -> Sequence[RuleOutcome]:
+def _counted(check: Counting, rules: Sequence[FoundRule], nulls: Nulls) -> Sequence[RuleOutcome]:
     if not rules:
         return ()
-    rule_set = RuleSet(tuple(entry.rule for entry in rules), nulls=nulls)
-    with run_check(table.frame.sparkSession, table, plan_check(table, rule_set, ()), limit=LISTED_PAIRS) as result:
-        return result.outcome.rules
+    return check(RuleSet(tuple(entry.rule for entry in rules), nulls=nulls), limit=LISTED_PAIRS)

@@ -1,0 +1,91 @@
+"""Which engine runs a job: this process, or Spark."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from holdfast.engines.physical_memory import physical_memory
+from holdfast.errors import OptionError, closest_hint
+from holdfast.tables.read_options import ReadOptions
+
+EngineChoice = Literal["auto", "local", "spark"]
+ENGINES: tuple[EngineChoice, ...] = ("auto", "local", "spark")
+
+# A table is read in this process when it is expected to take at most this share of the machine's memory.
+MEMORY_SHARE = 0.25
+# How much larger a table may be in memory than its files, by what their names have in them; twice otherwise.
+_GROWTH = {".gz": 8, ".bz2": 10, ".parquet": 4, ".pq": 4, ".orc": 4}
+_LIBRARIES = frozenset({"pandas", "polars", "pyarrow", "duckdb", "_duckdb"})
+# Set where a job was submitted to Spark, or where sessions are on a Connect server.
+_SPARK_VARIABLES = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
+
+
+def chosen_engine(
+    data: Any, options: ReadOptions, *, engine: str = "auto", master: str | None = None, conf: Mapping[str, str] | None
+) -> Literal["local", "spark"]:
+    """Returns where a job on the data runs. Raises OptionError for `local` where only Spark can read the data.
+
+    `auto` is this process for files and tables in memory that fit a quarter of the memory; it is Spark for its own
+    DataFrames and tables, for databases and remote places, where a master or settings of Spark are named, and where the
+    caller has a session.
+    """
+    if engine not in ENGINES:
+        raise OptionError(f"engine is {engine!r}.", hint=closest_hint(engine, ENGINES, what="Engines"))
+    if engine == "spark":
+        return "spark"
+    local = _is_local(data)
+    if engine == "local":
+        if not local:
+            raise OptionError(f"{_named(data)} can only be read on Spark.", hint="leave out --engine local.")
+        return "local"
+    if not local or master is not None or conf or has_session():
+        return "spark"
+    return "local" if _bytes_in_memory(data, options) <= MEMORY_SHARE * physical_memory() else "spark"
+
+
+def has_session() -> bool:
+    """Whether this process has a Spark session, or was submitted to have one."""
+    if any(variable in os.environ for variable in _SPARK_VARIABLES):
+        return True
+    if "pyspark" not in sys.modules:
+        return False
+    from holdfast.engines.spark.session import running_session
+
+    return running_session() is not None
+
+
+def is_in_memory(data: Any) -> bool:
+    """Whether the data is a table in this process: of pandas, Polars, Arrow or DuckDB, or anything Arrow reads."""
+    library = type(data).__module__.partition(".")[0]
+    return library != "pyspark" and (library in _LIBRARIES or hasattr(data, "__arrow_c_stream__"))
+
+
+def is_local_path(data: str) -> bool:
+    """Whether the name is of files on this machine, there or not; Delta tables are read by Spark's workers."""
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", data) and not os.path.lexists(data):
+        return False
+    return not os.path.isdir(os.path.join(os.path.expanduser(data), "_delta_log"))
+
+
+def _is_local(data: Any) -> bool:
+    return is_local_path(os.fspath(data)) if isinstance(data, str | os.PathLike) else is_in_memory(data)
+
+
+def _bytes_in_memory(data: Any, options: ReadOptions) -> int:
+    """How much memory the table is expected to take."""
+    if not isinstance(data, str | os.PathLike):
+        size = getattr(data, "nbytes", 0)
+        return size if isinstance(size, int) else 0
+    from holdfast.tables.read_local import bytes_on_disk
+
+    name = os.fspath(data)
+    growth = max((factor for ending, factor in _GROWTH.items() if ending in name.casefold()), default=2)
+    return growth * (bytes_on_disk(data, options) or 0)
+
+
+def _named(data: Any) -> str:
+    return os.fspath(data) if isinstance(data, str | os.PathLike) else f"a {type(data).__name__}"

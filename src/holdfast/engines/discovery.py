@@ -1,0 +1,216 @@
+"""A discovery, whichever engine runs it: which columns are compared, what the search finds, how rules are counted."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from holdfast.checking.outcome import RuleOutcome
+from holdfast.discovery.conditional_rules import ConditionalRules
+from holdfast.discovery.explain import ExplainedSpace, explained_space
+from holdfast.discovery.with_constants import ConstantsOutcome, ranked_with_constants
+from holdfast.encode.column_type import ColumnType
+from holdfast.engines.counted_rules import verified, with_suspects
+from holdfast.errors import TypeMismatchError, unknown_column
+from holdfast.presented import presentation
+from holdfast.rules.plain_words import number
+from holdfast.rules.predicate import quoted_name
+from holdfast.rules.rule import RuleSet
+from holdfast.search.find import SearchResult
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.outcome import DiscoverOutcome, FoundRule
+from holdfast.search.rank import ranked
+
+# What a search finds, and with the option `constants` the rules of rows with given values; None without rows.
+Searched: TypeAlias = tuple[SearchResult | ConditionalRules | None, ConstantsOutcome | None]
+
+
+class DiscoverySource(ABC):
+    """A table whose rules are discovered, on an engine."""
+
+    engine: str
+    name: str
+    notes: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def types(self) -> Mapping[str, ColumnType]:
+        """The columns with their types."""
+
+    @abstractmethod
+    def row_count(self) -> int:
+        """How many rows the table has."""
+
+    @abstractmethod
+    def search(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Searched:
+        """What the search over these columns finds."""
+
+    @abstractmethod
+    def space_json(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> str | None:
+        """What a search over these columns would compare, as ExplainTask writes it; None without rows."""
+
+    @abstractmethod
+    def counted(self, rules: RuleSet, *, limit: int) -> Sequence[RuleOutcome]:
+        """The counts that a check of the rules gives; suspects where at most `limit` pairs are listed for them."""
+
+    def translate_errors(self, doing: str) -> AbstractContextManager[None]:
+        """Turns what the engine throws into an error in the user's terms; `doing` is what failed."""
+        return nullcontext()
+
+
+class DiscoverResult:
+    """The result of a discovery. `rules` are the shown rules, best first; a result can be used wherever rules can."""
+
+    def __init__(self, outcome: DiscoverOutcome) -> None:
+        self.outcome = outcome
+
+    @cached_property
+    def rules(self) -> RuleSet:
+        return self.outcome.rules
+
+    @property
+    def rule_set(self) -> RuleSet:
+        """The shown rules; `check` and other functions that take rules look here."""
+        return self.rules
+
+    @cached_property
+    def all_rules(self) -> RuleSet:
+        """All discovered rules, also those beyond `top`."""
+        return replace(self.outcome, top=None).rules
+
+    @property
+    def complete(self) -> bool:
+        return self.outcome.complete
+
+    @property
+    def seconds(self) -> float:
+        return self.outcome.seconds
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the object that `holdfast discover --format json` prints."""
+        return self.outcome.to_dict()
+
+    def summary(self) -> str:
+        """Returns the text that `holdfast discover` prints."""
+        return str(presentation("discovery_text").discovery_text(self.outcome))
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.outcome._repr_html_()
+
+    def to_html(self) -> str:
+        """Returns the HTML page that `holdfast discover --report` writes; it needs no other file."""
+        return str(presentation("discovery_page").discovery_page(self.outcome))
+
+
+def compared_columns(
+    types: Mapping[str, ColumnType], options: DiscoverOptions, table: str
+) -> tuple[dict[str, ColumnType], tuple[str, ...]]:
+    """Returns which of the columns of the table a discovery compares, and notes on what it leaves out.
+
+    Raises UnknownColumnError for an unknown name; TypeMismatchError for a named column that cannot be compared.
+    """
+    for option, names in (("--columns", options.columns), ("--exclude", options.exclude)):
+        for name in names:
+            if name not in types:
+                raise unknown_column(f"{option} names {name!r}", name, table, types)
+    chosen, notes = {}, []
+    for name, kind in types.items():
+        if name in options.exclude or (options.columns and name not in options.columns):
+            continue
+        if kind.family == "other":
+            reason = f"column {quoted_name(name)} is left out: values of type {kind} cannot be compared"
+            if name in options.columns:
+                raise TypeMismatchError(f"{reason}, but --columns names it.")
+            notes.append(reason)
+            continue
+        chosen[name] = kind
+    return chosen, tuple(notes)
+
+
+def run_discover(
+    source: DiscoverySource, options: DiscoverOptions, *, top: int | None = None, started: float | None = None
+) -> DiscoverResult:
+    """Returns the most general rules that the table satisfies, best first; `top` of them are shown (None: all).
+
+    `started` is when the job began, by the monotonic clock.
+    """
+    started = time.monotonic() if started is None else started
+    types, notes = compared_columns(source.types, options, source.name)
+    with source.translate_errors("discovering the rules of"):
+        result, constants = source.search(types, options) if types else (None, None)
+        rows = result.rows if result is not None else source.row_count()
+    rules, more = _counted_rules(source, result, constants, options, top, started)
+    unfinished = [part for part in (result, constants) if part is not None and not part.complete]
+    outcome = DiscoverOutcome(
+        table=source.name,
+        rows=rows,
+        distinct_rows=rows if result is None else result.distinct_rows,
+        predicates=2 * len(types) if options.conditional else 0,
+        evidence=0,
+        complete=not unfinished,
+        found=rules,
+        options=options,
+        top=top,
+        strategy="item-sets" if options.conditional else "all-pairs",
+        why=unfinished[0].why if unfinished else None,
+        phases={} if result is None else result.phases,
+        notes=(*source.notes, *notes, *more, *why_nothing(rows, types)),
+        seconds=time.monotonic() - started,
+        engine=source.engine,
+    )
+    if isinstance(result, SearchResult):
+        outcome = replace(outcome, predicates=result.space.predicates, evidence=len(result.evidence))
+        outcome = replace(outcome, strategy=result.strategy, device=result.device)
+    return DiscoverResult(outcome)
+
+
+def _counted_rules(
+    source: DiscoverySource,
+    result: SearchResult | ConditionalRules | None,
+    constants: ConstantsOutcome | None,
+    options: DiscoverOptions,
+    top: int | None,
+    started: float,
+) -> tuple[Sequence[FoundRule], tuple[str, ...]]:
+    """Returns the rules, best first, the shown ones with counts on the whole table, and notes about that."""
+    if not isinstance(result, SearchResult):
+        return () if result is None else result.ranked(), ()
+    rules = ranked(result) if constants is None else ranked_with_constants(result, constants.parts)
+    if not options.error:
+        return rules, ()
+    if not result.sampled:
+        return with_suspects(source.counted, rules, top=top, rows=result.rows, nulls=options.nulls), ()
+    until = None if options.time_limit is None else started + options.time_limit
+    known = verified(source.counted, rules, most=top, rows=result.rows, nulls=options.nulls, until=until)
+    note = (
+        f"rules come from a sample of {number(result.sampled, 'pair')} of rows, which has {len(rules):,}; the best "
+        f"{known.tried:,} were counted on the whole table, and {known.broken:,} of them left out: more pairs break them"
+    )
+    return known.rules, (note,)
+
+
+def explain_discover(source: DiscoverySource, options: DiscoverOptions) -> ExplainedSpace:
+    """Returns what a discovery of the table would compare. Scans the table once, to see which columns overlap."""
+    types, notes = compared_columns(source.types, options, source.name)
+    with source.translate_errors("looking at the columns of"):
+        space = source.space_json(types, options) if types else None
+    left_out = [quoted_name(name) for name in source.types if name in options.exclude]
+    notes = (*notes, *([f"left out by --exclude: {', '.join(left_out)}"] if left_out else []))
+    return explained_space(space, source.name, options, (*source.notes, *notes))
+
+
+def why_nothing(rows: int, types: Mapping[str, ColumnType]) -> list[str]:
+    """Returns a note why a table with so many rows and these columns has no rules; none where it may have rules."""
+    if not types:
+        return ["there are no columns to compare, so there are no rules"]
+    if rows < 2:
+        return [f"a table of {number(rows, 'row')} has no rules: a rule speaks of two rows"]
+    return []

@@ -1,0 +1,56 @@
+"""A discovery in this process: the search itself, over one Arrow table, on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from holdfast.checking.outcome import RuleOutcome
+from holdfast.discovery.conditional_rules import conditional_rules
+from holdfast.discovery.explain import ExplainTask
+from holdfast.discovery.with_constants import find_with_constants
+from holdfast.encode.column_type import ColumnType
+from holdfast.engines.discovery import DiscoverySource, Searched
+from holdfast.engines.local.check import plan_check, run_check, schema_of
+from holdfast.rules.rule import RuleSet
+from holdfast.search.find import find
+from holdfast.search.lines import own_cores
+from holdfast.search.options import DiscoverOptions
+from holdfast.tables.local_table import LocalTable
+
+
+class LocalDiscovery(DiscoverySource):
+    """A table in this process whose rules are discovered."""
+
+    engine = "local"
+
+    def __init__(self, table: LocalTable) -> None:
+        self._table, self.name, self.notes = table, table.name, table.notes
+
+    @property
+    def types(self) -> Mapping[str, ColumnType]:
+        return schema_of(self._table).types
+
+    def row_count(self) -> int:
+        return int(self._table.rows.num_rows)
+
+    def search(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Searched:
+        rows = self._compared(types)
+        if rows.num_rows == 0:
+            return None, None
+        if options.conditional:
+            return conditional_rules(rows, types, options), None
+        if options.constants:
+            return find_with_constants(rows, types, options, threads=own_cores())
+        return find(rows, types, options, threads=own_cores()), None
+
+    def space_json(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> str | None:
+        lines = list(ExplainTask(types, options)(iter(self._compared(types).to_batches())))
+        return lines[0].column("space")[0].as_py() if lines else None
+
+    def counted(self, rules: RuleSet, *, limit: int) -> Sequence[RuleOutcome]:
+        return run_check(self._table, plan_check(self._table, rules, ()), limit=limit).outcome.rules
+
+    def _compared(self, types: Mapping[str, ColumnType]) -> pa.Table:
+        return self._table.rows.select(list(types))

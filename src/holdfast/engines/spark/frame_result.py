@@ -1,0 +1,48 @@
+"""A table of a result that Spark computes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from holdfast.checking.output_folders import is_remote
+from holdfast.engines.result_table import ResultTable
+from holdfast.errors import OutputError
+
+
+class FrameResult(ResultTable):
+    """The rows of a DataFrame, which runs whenever they are used."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        self._frame = frame
+
+    @property
+    def columns(self) -> list[str]:
+        return self._frame.columns
+
+    def to_arrow(self) -> pa.Table:
+        return self._frame.toArrow()
+
+    def to_pandas(self) -> Any:
+        return self._frame.toPandas()
+
+    def to_spark(self) -> DataFrame:
+        return self._frame
+
+    def count(self) -> int:
+        return self._frame.count()
+
+    def write_parquet(self, folder: str) -> None:
+        place = folder if is_remote(folder) else Path(folder).absolute().as_uri()
+        try:
+            self._frame.write.mode("overwrite").parquet(place)
+        except PySparkException as problem:
+            reason = str(problem).strip().splitlines()[0]
+            raise OutputError(f"cannot write results to {folder!r}: {reason}") from problem
+
+    def _first(self, rows: int) -> list[dict[str, Any]]:
+        return [row.asDict(recursive=True) for row in self._frame.limit(rows).collect()]

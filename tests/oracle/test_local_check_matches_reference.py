@@ -1,0 +1,66 @@
+"""check in this process says of random tables and rules what reference.py says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from holdfast import reference
+from holdfast.engines.local.check import plan_check, run_check
+from holdfast.engines.result_table import ResultTable
+from holdfast.tables.local_table import LocalTable
+from strategies import ARROW, RandomRules, RandomTable, rule_sets, tables
+
+
+def arrow_of(table: RandomTable, *, dictionaries: bool = False) -> pa.Table:
+    """The rows as Arrow columns; text as dictionaries where wanted, as files bring it."""
+    columns = {name: pa.array([row[name] for row in table.rows], ARROW[kind]) for name, kind in table.types.items()}
+    if dictionaries:
+        columns = {n: c.dictionary_encode() if pa.types.is_string(c.type) else c for n, c in columns.items()}
+    return pa.table(columns)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[RandomTable, RandomRules, bool]:
+    table = draw(tables())
+    return table, draw(rule_sets(table, size=6)), draw(st.booleans())
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(case=cases())
+def test_check_in_this_process_matches_reference(case: tuple[RandomTable, RandomRules, bool]) -> None:
+    table, random, dictionaries = case
+    expected = reference.check(table.rows, random.rules, where=random.conditions)
+    source = LocalTable(arrow_of(table, dictionaries=dictionaries), "random")
+    result = run_check(source, plan_check(source, random.rules, ("id",)), limit=None)
+    pairs, rows, groups, suspects = map(listed, (result.pairs, result.rows, result.groups, result.suspects))
+    for wanted, found in zip(expected, result.outcome.rules, strict=True):
+        name, told = wanted.rule.name, f"{wanted.rule} {random.rules.nulls} {table.rows}"
+        assert Counter((r["left"], r["right"]) for r in pairs if r["rule"] == name) == Counter(wanted.pairs or ()), told
+        assert {r["key"]: r["conflicts"] for r in rows if r["rule"] == name} == wanted.conflicts, told
+        assert {r["key"] for r in suspects if r["rule"] == name} == wanted.suspects, told
+        assert Counter((r["column"], r["rows"], tuple(r["keys"])) for r in groups if r["rule"] == name) == Counter(
+            (g.column, g.rows, g.keys) for g in wanted.groups or ()
+        ), told
+        assert found.violating_pairs == (None if wanted.pairs is None else len(wanted.pairs)), told
+        assert found.violating_rows == len(wanted.conflicts), told
+        assert found.suspect_rows == len(wanted.suspects), told
+        assert found.violating_groups == wanted.violating_groups, told
+        assert found.holds == wanted.holds, told
+    clean, quarantined = result.split()
+    assert clean.count() + quarantined.count() == len(table.rows)
+    assert {row["id"] for row in quarantined} == {row["key"] for row in suspects if row["rule"] in counted(result)}
+    result.shown  # noqa: B018 (whatever the values are, a report can be made of them)
+    assert result.summary()
+
+
+def listed(table: ResultTable) -> list[dict[str, Any]]:
+    return list(table)
+
+
+def counted(result: Any) -> set[str]:
+    return {outcome.rule.name for outcome in result.outcome.rules if result.outcome.counts(outcome)}
