@@ -6,11 +6,13 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.engines.physical_memory import physical_memory
 from holdfast.errors import OptionError, closest_hint
-from holdfast.tables.read_options import ReadOptions
+
+if TYPE_CHECKING:
+    from holdfast.tables.read_options import ReadOptions
 
 EngineChoice = Literal["auto", "local", "spark"]
 ENGINES: tuple[EngineChoice, ...] = ("auto", "local", "spark")
