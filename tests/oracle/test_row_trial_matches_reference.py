@@ -78,12 +78,12 @@ def test_a_row_is_explained_by_its_violations(case: tuple[RandomTable, RandomRul
         require_effect(table, random, {**change.to_dict(), "confidence": change.confidence, "key": key})
 
 
-@pytest.mark.parametrize(("scattered", "listable"), [(1 << 22, 1 << 26), (0, 1 << 26), (0, 0)])
+@pytest.mark.parametrize("way", [{}, {"LOOKED_AT": 0}, {"LOOKED_AT": 0, "TERMS": 0}])
 def test_changes_have_the_effect_that_the_reference_counts(
-    scattered: int, listable: int, monkeypatch: pytest.MonkeyPatch
+    way: Mapping[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_meetings, "SCATTERED", scattered)
-    monkeypatch.setattr(row_meetings, "LISTABLE", listable)
+    for name, value in way.items():
+        monkeypatch.setattr(row_meetings, name, value)
     monkeypatch.setattr(row_meetings, "AT_ONCE", 4)
 
     @settings(max_examples=300)

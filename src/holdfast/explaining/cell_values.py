@@ -55,7 +55,7 @@ def next_values(array: pa.Array, kind: ColumnType, *, up: bool) -> pa.Array:
 
 def typed(values: Sequence[Any], kind: ColumnType, stored: pa.DataType) -> pa.Array:
     """The values in the type, null where they are beyond it."""
-    fitting = [None if value is None else _fitting(value, kind) for value in values]
+    fitting = [None if value is None else _fitting(value, kind, stored) for value in values]
     if pa.types.is_decimal(stored):
         return pa.array(fitting, pa.decimal128(38, kind.scale)).cast(stored)
     if kind.family == "timestamp":
@@ -70,9 +70,9 @@ def plain_array(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 
-def _fitting(value: Any, kind: ColumnType) -> Any:
+def _fitting(value: Any, kind: ColumnType, stored: pa.DataType) -> Any:
     if kind.family == "integer":
-        top = 2 ** (_INTEGER_BITS[kind.sql] - 1)
+        top = 2 ** (min(_INTEGER_BITS[kind.sql], stored.bit_width) - 1)
         return value if -top <= value < top else None
     if kind.family == "decimal":
         rounded = value.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, _WIDE)

@@ -6,6 +6,7 @@ the part, also such as stand behind the table, as variants of its rows do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,13 +23,16 @@ from holdfast.programs.program import (
     forms_and_flags,
     shared_equalities,
 )
+from holdfast.rules.relation import NE
 from holdfast.violations.evaluate import pair_counts, violated_by
 from holdfast.violations.part import Ints, Part, Roles
 
-# Up to so many pairs that agree on the equalities are looked at one by one; more are counted by kernels.
-LISTABLE = 1 << 26
-# Above this, rows that the rule cannot tell apart are put together first.
-SCATTERED = 1 << 22
+# Pairs that agree on the equalities are looked at one by one where they are fewer than so many times the rows, and
+# otherwise counted by kernels, which cost a pass or a sort for each term.
+LOOKED_AT = 32
+# A rule that takes more terms to count has rows that it cannot tell apart put together first, and then up to so many
+# pairs looked at.
+TERMS, LISTABLE = 32, 1 << 26
 # So many pairs are looked at at once.
 AT_ONCE = 1 << 21
 
@@ -136,10 +140,14 @@ def _possible_rows(program: PairProgram, part: Part, rows: int) -> Ints:
 def _count_as_left(program: PairProgram, part: Part, given: Ints, rows: int) -> Ints:
     meeting = agreeing_rows(shared_equalities(program.denials), part, given, _possible_rows(program, part, rows))
     counts = np.zeros(len(given), np.int64)
-    pairs = meeting.pairs
+    pairs, terms = meeting.pairs, _terms(program)
     if pairs == 0:
         return counts
-    if pairs > SCATTERED:
+    if pairs <= LOOKED_AT * min(terms, TERMS) * (len(given) + len(meeting.rows)):
+        for at, _ in met_pairs(program, part, given, meeting.rows):
+            counts += np.bincount(at, minlength=len(given))
+        return counts
+    if terms > TERMS:
         lefts, which = _once_each(program, part, given)
         rights, copies = _once_each(program, part, meeting.rows)
         if agreeing_rows(shared_equalities(program.denials), part, lefts, rights).pairs <= LISTABLE:
@@ -149,11 +157,13 @@ def _count_as_left(program: PairProgram, part: Part, given: Ints, rows: int) -> 
             for at, met in met_pairs(program, part, lefts, rights):
                 of_lefts += np.bincount(at, weights[met], minlength=len(lefts)).astype(np.int64)
             return of_lefts[which]
-    if pairs <= LISTABLE:
-        for at, _ in met_pairs(program, part, given, meeting.rows):
-            counts += np.bincount(at, minlength=len(given))
-        return counts
     return _counted(program, part, given, meeting.rows)
+
+
+def _terms(program: PairProgram) -> int:
+    """How many counts of equalities and inequalities alone add up to that of the program."""
+    unequal = [sum(compare.allowed == NE for compare in denial.compares) for denial in program.denials]
+    return math.prod([1 + (1 << count) for count in unequal]) - 1
 
 
 def _once_each(program: PairProgram, part: Part, rows: Ints) -> tuple[Ints, Ints]:
@@ -224,4 +234,3 @@ def _null_aware(form: Coded) -> list[Ints]:
     if form.valid.all():
         return [form.codes]
     return [np.where(form.valid, form.codes, 0), form.valid.astype(np.int64)]
-

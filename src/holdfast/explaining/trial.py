@@ -151,8 +151,7 @@ class _Tried:
         places = _joined([np.full(len(one.of), position(one.column), np.int64) for one in found], np.int64)
         backing = _joined([one.backing for one in found], np.float64)
         texts, low, high = (_texts([getattr(one, name) for one in found]) for name in ("texts", "low", "high"))
-        now_of = {one.column: spark_text(trial.rows.column(one.column).take(pa.array(trial.given))) for one in found}
-        now = _texts([now_of[one.column].take(pa.array(one.of)) for one in found])
+        now = _texts([spark_text(trial.rows.column(one.column).take(pa.array(trial.given[one.of]))) for one in found])
         text_coded, now_coded = shared_codes([pa.chunked_array([texts]), pa.chunked_array([now])])
         low_known = low.is_valid().to_numpy(zero_copy_only=False)
         # Of one text for one cell the best backed, where several are with the interval.
