@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from holdfast.encode.codes import Coded, dense_ids, shared_codes
 from holdfast.encode.column_type import ColumnType
+from holdfast.encode.spark_text import spark_text
 from holdfast.explaining.cell_values import converted, next_values, plain_array, read_texts
 from holdfast.explaining.row_meetings import Agreement, agreeing_rows, met_pairs, turned_denial
-from holdfast.explaining.spark_text import spark_text
 from holdfast.kernels.order import ranks
 from holdfast.programs.arrow_forms import flag_values, with_constant
 from holdfast.programs.arrow_rows import TableColumns

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.encode.codes import Coded, shared_codes
+from holdfast.encode.spark_text import spark_text
 from holdfast.explaining.candidates import Candidates, CandidateSource, Floats, sets_bounds
 from holdfast.explaining.cell_values import plain_array
 from holdfast.explaining.limits import CHANGES_PER_ROW, TRIED_PER_ROW
 from holdfast.explaining.row_meetings import conflict_counts, violating_pairs, violation_counts
-from holdfast.explaining.spark_text import spark_text
 from holdfast.programs.arrow_rows import encoded_column, form_columns
 from holdfast.programs.plan import Plan
 from holdfast.programs.program import forms_and_flags
@@ -125,6 +125,14 @@ class RowTrial:
         if rule.where is not None:
             return set(range(len(schema.types)))
         return {schema.position(name) for name in rule.body.columns}
+
+
+def suggestions_schema(key: pa.DataType) -> pa.Schema:
+    """The columns of `RowTrial.suggestions`, for keys of this type."""
+    text, number = pa.string(), pa.int64()
+    rest = {"column": text, "value": text, "suggested": text, "resolves": number, "adds": number}
+    rest |= {"rules": pa.list_(text), "confidence": pa.float64(), "low": text, "high": text}
+    return pa.schema({"key": key, **rest})
 
 
 @dataclass(frozen=True)
