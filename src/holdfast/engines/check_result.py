@@ -242,12 +242,11 @@ class CheckResult(ABC):
         left, right = (values.get(hashable(key)) if key is not None else None for key in ends)
         if left is None:
             return None
-        shown = self.outcome.rules[i].rule.body.columns
+        rule = self.outcome.rules[i].rule
+        shown = rule.body.columns
         a = {name: left[name] for name in shown}
         b = {name: right[name] for name in shown} if right is not None else None
-        return Witness(
-            plain_key(ends[0]), a, plain_key(ends[1]), b, shown, marked_columns(self.outcome.rules[i].rule, a, b)
-        )
+        return Witness(plain_key(ends[0]), a, plain_key(ends[1]), b, shown, marked_columns(rule, a, b))
 
     def summary(self) -> str:
         """The result as text, as `holdfast check` prints it."""

@@ -537,9 +537,8 @@ class LocalCheckResult(CheckResult):
         rule, row = lines["i"].to_numpy(), lines["key"].to_numpy()
         rows, known = self._whole_rows, self.plan.schema
         types = schema_of(replace(self._scan.table, rows=rows)).types
-        plan = replace(
-            self.plan, schema=replace(known, types={n: known.types.get(n, kind) for n, kind in types.items()})
-        )
+        whole = replace(known, types={name: known.types.get(name, kind) for name, kind in types.items()})
+        plan = replace(self.plan, schema=whole)
         return RowTrial(rows, self._scan.keys, plan, self._scan.part, lambda i: row[rule == i], given)
 
     def explain(self, row: Any) -> RowExplanation:
