@@ -35,11 +35,15 @@ _OTHER_PACKED = (".zip", ".xz", ".zst", ".7z", ".lz4", ".rar", ".tar", ".tgz")
 
 @dataclass(frozen=True)
 class DataFiles:
-    """The data files of one table: `local` ones, and `remote` ones, which only Spark can read."""
+    """The data files of one table: `local` ones, and `remote` ones, which only Spark can read.
+
+    `roots` are the local files and folders that were named; `load` are the paths with which Spark reads the files.
+    """
 
     name: str
     format: Format
     load: tuple[str, ...]
+    roots: tuple[Path, ...] = ()
     local: tuple[Path, ...] = ()
     remote: tuple[str, ...] = ()
     name_filter: str | None = None
@@ -107,6 +111,15 @@ def missing_data(data: str) -> SourceNotFoundError:
     return SourceNotFoundError(f"There is no file or folder {data}.", hint="check the path.")
 
 
+def in_row_order(files: Sequence[Path]) -> list[Path]:
+    """Returns the files in the order in which their rows are numbered: by the URL that Spark gives a file."""
+    return sorted(files, key=lambda file: re.sub('[ "#%<>?[\\]^`{|}]', _percent, str(file.absolute())))
+
+
+def _percent(character: re.Match[str]) -> str:
+    return f"%{ord(character[0]):02X}"
+
+
 def escape_glob(path: str) -> str:
     """Returns the path with the characters escaped that Hadoop would read as a pattern."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
@@ -143,6 +156,7 @@ def _local_files(roots: Sequence[Path], name: str, wanted: Format | None) -> Dat
         name=name,
         format=format,
         load=tuple("file:" + escape_glob(str(root.absolute())) for root in roots),
+        roots=tuple(roots),
         local=tuple(sorted(data_files)),
         name_filter="*{" + ",".join(endings) + "}" if left_out else None,
         notes=tuple(notes),
