@@ -16,6 +16,7 @@ import holdfast as hf
 from holdfast.cli import app
 from holdfast.demo.run import CLEAN, DATA, KEY, RULES, copy_demo
 from holdfast.engines.spark.explaining import suggestions as suggestions_of_spark
+from holdfast.explaining import limits
 
 pytestmark = pytest.mark.usefixtures("spark")
 
@@ -125,7 +126,7 @@ def test_the_library_explains_a_result(folder: Path) -> None:
 
 
 def test_suspect_rows_that_are_not_tried_are_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suggestions_of_spark, "MOST_ROWS", 1)
+    monkeypatch.setattr(limits, "MOST_ROWS", 1)
     asked = ["check", str(folder / DATA), "zip -> city, state", "--key", KEY, "--suggest", str(folder / "one"), "-q"]
     done = CliRunner().invoke(app, asked)
     assert "note: suggestions are for the first 1 suspect rows" in done.stderr

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
-from holdfast import reference
+from explained_violations import violations
 from holdfast.engines.spark.checking.check import plan_check, run_check
 from holdfast.engines.spark.sources.table import Table
 from strategies import RandomRules, RandomTable, rule_sets, tables
@@ -26,21 +23,6 @@ def frame_of(spark: SparkSession, table: RandomTable) -> DataFrame:
 def cases(draw: st.DrawFn) -> tuple[RandomTable, RandomRules]:
     table = draw(tables().filter(lambda made: len(made.rows) > 1))
     return table, draw(rule_sets(table, size=4))
-
-
-def violations(rows: Sequence[Mapping[str, Any]], random: RandomRules, key: int) -> dict[str, int]:
-    """By rule, the pairs that the row is in, and one more where it breaks the rule by itself."""
-    (row,) = (row for row in rows if row["id"] == key)
-    counted = {}
-    for found in reference.check(rows, random.rules, where=random.conditions):
-        rule, condition = found.rule, random.conditions.get(found.rule.name)
-        in_scope = condition is None or condition(row)
-        one_row = [constraint for constraint in rule.body.denials if not constraint.two_rows]
-        alone = in_scope and any(reference.violates(c, row, row, random.rules.nulls) for c in one_row)
-        n = sum((key in pair) for pair in found.pairs or ()) + alone
-        if n:
-            counted[rule.name] = n
-    return counted
 
 
 @settings(

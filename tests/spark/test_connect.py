@@ -41,7 +41,8 @@ said = []
 for engine in engines:
     table = read_table(spark, path)
     with run_check(spark, table, plan_check(table, rule_set(rules), ("id",)), limit=None, engine=engine) as result:
-        counts = [sorted(map(str, f.to_spark().collect())) for f in (result.pairs, result.rows, result.groups, result.suspects)]
+        tables = (result.pairs, result.rows, result.groups, result.suspects)
+        counts = [sorted(map(str, table.to_spark().collect())) for table in tables]
         clean, bad = result.split()
         said.append([result.to_dict()["rules"], counts, clean.count(), bad.count(), result.summary().splitlines()[2:]])
 keyless = check(path, rules)

@@ -63,10 +63,12 @@ class _State(Generic[_Table, _Outcome]):
         limit: int | None,
         on_batch: Callable[[Any, str], None],
     ) -> None:
-        from holdfast.engines.spark.sources.delta_table import is_delta
+        from holdfast.engines.spark.states.follow_delta import follow_delta
+        from holdfast.engines.spark.states.follow_frames import follow_folder
         from holdfast.engines.spark.states.follow_delta import follow_delta
         from holdfast.engines.spark.states.follow_frames import follow_folder
         from holdfast.engines.spark.states.spark_engine import SparkEngine
+        from holdfast.tables.data_files import is_delta
 
         options: dict[str, Any] = {"once": once, "limit": limit, "on_batch": on_batch, "opened": type(self)._opened}
         if is_delta(source):

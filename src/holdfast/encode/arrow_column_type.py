@@ -34,3 +34,25 @@ def arrow_column_type(kind: pa.DataType) -> ColumnType:
         return column_type("timestamp_ntz" if kind.tz is None else "timestamp")
     name = next((name for name, tests in _NAMES.items() if any(test(kind) for test in tests)), None)
     return ColumnType(str(kind), "other") if name is None else column_type(name)
+
+
+def arrow_sql_type(kind: pa.DataType) -> str:
+    """Returns Spark's name of an Arrow type, with the width of whole numbers and with what is inside of nested types.
+
+    >>> arrow_sql_type(pa.int16()), arrow_sql_type(pa.list_(pa.struct([("a", pa.int32())])))
+    ('smallint', 'array<struct<a:int>>')
+    """
+    if pa.types.is_dictionary(kind):
+        return arrow_sql_type(kind.value_type)
+    if pa.types.is_signed_integer(kind):
+        return {8: "tinyint", 16: "smallint", 32: "int", 64: "bigint"}[kind.bit_width]
+    if pa.types.is_struct(kind):
+        fields = ",".join(f"{field.name}:{arrow_sql_type(field.type)}" for field in kind.fields)
+        return f"struct<{fields}>"
+    if pa.types.is_map(kind):
+        return f"map<{arrow_sql_type(kind.key_type)},{arrow_sql_type(kind.item_type)}>"
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return f"array<{arrow_sql_type(kind.value_type)}>"
+    if pa.types.is_time(kind):
+        return "time(6)"
+    return arrow_column_type(kind).sql

@@ -31,13 +31,11 @@ from holdfast.errors import OptionError, OutputError, unknown_column
 from holdfast.presented import presentation
 from holdfast.programs.plan import Plan
 from holdfast.programs.program import is_symmetric
-from holdfast.rules.dependency import CFD, FD, Key, as_dependency
+from holdfast.rules.dependency import Key, as_dependency
 from holdfast.rules.plain_words import number, value_text
-from holdfast.rules.predicate import Comparison
-from holdfast.rules.relation import EQ
 from holdfast.rules.rule import rule_text
 from holdfast.states.write_whole import write_whole
-from holdfast.violations.witness import HIDDEN, Witness, WorstRow
+from holdfast.violations.witness import HIDDEN, Witness, WorstRow, marked_columns
 
 if TYPE_CHECKING:
     from holdfast.engines.result_table import ResultTable
@@ -244,10 +242,11 @@ class CheckResult(ABC):
         left, right = (values.get(hashable(key)) if key is not None else None for key in ends)
         if left is None:
             return None
-        shown = self.outcome.rules[i].rule.body.columns
+        rule = self.outcome.rules[i].rule
+        shown = rule.body.columns
         a = {name: left[name] for name in shown}
         b = {name: right[name] for name in shown} if right is not None else None
-        return Witness(plain_key(ends[0]), a, plain_key(ends[1]), b, shown, _marked(self.outcome.rules[i], a, b))
+        return Witness(plain_key(ends[0]), a, plain_key(ends[1]), b, shown, marked_columns(rule, a, b))
 
     def summary(self) -> str:
         """The result as text, as `holdfast check` prints it."""
@@ -394,22 +393,3 @@ def plain_key(key: Any) -> Any:
     if isinstance(key, Mapping):
         return tuple(key.values())
     return tuple(key) if isinstance(key, tuple) else key
-
-
-def _marked(outcome: RuleOutcome, left: Values, right: Values | None) -> tuple[str, ...]:
-    """The columns whose values break the rule."""
-    dependency = as_dependency(outcome.rule.body)
-    if isinstance(dependency, Key):
-        return dependency.columns
-    if isinstance(dependency, FD | CFD):
-        if right is None:
-            return dependency.right
-        return tuple(c for c in dependency.right if left[c] != right[c])
-    telling = {
-        column.name
-        for constraint in outcome.rule.body.denials
-        for predicate in constraint.predicates
-        if not (isinstance(predicate, Comparison) and predicate.same_column and predicate.allowed == EQ)
-        for column in predicate.columns()
-    }
-    return tuple(name for name in outcome.rule.body.columns if name in telling) or outcome.rule.body.columns

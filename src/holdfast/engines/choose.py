@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.engines.physical_memory import physical_memory
 from holdfast.errors import OptionError, closest_hint
-from holdfast.tables.read_options import ReadOptions
+
+if TYPE_CHECKING:
+    from holdfast.tables.read_options import ReadOptions
 
 EngineChoice = Literal["auto", "local", "spark"]
 ENGINES: tuple[EngineChoice, ...] = ("auto", "local", "spark")
@@ -64,15 +65,14 @@ def is_in_memory(data: Any) -> bool:
     return library != "pyspark" and (library in _LIBRARIES or hasattr(data, "__arrow_c_stream__"))
 
 
-def is_local_path(data: str) -> bool:
-    """Whether the name is of files on this machine, there or not; Delta tables are read by Spark's workers."""
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", data) and not os.path.lexists(data):
-        return False
-    return not os.path.isdir(os.path.join(os.path.expanduser(data), "_delta_log"))
-
-
 def _is_local(data: Any) -> bool:
-    return is_local_path(os.fspath(data)) if isinstance(data, str | os.PathLike) else is_in_memory(data)
+    if not isinstance(data, str | os.PathLike):
+        return is_in_memory(data)
+    from holdfast.tables.data_files import has_scheme, is_delta
+
+    # Delta tables are read by Spark's workers.
+    name = os.fspath(data)
+    return not (has_scheme(name) and not name.startswith("file:")) and not is_delta(name)
 
 
 def _bytes_in_memory(data: Any, options: ReadOptions) -> int:

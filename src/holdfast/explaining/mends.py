@@ -226,7 +226,8 @@ class _Mends:
         listed = ", ".join(text_literal(text) for text in texts if text is not None)
         if not listed:
             return
-        now = f"CAST(r.{self._column(member.column.name)} AS STRING)"
+        # Under `nulls: equal` there may be nothing, which no text is like.
+        now = f"coalesce(CAST(r.{self._column(member.column.name)} AS STRING), '')"
         alike = f"named_struct('d', levenshtein(lower(x), lower({now})), 'x', x)"
         nearest = f"array_min(transform(array({listed}), x -> {alike}))"
         yield (

@@ -13,7 +13,9 @@ from holdfast.report.view import TEXT_WIDTH, view_text
 from holdfast.rules.plain_words import number, value_text
 
 
-def table_text(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], total: int, *, width: int = TEXT_WIDTH) -> str:
+def table_text(
+    columns: Sequence[str], rows: Sequence[Mapping[str, Any]], total: int, *, width: int = TEXT_WIDTH
+) -> str:
     """Returns the rows under their column names, and how many more there are."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in columns:

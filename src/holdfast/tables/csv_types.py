@@ -21,7 +21,7 @@ BLANKS = " \t\r\n\f\v"
 _DIGITS = 38  # the most a Spark decimal holds
 _INT64 = range(-(2**63), 2**63)
 
-# The patterns hold in Python and in Java alike: checked_cast() gives the same ones to Spark.
+# The patterns hold in Python, in Java and in RE2 alike: each engine checks values with the same ones.
 INTEGER_PATTERN = r"(?:0|-?[1-9][0-9]*)"
 FRACTION_PATTERN = r"(?:[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+))"
 SPECIAL_PATTERN = r"(?:(?i:[-+]?inf(?:inity)?|nan))"
@@ -29,6 +29,8 @@ EXPONENT_PATTERN = r"(?:[eE][-+]?[0-9]+)"
 DATE_PATTERN = r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2})"
 TIME_PATTERN = r"(?:[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)"
 ZONE_PATTERN = r"(?: ?(?:Z|[-+][0-9]{2}(?::?[0-9]{2})?))"
+
+_GIVEN_FRACTION_PATTERN = r"(?:[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
 
 _INTEGER = re.compile(INTEGER_PATTERN)
 _FRACTION = re.compile(FRACTION_PATTERN)
@@ -89,6 +91,24 @@ class CsvType:
             "timestamp": "a timestamp with a time zone",
             "timestamp_ntz": "a timestamp",
         }[self.kind]
+
+    @property
+    def pattern(self) -> str | None:
+        """The pattern of values of the type, without blanks around them; None where Spark's own cast decides."""
+        if self.given and self.kind in ("boolean", "bigint"):
+            return None
+        number = _GIVEN_FRACTION_PATTERN if self.given else FRACTION_PATTERN
+        whole = "[0-9]*" if self.given else "(?:0|[1-9][0-9]*)?"
+        zoned = f"{DATE_PATTERN}{TIME_PATTERN}{ZONE_PATTERN}"
+        return {
+            "boolean": "(?i:true|false)",
+            "bigint": INTEGER_PATTERN,
+            "double": f"(?:{number}{EXPONENT_PATTERN}?|{SPECIAL_PATTERN})",
+            "decimal": rf"[-+]?{whole}(?:\.[0-9]{{0,{self.scale}}}0*)?",
+            "date": DATE_PATTERN,
+            "timestamp_ntz": f"{DATE_PATTERN}{TIME_PATTERN}?",
+            "timestamp": f"{DATE_PATTERN}(?:{TIME_PATTERN}{ZONE_PATTERN}?)?" if self.given else zoned,
+        }.get(self.kind)
 
 
 TEXT = CsvType("text")

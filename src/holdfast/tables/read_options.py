@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +33,7 @@ DEFAULT_SAMPLE = CsvSampleLimits()
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read a source where it does not say so itself. Formats: csv, parquet, json, orc."""
+    """How to read a source where it does not say so itself. Formats: csv, parquet, json, orc, arrow, excel."""
 
     types: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     null_values: tuple[str, ...] = ()
@@ -59,10 +60,17 @@ class Origin:
     `feed` names the feed of changes that goes on where the table ends, and its last number that the table has.
     """
 
-    kind: Literal["csv", "parquet", "json", "orc", "delta", "table", "jdbc"]
+    kind: Literal["csv", "parquet", "json", "orc", "arrow", "excel", "delta", "table", "jdbc"]
     columns: tuple[str, ...] = ()
     types: tuple[CsvType | None, ...] = ()
     local: tuple[Path, ...] = ()
     remote: tuple[str, ...] = ()
     layout: CsvLayout | None = None
     feed: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def place(self) -> str | None:
+        """The path of its file, or of the folder of its files, below the current folder; None where it is elsewhere."""
+        whole = os.path.commonpath([os.path.abspath(file) for file in self.local]) if self.local else ""
+        here = os.getcwd()
+        return Path(whole).relative_to(here).as_posix() if whole.startswith(here + os.sep) else None

@@ -86,18 +86,17 @@ def _shifted(denial: PairDenial, forms: int, flags: int) -> PairDenial:
 
 
 def violated_by(program: PairProgram, part: Part, left: Ints, right: Ints) -> Bools:
-    """Which of the pairs of rows, given by position, violate the program; roles are not asked."""
-    violated = np.zeros(len(left), np.bool_)
+    """Which of the pairs of rows, given by position, violate the program; roles are not asked.
+
+    Positions may be arrays of any shapes that broadcast: a column of left rows and a line of right rows are all pairs.
+    """
+    violated = np.zeros(np.broadcast_shapes(left.shape, right.shape), np.bool_)
     for denial in program.denials:
         fit = part.flag(denial.left)[left] & part.flag(denial.right)[right]
         for compare in denial.compares:
             a, b = part.forms[compare.left], part.forms[compare.right]
-            x, y, x_valid, y_valid = a.codes[left], b.codes[right], a.valid[left], b.valid[right]
-            related = np.zeros(len(left), np.bool_)
-            for allowed, holds in ((LT, x < y), (EQ, x == y), (GT, x > y)):
-                if compare.allowed & allowed:
-                    related |= holds
-            related &= x_valid & y_valid
+            x_valid, y_valid = a.valid[left], b.valid[right]
+            related = _related(compare.allowed, a.codes[left], b.codes[right]) & x_valid & y_valid
             if part.nulls == "equal":
                 if compare.allowed & EQ:
                     related |= ~x_valid & ~y_valid
@@ -106,6 +105,12 @@ def violated_by(program: PairProgram, part: Part, left: Ints, right: Ints) -> Bo
             fit = fit & related
         violated |= fit
     return violated
+
+
+def _related(allowed: int, x: Ints, y: Ints) -> Bools:
+    """Whether the codes are in an allowed relation, whatever those of nulls are."""
+    compared = {LT: np.less, LE: np.less_equal, EQ: np.equal, NE: np.not_equal, GE: np.greater_equal, GT: np.greater}
+    return np.asarray(compared[allowed](x, y), np.bool_)
 
 
 def pairs_of(program: Program, part: Part, *, limit: int) -> tuple[Ints, Ints]:

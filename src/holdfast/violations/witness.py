@@ -6,6 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from holdfast.rules.dependency import CFD, FD, Key, as_dependency
+from holdfast.rules.predicate import Comparison
+from holdfast.rules.relation import EQ
+from holdfast.rules.rule import Rule
+
 # Stands where a value is that nobody may see.
 HIDDEN = "•••"
 
@@ -31,6 +36,25 @@ class WorstRow:
 
     key: Any
     conflicts: int
+
+
+def marked_columns(rule: Rule, left: Mapping[str, Any], right: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """The columns whose values break the rule, of a pair or of a row alone."""
+    dependency = as_dependency(rule.body)
+    if isinstance(dependency, Key):
+        return dependency.columns
+    if isinstance(dependency, FD | CFD):
+        if right is None:
+            return dependency.right
+        return tuple(name for name in dependency.right if left[name] != right[name])
+    telling = {
+        column.name
+        for constraint in rule.body.denials
+        for predicate in constraint.predicates
+        if not (isinstance(predicate, Comparison) and predicate.same_column and predicate.allowed == EQ)
+        for column in predicate.columns()
+    }
+    return tuple(name for name in rule.body.columns if name in telling) or rule.body.columns
 
 
 def hidden_keys(rows: tuple[WorstRow, ...], hides_key: bool) -> tuple[WorstRow, ...]:

@@ -38,7 +38,10 @@ from holdfast.engines.check_result import (
 )
 from holdfast.engines.result_table import ArrowResult
 from holdfast.errors import OutputError, SourceError
-from holdfast.explaining.explanation import RowExplanation
+from holdfast.explaining.explained_row import explained_row
+from holdfast.explaining.explanation import RowExplanation, redacted_explanation
+from holdfast.explaining.limits import most_rows
+from holdfast.explaining.trial import RowTrial, suggestions_schema
 from holdfast.programs.arrow_forms import flag_values
 from holdfast.programs.arrow_rows import TableColumns, arrow_type
 from holdfast.programs.bind import Schema, mismatched_columns, require_columns, require_types, without_types
@@ -262,8 +265,7 @@ class LocalCheckResult(CheckResult):
     @cached_property
     def suspects(self) -> ArrowResult:
         def compute() -> pa.Table:
-            lines = self._rows.filter(self._rows["suspect"])
-            return self._named(lines, {"key": self._keys(lines["key"])})
+            return self._named(self._suspect_lines, {"key": self._keys(self._suspect_lines["key"])})
 
         return self._table({"key": self._key_type}, compute)
 
@@ -322,7 +324,7 @@ class LocalCheckResult(CheckResult):
     def split(self) -> tuple[ArrowResult, ArrowResult]:
         whole = self._whole_rows
         schema = whole.schema
-        lines = self._rows.filter(self._rows["suspect"])
+        lines = self._suspect_lines
         counted = set(self._counted_names)
         rules = [rule.name for rule in self.plan.rules]
         by_row: dict[int, list[str]] = {}
@@ -352,6 +354,11 @@ class LocalCheckResult(CheckResult):
     def _rows(self) -> pa.Table:
         """The findings that name each violating row."""
         return self._scan.findings("rows", self._violated, self.outcome.limit)
+
+    @cached_property
+    def _suspect_lines(self) -> pa.Table:
+        """The findings that name each suspect row."""
+        return self._rows.filter(self._rows["suspect"])
 
     def _table(self, kinds: Mapping[str, pa.DataType], compute: Callable[[], pa.Table]) -> ArrowResult:
         schema = pa.schema({"rule": pa.string(), **kinds})
@@ -510,13 +517,34 @@ class LocalCheckResult(CheckResult):
 
     @cached_property
     def suggestions(self) -> ArrowResult:
-        raise NotImplementedError
+        def compute() -> pa.Table:
+            positions = np.unique(self._suspect_lines["key"].to_numpy())
+            first = positions[np.argsort(self._scan.part.order[positions])][: self._most_rows]
+            return self._trial(first).suggestions()
+
+        return ArrowResult(suggestions_schema(self._key_type), compute)
+
+    @property
+    def _most_rows(self) -> int:
+        return most_rows(self.plan, self.outcome.rows)
 
     def _tried_rows(self) -> int | None:
-        raise NotImplementedError
+        suspects = len(np.unique(self._suspect_lines["key"].to_numpy()))
+        return self._most_rows if suspects > self._most_rows else None
+
+    def _trial(self, given: Ints) -> RowTrial:
+        lines = self._suspect_lines
+        rule, row = lines["i"].to_numpy(), lines["key"].to_numpy()
+        rows, known = self._whole_rows, self.plan.schema
+        types = schema_of(replace(self._scan.table, rows=rows)).types
+        whole = replace(known, types={name: known.types.get(name, kind) for name, kind in types.items()})
+        plan = replace(self.plan, schema=whole)
+        return RowTrial(rows, self._scan.keys, plan, self._scan.part, lambda i: row[rule == i], given)
 
     def explain(self, row: Any) -> RowExplanation:
-        raise NotImplementedError
+        trial = self._trial(np.empty(0, np.int64))
+        explanation = explained_row(trial, row, table=self.outcome.table, seconds=self.outcome.seconds)
+        return redacted_explanation(explanation, self.hidden)
 
     def close(self) -> None:
         """Nothing is kept but the rows themselves, which go with this result."""

@@ -19,24 +19,19 @@ from holdfast.engines.check_result import plain_key
 from holdfast.engines.spark.checking.rows import reread_rows
 from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS
 from holdfast.errors import OptionError
+from holdfast.explaining import limits
 from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggestion
+from holdfast.explaining.limits import CHANGES_PER_ROW, OTHERS, TRIED_PER_ROW
 from holdfast.explaining.mends import mend_queries
 from holdfast.explaining.row_conflicts import RowConflicts, counted_in_one_pass
-from holdfast.programs.program import PairProgram, shared_equalities
 from holdfast.rules.predicate import quoted_name
 from holdfast.violations.witness import WorstRow
 
 if TYPE_CHECKING:
     from holdfast.engines.spark.checking.check import SparkCheckResult
 
-# Of each row, so many changes are told, and so many rows that it is in conflict with.
-CHANGES_PER_ROW, OTHERS = 3, 5
 # So few variants of rows are held against the table in one pass.
 FEW = 50
-# Candidates that are tried for one row: those that most speaks for.
-TRIED_PER_ROW = 20
-# No more suspect rows than these are tried, and fewer where each has to be compared with very many.
-MOST_ROWS, MOST_COMPARED, AGREEING = 100_000, 2_000_000_000, 20
 
 
 def suggested_changes(result: SparkCheckResult) -> DataFrame:
@@ -58,12 +53,7 @@ def may_be_cut(result: SparkCheckResult) -> bool:
 
 def most_rows(result: SparkCheckResult) -> int:
     """How many suspect rows are tried: the first, by key."""
-    most = MOST_ROWS
-    for program in result.plan.programs.programs:
-        if isinstance(program, PairProgram):
-            compared = MOST_COMPARED * (AGREEING if shared_equalities(program.denials) else 1)
-            most = min(most, max(100, compared // max(result.outcome.rows, 1)))
-    return most
+    return limits.most_rows(result.plan, result.outcome.rows)
 
 
 def explained_row(result: SparkCheckResult, row: Any) -> RowExplanation:

@@ -8,29 +8,16 @@ from typing import Literal
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from holdfast.tables.csv_types import (
-    BLANKS,
-    DATE_PATTERN,
-    EXPONENT_PATTERN,
-    FRACTION_PATTERN,
-    INTEGER_PATTERN,
-    SPECIAL_PATTERN,
-    TIME_PATTERN,
-    ZONE_PATTERN,
-    CsvType,
-    Shape,
-    shape,
-)
+from holdfast.tables.csv_types import BLANKS, CsvType, Shape, shape
+from holdfast.tables.source_failures import MOST_SHOWN
 
 Complaint = Literal["value", "bytes"]
 
 _REPLACEMENT = "\ufffd"  # what Spark's reader puts in the place of bytes that are not UTF-8
 _NEVER = "\x00holdfast\x00"
-_MOST_SHOWN = 200
 _COMPLAINT = re.compile(
     r"\{\{holdfast:(?P<token>[0-9a-f]{8}):(?P<what>value|bytes):(?P<column>[0-9]+):(?P<value>.*?):end\}\}", re.DOTALL
 )
-_GIVEN_FRACTION_PATTERN = r"(?:[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
 
 
 def checked_cast(column: str, to: CsvType, *, token: str, position: int, null_values: tuple[str, ...] = ()) -> Column:
@@ -87,14 +74,14 @@ def find_complaint(error_text: str, token: str) -> tuple[Complaint, int, str] | 
 
 def _complain(what: Complaint, value: str, token: str, position: int) -> str:
     start = _literal(f"{{{{holdfast:{token}:{what}:{position}:")
-    return f"raise_error(concat({start}, substring({value}, 1, {_MOST_SHOWN}), {_literal(':end}}')}))"
+    return f"raise_error(concat({start}, substring({value}, 1, {MOST_SHOWN}), {_literal(':end}}')}))"
 
 
 def _careful(value: str, to: CsvType, complaint: str, null_values: tuple[str, ...]) -> str:
     """Returns the cast for unusual forms, missing values, and values that do not fit."""
     trimmed = f"btrim({value}, {_literal(BLANKS)})"
     absent = f"{trimmed} IN ({', '.join(map(_literal, ('', *null_values)))})"
-    pattern = _pattern(to)
+    pattern = to.pattern
     cast = f"try_cast({value} AS {to.sql})"
     if pattern is not None:
         cast = f"CASE WHEN {_matches(value, pattern)} THEN {cast} END"
@@ -129,28 +116,12 @@ def _usual(value: str, to: CsvType) -> str | None:
         start = f"({value} >= '1' OR ({value} >= '0' AND {value} < '00') OR {signed})"
         return f"substring({value}, -1, 1) BETWEEN '.' AND '9' AND {start}"
     if to.kind == "date":
-        return f"octet_length({value}) = 10 AND substring({value}, 5, 1) = '-' AND substring({value}, 8, 1) = '-'"
-    pattern = _pattern(to)
+        # Spark reads '2024-01-5T' as a date, so the last character is checked.
+        dashes = f"substring({value}, 5, 1) = '-' AND substring({value}, 8, 1) = '-'"
+        return f"octet_length({value}) = 10 AND {dashes} AND substring({value}, -1, 1) BETWEEN '0' AND '9'"
+    pattern = to.pattern
     assert pattern is not None, f"every other type has a pattern: {to.kind}"
     return _matches(value, pattern)
-
-
-def _pattern(to: CsvType) -> str | None:
-    """Returns the pattern of values of the type, without blanks around them; None where the cast is strict."""
-    if to.given and to.kind in ("boolean", "bigint"):
-        return None
-    number = _GIVEN_FRACTION_PATTERN if to.given else FRACTION_PATTERN
-    whole = "[0-9]*" if to.given else "(?:0|[1-9][0-9]*)?"
-    zoned = f"{DATE_PATTERN}{TIME_PATTERN}{ZONE_PATTERN}"
-    return {
-        "boolean": "(?i:true|false)",
-        "bigint": INTEGER_PATTERN,
-        "double": f"(?:{number}{EXPONENT_PATTERN}?|{SPECIAL_PATTERN})",
-        "decimal": rf"[-+]?{whole}(?:\.[0-9]{{0,{to.scale}}}0*)?",
-        "date": DATE_PATTERN,
-        "timestamp_ntz": f"{DATE_PATTERN}{TIME_PATTERN}?",
-        "timestamp": f"{DATE_PATTERN}(?:{TIME_PATTERN}{ZONE_PATTERN}?)?" if to.given else zoned,
-    }.get(to.kind)
 
 
 def _matches(value: str, pattern: str) -> str:

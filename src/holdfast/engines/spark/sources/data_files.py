@@ -1,121 +1,41 @@
-"""Finds the data files of a name, their format, and the paths with which Spark reads exactly these files."""
+"""Finds the data files of a name, also where only Spark sees them."""
 
 from __future__ import annotations
 
-import glob
-import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from holdfast.errors import OptionError, SourceError, SourceNotFoundError, closest_hint
+from holdfast.errors import SourceError, SourceNotFoundError
+from holdfast.tables.data_files import (
+    LOCAL_FORMATS,
+    DataFiles,
+    Format,
+    common_format,
+    ending,
+    find_local_files,
+    format_of,
+    missing_data,
+    unknown_format,
+    wanted_format,
+)
 
-Format = Literal["csv", "parquet", "json", "orc"]
-
-FORMATS: tuple[Format, ...] = ("csv", "parquet", "json", "orc")
-_EXTENSIONS: dict[str, Format] = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".orc": "orc",
-}
-_PACKED = (".gz", ".bz2")
-_OTHER_PACKED = (".zip", ".xz", ".zst", ".7z", ".lz4", ".rar", ".tar", ".tgz")
 _LISTED_AT_MOST = 100_000
-
-
-@dataclass(frozen=True)
-class DataFiles:
-    """The data files of one table: `local` ones, and `remote` ones, which only Spark can read."""
-
-    name: str
-    format: Format
-    load: tuple[str, ...]
-    local: tuple[Path, ...] = ()
-    remote: tuple[str, ...] = ()
-    name_filter: str | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def tabs(self) -> bool:
-        """Whether all names end in .tsv, so that tabs separate fields."""
-        names = [file.name for file in self.local] or list(self.remote)
-        return bool(names) and all(_bare(name).endswith(".tsv") for name in names)
 
 
 def find_files(spark: SparkSession, data: str, input_format: str | None) -> DataFiles:
     """Returns the files of `data`: a path that exists, a pattern, or a place that only Spark can read."""
-    if input_format is not None and input_format not in FORMATS:
-        raise OptionError(
-            f"--input-format '{input_format}' is not a format.",
-            hint=closest_hint(input_format, FORMATS, what="Formats"),
-        )
-    wanted: Format | None = input_format
-    if not data.strip():
-        raise SourceNotFoundError("The name of the data is empty.", hint="name a file, a folder, or spark:db.table.")
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", data) and not os.path.lexists(data):
-        return _remote_files(spark, data, wanted)
-    path = Path(data).expanduser()
-    if path.exists():
-        return _local_files([path], path.name or str(path), wanted)
-    if path.is_symlink():
-        raise SourceNotFoundError(f"{data} is a link to {os.readlink(path)}, which does not exist.")
-    matches = sorted(Path(match) for match in glob.glob(str(path))) if glob.has_magic(data) else []
-    if matches:
-        return _local_files([m for m in matches if not _ignored(m.name)] or matches, data, wanted)
     # Spark may see files that this process does not: on HDFS as the default file system, or with Connect.
-    return _remote_files(spark, data, wanted)
-
-
-def escape_glob(path: str) -> str:
-    """Returns the path with the characters escaped that Hadoop would read as a pattern."""
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", path)
-
-
-def _local_files(roots: Sequence[Path], name: str, wanted: Format | None) -> DataFiles:
-    data_files: list[Path] = []
-    left_out: list[Path] = []
-    folders = [root for root in roots if root.is_dir()]
-    for root in roots:
-        if root.is_dir():
-            inside = list(_walk(root))
-            known = inside if wanted else [file for file in inside if _format(file.name)]
-            data_files += known
-            left_out += [file for file in inside if file not in set(known)]
-            for file in known:
-                _check_nesting(root, file, wanted or _format(file.name))
-        else:
-            data_files.append(root)
-    if not data_files:
-        raise _no_data(name, roots, left_out)
-    for file in data_files:
-        _check_readable(file)
-    format = wanted or _common_format(data_files, name)
-    if folders and len(folders) != len(roots):
-        raise SourceError(f"{name} matches both files and folders.", hint="name the files, or the folders.")
-    notes = []
-    if left_out:
-        more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
-        notes.append(f"{name}: files of other kinds are left out ({left_out[0].name}{more})")
-    # Spark reads every file of a folder; the filter leaves out the same files.
-    endings = sorted({_ending(file.name) for file in data_files})
-    return DataFiles(
-        name=name,
-        format=format,
-        load=tuple("file:" + escape_glob(str(root.absolute())) for root in roots),
-        local=tuple(sorted(data_files)),
-        name_filter="*{" + ",".join(endings) + "}" if left_out else None,
-        notes=tuple(notes),
-    )
+    files = find_local_files(data, input_format) or _remote_files(spark, data, wanted_format(input_format))
+    if files.format in LOCAL_FORMATS:
+        kind = {"arrow": "an Arrow file", "excel": "an Excel workbook"}[files.format]
+        raise SourceError(
+            f"{files.name} is {kind}, which Spark does not read.",
+            hint="--engine local reads it, or write it as Parquet.",
+        )
+    return files
 
 
 def _remote_files(spark: SparkSession, data: str, wanted: Format | None) -> DataFiles:
@@ -133,13 +53,13 @@ def _remote_files(spark: SparkSession, data: str, wanted: Format | None) -> Data
     except Exception as error:
         raise _listing_failed(data, error) from None
     files = sorted(row["path"] for row in listed)
-    known = files if wanted else [file for file in files if _format(file)]
+    known = files if wanted else [file for file in files if format_of(file) not in (None, *LOCAL_FORMATS)]
     if not files:
         raise SourceNotFoundError(f"{data} holds no data files.")
     if not known:
-        raise _unknown_format(name, files[0].rsplit("/", 1)[-1])
-    format = wanted or _common_format([Path(file) for file in known], name)
-    endings = sorted({_ending(file.rsplit("/", 1)[-1]) for file in known})
+        raise unknown_format(name, files[0].rsplit("/", 1)[-1])
+    format = wanted or common_format([Path(file) for file in known], name)
+    endings = sorted({ending(file.rsplit("/", 1)[-1]) for file in known})
     return DataFiles(
         name=name,
         format=format,
@@ -152,16 +72,7 @@ def _remote_files(spark: SparkSession, data: str, wanted: Format | None) -> Data
 def _listing_failed(data: str, error: Exception) -> Exception:
     text = str(error)
     if isinstance(error, PySparkException) and "PATH_NOT_FOUND" in text:
-        if glob.has_magic(data):
-            return SourceNotFoundError(f"No file matches {data}.", hint=f"the current folder is {os.getcwd()}.")
-        folder = Path(data).parent
-        if "://" not in data and folder.is_dir():
-            names = sorted(p.name for p in folder.iterdir() if not _ignored(p.name))
-            shown = f"Files in {folder}" if str(folder) != "." else "Files here"
-            return SourceNotFoundError(
-                f"There is no file or folder {data}.", hint=closest_hint(Path(data).name, names, what=shown)
-            )
-        return SourceNotFoundError(f"There is no file or folder {data}.", hint="check the path.")
+        return missing_data(data)
     scheme = data.partition(":")[0]
     if "UnsupportedFileSystemException" in text or "No FileSystem for scheme" in text or "ClassNotFound" in text:
         return SourceError(
@@ -180,113 +91,3 @@ def root_cause(error_text: str) -> str:
     reason = re.sub(r"^\[[A-Z_.]+\] ", "", reason)
     reason = re.sub(r"\s*SQLSTATE: \w+;?.*$", "", reason)
     return reason[:300].rstrip(".") or "unknown"
-
-
-def _walk(folder: Path) -> Iterator[Path]:
-    try:
-        entries = sorted(folder.iterdir())
-    except PermissionError:
-        raise SourceError(f"The folder {folder} cannot be read: permission denied.") from None
-    for entry in entries:
-        if _ignored(entry.name):
-            continue
-        if entry.is_dir():
-            yield from _walk(entry)
-        else:
-            yield entry
-
-
-def _check_nesting(root: Path, file: Path, format: Format | None) -> None:
-    steps = file.relative_to(root).parent.parts
-    if not steps:
-        return
-    if format == "csv":
-        raise SourceError(
-            f"The folder {root.name} holds CSV in a subfolder, {file.relative_to(root).parent}.",
-            hint="name the subfolder, or a pattern such as 'folder/*/*.csv'.",
-        )
-    # Spark reads subfolders only as partitions, and skips others without a message.
-    plain = next((step for step in steps if "=" not in step), None)
-    if plain is not None:
-        raise SourceError(
-            f"The folder {root.name} holds data in the subfolder {plain}, which is not a partition (name=value).",
-            hint="name the subfolder, or a pattern such as 'folder/*'.",
-        )
-
-
-def _check_readable(file: Path) -> None:
-    if not os.access(file, os.R_OK):
-        raise SourceError(f"{file} cannot be read: permission denied.")
-    if not file.is_file():
-        raise SourceError(f"{file} is neither a file nor a folder.", hint="write what it gives into a file first.")
-    if _ignored(file.name):
-        raise SourceError(
-            f"{file.name} begins with '{file.name[0]}': Spark takes it for hidden and reads none of its rows.",
-            hint="rename it, or name a copy.",
-        )
-    if ":" in file.name:
-        raise SourceError(
-            f"{file.name} has a colon in its name, which Spark's file system does not allow.", hint="rename it."
-        )
-
-
-def _no_data(name: str, roots: Sequence[Path], left_out: Sequence[Path]) -> Exception:
-    what = f"The folder {name}" if len(roots) == 1 else name
-    if left_out:
-        return _unknown_format(name, left_out[0].name)
-    return SourceNotFoundError(
-        f"{what} holds no data files.",
-        hint="names that begin with '_' or '.' do not count; data files end in .csv, .tsv, .parquet, .json or .orc.",
-    )
-
-
-def _common_format(files: Sequence[Path], name: str) -> Format:
-    by_format: dict[Format, str] = {}
-    for file in files:
-        format = _format(file.name)
-        if format is None:
-            raise _unknown_format(name, file.name)
-        by_format.setdefault(format, file.name)
-    if len(by_format) > 1:
-        shown = ", ".join(f"{format} ({file})" for format, file in by_format.items())
-        raise SourceError(
-            f"{name} holds files of several formats: {shown}.",
-            hint="name a pattern that matches one of them, such as 'folder/*.csv'.",
-        )
-    return next(iter(by_format))
-
-
-def _unknown_format(name: str, file: str) -> SourceError:
-    where = "" if file == name else f" in {name}"
-    if file.lower().endswith(_OTHER_PACKED):
-        return SourceError(
-            f"{file}{where} is compressed in a way that Spark does not read.",
-            hint="unpack it; .gz and .bz2 can be read.",
-        )
-    return SourceError(
-        f"The name {file}{where} does not say what format it is.",
-        hint="say it with --input-format csv, parquet, json or orc; endings that say it: "
-        + ", ".join(_EXTENSIONS)
-        + ".",
-    )
-
-
-def _format(name: str) -> Format | None:
-    format = _EXTENSIONS.get(Path(_bare(name)).suffix)
-    packed = name.lower().endswith(_PACKED)
-    return None if packed and format in ("parquet", "orc") else format
-
-
-def _bare(name: str) -> str:
-    lower = name.lower()
-    return next((lower.removesuffix(packed) for packed in _PACKED if lower.endswith(packed)), lower)
-
-
-def _ending(name: str) -> str:
-    """Returns the end of a name, as written, from the suffix of its format on, such as `.CSV.gz`."""
-    bare = Path(_bare(name)).suffix
-    return name[name.lower().rindex(bare) :] if bare else name
-
-
-def _ignored(name: str) -> bool:
-    return name.startswith(".") or (name.startswith("_") and "=" not in name)

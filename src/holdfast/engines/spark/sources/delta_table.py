@@ -52,11 +52,6 @@ class DeltaTable:
         return spark.readStream.format(DeltaCommits.name()).options(path=self.path, after=after).load()
 
 
-def is_delta(data: str | os.PathLike[str]) -> bool:
-    """Whether there is a Delta table at the path."""
-    return (Path(os.fspath(data)).expanduser() / "_delta_log").is_dir()
-
-
 def open_delta(data: str | os.PathLike[str]) -> DeltaTable:
     """Returns the Delta table at the path, at its newest version. Raises SourceError where it cannot be read."""
     path = Path(os.fspath(data)).expanduser().absolute()

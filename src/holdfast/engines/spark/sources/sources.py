@@ -17,14 +17,25 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from holdfast.engines.spark.sources.checked_cast import checked_cast, checked_conversion
-from holdfast.engines.spark.sources.csv_source import column_types, read_csv
-from holdfast.engines.spark.sources.data_files import DataFiles, find_files, root_cause
-from holdfast.engines.spark.sources.delta_table import is_delta, open_delta
+from holdfast.engines.spark.sources.csv_source import read_csv
+from holdfast.engines.spark.sources.data_files import find_files, root_cause
+from holdfast.engines.spark.sources.delta_table import open_delta
 from holdfast.engines.spark.sources.explain_failure import explain, explain_failure
 from holdfast.engines.spark.sources.table import Table, complaint_token
 from holdfast.errors import HoldfastError, OptionError, SourceError, SourceNotFoundError, closest_hint
-from holdfast.tables.csv_types import CsvType, infer
+from holdfast.tables.csv_plan import column_types
+from holdfast.tables.csv_types import CsvType
+from holdfast.tables.data_files import DataFiles, is_delta
+from holdfast.tables.partition_values import text_partitions
 from holdfast.tables.read_options import Origin, ReadOptions
+from holdfast.tables.source_failures import (
+    ambiguous_columns,
+    different_types,
+    no_columns,
+    refuse_csv_options,
+    refuse_empty_file,
+    unreadable_file,
+)
 
 __all__ = ["ReadOptions", "Table", "explain_failure", "read_table"]
 
@@ -49,22 +60,14 @@ def read_table(spark: SparkSession, data: str | os.PathLike[str], options: ReadO
         return _read_other_files(spark, files, options)
     try:
         table = read_csv(spark, files, options)
-    except OSError as error:
-        if isinstance(error, HoldfastError):
-            raise
-        raise SourceError(f"{files.name} cannot be read: {error.strerror or error}.") from None
-    except (EOFError, zlib.error) as error:
-        raise SourceError(
-            f"{files.name} is damaged and cannot be unpacked: {error}.", hint="fetch or pack it again."
-        ) from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise unreadable_file(files.name, error) from None
     return Table(table.frame, table.name, files.notes + table.notes, table.origin)
 
 
 def _read_other_files(spark: SparkSession, files: DataFiles, options: ReadOptions) -> Table:
-    _refuse_csv_options(options, files.name, files.format)
-    for file in files.local:
-        if file.stat().st_size == 0 and len(files.local) == 1:
-            raise SourceError(f"{files.name} is empty: it holds not one byte.")
+    refuse_csv_options(options, files.name, files.format)
+    refuse_empty_file(files)
     origin = Origin(files.format, local=files.local, remote=files.remote)
     reader = spark.read.format(files.format)
     if files.name_filter is not None:
@@ -91,15 +94,7 @@ def _partitions_as_text(frame: DataFrame, files: DataFiles) -> StructType | None
 
     Spark reads the folder `zip=0131` as the number 131.
     """
-    values: dict[str, set[str]] = {}
-    for file in files.local:
-        for step in file.parts[:-1]:
-            column, equals, value = step.partition("=")
-            if equals:
-                values.setdefault(unquote(column), set()).add(unquote(value))
-    zero_led = {
-        column for column, texts in values.items() if infer(texts, ("__HIVE_DEFAULT_PARTITION__",)).type.kind == "text"
-    }
+    zero_led = text_partitions(files.local)
     fields = frame.schema.fields
     if not any(field.name in zero_led and not isinstance(field.dataType, StringType) for field in fields):
         return None
@@ -141,7 +136,7 @@ def _known_tables(spark: SparkSession, identifier: str) -> str | None:
 
 def _read_delta(spark: SparkSession, name: str, options: ReadOptions) -> Table:
     table = open_delta(name)
-    _refuse_csv_options(options, table.name, "a Delta table")
+    refuse_csv_options(options, table.name, "a Delta table")
     origin = Origin("delta", feed={table.feed: table.version})
     notes = (f"{table.name} is read as of version {table.version} of the Delta table",)
     return _with_types(table.rows(spark), table.name, options, origin, notes)
@@ -197,27 +192,12 @@ def _opening_failed(error: Exception, name: str, origin: Origin) -> HoldfastErro
         )
     if "COLUMN_ALREADY_EXISTS" in text:
         column = re.search(r"column `(.*?)` already exists", text)
-        called = f": '{column[1]}'" if column else ""
-        return SourceError(
-            f"{name} has columns of the same name, or whose names differ only in upper and lower case{called}.",
-            hint="rename one, or run with --conf spark.sql.caseSensitive=true.",
-        )
+        return ambiguous_columns(name, column[1] if column else None)
     if "CANNOT_MERGE_SCHEMA" in text or "Failed to merge" in text:
-        return SourceError(
-            f"The files of {name} have a column of different types: {root_cause(text)}.",
-            hint="write them with one schema, or read them one by one.",
-        )
+        return different_types(name, root_cause(text))
     if "UNABLE_TO_INFER_SCHEMA" in text:
-        return SourceError(f"{name} holds no data from which its columns could be read.")
+        return no_columns(name)
     return SourceError(f"{name} cannot be read as {origin.kind}: {root_cause(text)}.")
-
-
-def _refuse_csv_options(options: ReadOptions, name: str, format: str) -> None:
-    wrong = "--delimiter" if options.delimiter is not None else "--null-values" if options.null_values else None
-    if wrong is None and format != "json":
-        wrong = "--encoding" if options.encoding else "--multiline" if options.multiline else None
-    if wrong is not None:
-        raise OptionError(f"{wrong} is for CSV, but {name} is {format}.", hint=f"leave {wrong} out.")
 
 
 def _with_types(frame: DataFrame, name: str, options: ReadOptions, origin: Origin, notes: tuple[str, ...]) -> Table:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
@@ -29,10 +27,7 @@ class Table:
     @property
     def place(self) -> str | None:
         """The path of its file, or of the folder of its files, below the current folder; None where it is elsewhere."""
-        files = self.origin.local if self.origin is not None else ()
-        whole = os.path.commonpath([os.path.abspath(file) for file in files]) if files else ""
-        here = os.getcwd()
-        return Path(whole).relative_to(here).as_posix() if whole.startswith(here + os.sep) else None
+        return None if self.origin is None else self.origin.place
 
 
 def complaint_token(name: str) -> str:

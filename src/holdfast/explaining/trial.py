@@ -1,0 +1,326 @@
+"""Which value of one cell would mend a row: candidates from the rules, each tried against the whole table, in this
+process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from holdfast.encode.codes import Coded, shared_codes
+from holdfast.encode.spark_text import spark_text
+from holdfast.explaining.candidates import Candidates, CandidateSource, Floats, sets_bounds
+from holdfast.explaining.cell_values import plain_array
+from holdfast.explaining.limits import CHANGES_PER_ROW, TRIED_PER_ROW
+from holdfast.explaining.row_meetings import conflict_counts, violating_pairs, violation_counts
+from holdfast.programs.arrow_rows import encoded_column, form_columns
+from holdfast.programs.plan import Plan
+from holdfast.programs.program import forms_and_flags
+from holdfast.violations.part import Ints, Part, families
+
+
+@dataclass(frozen=True)
+class RowTrial:
+    """Rows to be mended among all rows of a table, and what would mend them.
+
+    `rows` is the whole table under its own column names, `keys` the key of each row (a value, a struct of several, or
+    the row's number), `part` the coded forms and flags of all rows, as `part_of` makes them. `suspects` tells the
+    positions of the suspect rows of rule i; `given` are the positions of the rows to be mended, each once.
+    """
+
+    rows: pa.Table
+    keys: pa.ChunkedArray
+    plan: Plan
+    part: Part
+    suspects: Callable[[int], Ints]
+    given: Ints
+
+    @cached_property
+    def before(self) -> Ints:
+        """By rule and given row, the number of violations that the row is in."""
+        programs = self.plan.programs.programs
+        return np.array(
+            [violation_counts(program, self.part, self.given, self.given, self.part.size) for program in programs],
+            np.int64,
+        ).reshape(len(programs), len(self.given))
+
+    @cached_property
+    def broken(self) -> list[int]:
+        """The rules that some of the given rows break."""
+        return np.flatnonzero(self.before.any(axis=1)).tolist()
+
+    def met(self, most: int) -> dict[int, list[tuple[int, int | None]]]:
+        """By rule that they break, the first violations of the given rows, by position; one alone has no right row."""
+        return {i: self._met(i, most) for i in self.broken}
+
+    def _met(self, i: int, most: int) -> list[tuple[int, int | None]]:
+        program, order = self.plan.programs.programs[i], self.part.order
+        left, right = violating_pairs(program, self.part, self.given, self.part.size)
+        if program.alone is not None:
+            alone = self.given[self.part.flags[program.alone][self.given]]
+            left, right = np.append(left, alone), np.append(right, np.full(len(alone), -1))
+        # By key; a row alone comes before its pairs.
+        second = np.where(right < 0, np.iinfo(np.int64).min, order[right])
+        first = np.lexsort((second, right >= 0, order[left]))[:most]
+        return [(int(left[at]), None if right[at] < 0 else int(right[at])) for at in first]
+
+    def conflicts(self, i: int, rows: Ints) -> Ints:
+        """How many violating pairs of rule i each of these rows of the table is in."""
+        return conflict_counts(self.plan.programs.programs[i], self.part, rows, rows, self.part.size)
+
+    def suggestions(self) -> pa.Table:
+        """(key, column, value, suggested, resolves, adds, rules, confidence, low, high): of each given row, at most
+        CHANGES_PER_ROW changes of one cell that resolve more violations than they add.
+
+        `resolves` and `adds` count violations of all rules; `confidence` is the share of the row's violations that go,
+        less those that come, times how much speaks for the value. By key, the best of each row first.
+        """
+        tried = self._tried
+        effect = _Effect.of(self, tried)
+        total = self.before.sum(axis=0)[tried.of]
+        net = effect.resolves - effect.adds
+        confidence = tried.backing * net / np.maximum(total, 1)
+        useful = np.flatnonzero(net > 0)
+        order = self.part.order[self.given][tried.of]
+        best = useful[np.lexsort((tried.text_codes[useful], tried.places[useful], -confidence[useful], order[useful]))]
+        best = best[_among_first(tried.of[best], CHANGES_PER_ROW)]
+        names, rules = list(self.plan.schema.types), self.plan.rules.rules
+        improved = [sorted(rules[i].name for i in np.flatnonzero(effect.improved[:, at])) for at in best]
+        taken = pa.array(best)
+        return pa.table(
+            {
+                "key": self.keys.take(pa.array(self.given[tried.of[best]])),
+                "column": pa.array([names[place] for place in tried.places[best]], pa.string()),
+                "value": tried.now.take(taken),
+                "suggested": tried.texts.take(taken),
+                "resolves": pa.array(effect.resolves[best], pa.int64()),
+                "adds": pa.array(effect.adds[best], pa.int64()),
+                "rules": pa.array(improved, pa.list_(pa.string())),
+                "confidence": pa.array(confidence[best], pa.float64()),
+                "low": tried.low.take(taken),
+                "high": tried.high.take(taken),
+            }
+        )
+
+    @property
+    def tried(self) -> int:
+        """How many changes are tried."""
+        return len(self._tried.of)
+
+    @cached_property
+    def _tried(self) -> _Tried:
+        """The values that most speaks for, each once, none that is there, at most TRIED_PER_ROW of a row."""
+        source = CandidateSource(self.rows, self.plan, self.part, self.given)
+        found: list[Candidates] = []
+        for i in self.broken:
+            found += source.candidates(i, self.suspects(i) if sets_bounds(self.plan, i) else None)
+        return _Tried.of_candidates(self, found)
+
+    def touching(self, i: int) -> set[int]:
+        """The columns whose values matter to the rule; what a condition reads is not known."""
+        rule, schema = self.plan.rules.rules[i], self.plan.schema
+        if rule.where is not None:
+            return set(range(len(schema.types)))
+        return {schema.position(name) for name in rule.body.columns}
+
+
+def suggestions_schema(key: pa.DataType) -> pa.Schema:
+    """The columns of `RowTrial.suggestions`, for keys of this type."""
+    text, number = pa.string(), pa.int64()
+    rest = {"column": text, "value": text, "suggested": text, "resolves": number, "adds": number}
+    rest |= {"rules": pa.list_(text), "confidence": pa.float64(), "low": text, "high": text}
+    return pa.schema({"key": key, **rest})
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """Changes to be tried: whose (`of`, places among the given rows), of which column, and to what.
+
+    `values` has, by column, the values of those changes that are of it, in order.
+    """
+
+    of: Ints
+    places: Ints
+    texts: pa.Array
+    text_codes: Ints
+    now: pa.Array
+    backing: Floats
+    low: pa.Array
+    high: pa.Array
+    values: dict[int, pa.Array]
+
+    @classmethod
+    def of_candidates(cls, trial: RowTrial, found: Sequence[Candidates]) -> _Tried:
+        position = trial.plan.schema.position
+        of = _joined([one.of for one in found], np.int64)
+        places = _joined([np.full(len(one.of), position(one.column), np.int64) for one in found], np.int64)
+        backing = _joined([one.backing for one in found], np.float64)
+        texts, low, high = (_texts([getattr(one, name) for one in found]) for name in ("texts", "low", "high"))
+        now = _texts([spark_text(trial.rows.column(one.column).take(pa.array(trial.given[one.of]))) for one in found])
+        text_coded, now_coded = shared_codes([pa.chunked_array([texts]), pa.chunked_array([now])])
+        low_known = low.is_valid().to_numpy(zero_copy_only=False)
+        # Of one text for one cell the best backed, where several are with the interval.
+        order = np.lexsort((~low_known, -backing, text_coded.codes, places, of))
+        same = np.zeros(len(order), np.bool_)
+        for part in (of, places, text_coded.codes):
+            same |= np.diff(part[order], prepend=-1) != 0
+        first = order[same]
+        new = first[~now_coded.valid[first] | (now_coded.codes[first] != text_coded.codes[first])]
+        ranked = new[np.lexsort((text_coded.codes[new], places[new], -backing[new], of[new]))]
+        kept = ranked[_among_first(of[ranked], TRIED_PER_ROW)]
+        sizes = np.cumsum([0, *(len(one.of) for one in found)])
+        values: dict[int, pa.Array] = {}
+        for place in dict.fromkeys(places[kept].tolist()):
+            blocks = [j for j, one in enumerate(found) if position(one.column) == place]
+            shift = np.concatenate([np.arange(sizes[j], sizes[j + 1]) for j in blocks])
+            wanted = np.searchsorted(shift, kept[places[kept] == place])
+            values[place] = pa.concat_arrays([found[j].values for j in blocks]).take(pa.array(wanted))
+        taken = pa.array(kept)
+        told = (texts.take(taken), text_coded.codes[kept], now.take(taken), backing[kept])
+        return cls(of[kept], places[kept], *told, low.take(taken), high.take(taken), values)
+
+    def variants(self, rows: pa.Table, own: Ints) -> pa.Table:
+        """The rows with their cells changed."""
+        taken = rows.take(pa.array(own))
+        names = rows.column_names
+        for place, values in self.values.items():
+            cells = plain_array(taken.column(place))
+            at = np.arange(len(own))
+            at[self.places == place] = len(own) + np.arange(len(values))
+            changed = pa.concat_arrays([cells, values.cast(cells.type)]).take(pa.array(at))
+            taken = taken.set_column(place, names[place], changed)
+        return taken
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """By change, the violations that go and that come, and by rule and change whether the rule has fewer."""
+
+    resolves: Ints
+    adds: Ints
+    improved: np.ndarray
+
+    @classmethod
+    def of(cls, trial: RowTrial, tried: _Tried) -> _Effect:
+        size, programs = len(tried.of), trial.plan.programs.programs
+        resolves, adds = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        improved = np.zeros((len(programs), size), np.bool_)
+        if size == 0:
+            return cls(resolves, adds, improved)
+        touched = {i: np.flatnonzero(np.isin(tried.places, list(trial.touching(i)))) for i in range(len(programs))}
+        touched = {i: which for i, which in touched.items() if len(which)}
+        part = with_variants(trial, tried, sorted(touched))
+        own = trial.given[tried.of]
+        for i, which in touched.items():
+            behind = part.size - size + which
+            after = violation_counts(programs[i], part, behind, own[which], trial.part.size)
+            fewer = trial.before[i][tried.of[which]] - after
+            resolves[which] += np.maximum(fewer, 0)
+            adds[which] += np.maximum(-fewer, 0)
+            improved[i, which] = fewer > 0
+        return cls(resolves, adds, improved)
+
+
+def with_variants(trial: RowTrial, tried: _Tried, rules: Sequence[int]) -> Part:
+    """The trial's part with the changed rows behind it, for these rules; forms and flags of others are empty."""
+    plan, part, own = trial.plan, trial.part, trial.given[tried.of]
+    programs = plan.programs
+    changed = {list(plan.schema.types)[place] for place in tried.values}
+    forms: set[int] = set()
+    flags: set[int] = set()
+    for i in rules:
+        program = programs.programs[i]
+        needed_forms, needed_flags = forms_and_flags(program)
+        forms.update(needed_forms)
+        flags.update(needed_flags, [] if program.alone is None else [program.alone])
+    variants = tried.variants(trial.rows, own)
+    columns = form_columns(variants, plan, sorted(forms), sorted(flags))
+    nothing, nobody = Coded(np.zeros(0, np.int64), np.zeros(0, np.bool_)), np.zeros(0, np.bool_)
+    coded = [nothing] * len(part.forms)
+    for family in families(programs.programs, len(part.forms)):
+        needed = [form for form in family if form in forms]
+        if any(programs.forms[form].column in changed for form in needed):
+            for form, codes in _codes_of_family(trial, needed, columns).items():
+                coded[form] = codes
+        else:
+            for form in needed:
+                known = part.forms[form]
+                coded[form] = Coded(np.append(known.codes, known.codes[own]), np.append(known.valid, known.valid[own]))
+    return replace(
+        part,
+        size=part.size + len(own),
+        forms=coded,
+        flags=[
+            np.append(flag, np.asarray(columns[f"b{i}"].to_numpy(zero_copy_only=False), np.bool_))
+            if i in flags
+            else nobody
+            for i, flag in enumerate(part.flags)
+        ],
+        order=np.append(part.order, part.order[own]),
+    )
+
+
+def _codes_of_family(
+    trial: RowTrial, family: Sequence[int], variants: dict[str, pa.ChunkedArray | pa.Array]
+) -> dict[int, Coded]:
+    """The codes of forms that are compared with each other, of all rows and of the variants behind them."""
+    new = {form: _chunked(variants[f"f{form}"]) for form in family}
+    known = {form: trial.part.forms[form] for form in family}
+    if all(_has_own_codes(column.type) for column in new.values()):
+        behind = {form: shared_codes([column])[0] for form, column in new.items()}
+    else:
+        # Codes are places among all values, so that new values move them: each value is looked at once.
+        size = trial.part.size
+        everything = np.concatenate([coded.codes for coded in known.values()])
+        valid = np.flatnonzero(np.concatenate([coded.valid for coded in known.values()]))
+        row = np.full(int(everything.max(initial=0)) + 1, -1, np.int64)
+        row[everything[valid]] = valid
+        codes, parts = [], []
+        for number, form in enumerate(family):
+            own = np.flatnonzero((row >= 0) & (row // size == number)) if size else np.empty(0, np.int64)
+            wanted = trial.plan.programs.forms[form]
+            column = trial.rows.column(wanted.column).take(pa.array(row[own] - number * size))
+            column = _decoded(encoded_column(column, trial.plan.schema.types[wanted.column], wanted.encoding))
+            codes.append(own)
+            parts += column.cast(new[family[0]].type).chunks
+        values, *coded_new = shared_codes([pa.chunked_array(parts, new[family[0]].type), *new.values()])
+        moved = np.zeros(len(row), np.int64)
+        moved[np.concatenate(codes)] = values.codes
+        known = {form: Coded(moved[coded.codes], coded.valid) for form, coded in known.items()}
+        behind = dict(zip(family, coded_new, strict=True))
+    return {
+        form: Coded(np.append(known[form].codes, behind[form].codes), np.append(known[form].valid, behind[form].valid))
+        for form in family
+    }
+
+
+def _has_own_codes(kind: pa.DataType) -> bool:
+    """Whether the code of a value of the type does not depend on other values."""
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal)
+    return any(test(kind) for test in tests) or (pa.types.is_decimal(kind) and kind.precision <= 18)
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _chunked(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:
+    return _decoded(column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column]))
+
+
+def _joined(arrays: Sequence[np.ndarray], kind: type) -> np.ndarray:
+    return np.concatenate([np.empty(0, kind), *arrays])
+
+
+def _texts(arrays: Sequence[pa.Array]) -> pa.Array:
+    return pa.concat_arrays([pa.array([], pa.string()), *arrays])
+
+
+def _among_first(groups: Ints, most: int) -> np.ndarray:
+    """Which places are among the first of their group, where groups come one after the other."""
+    starts = np.flatnonzero(np.diff(groups, prepend=-1))
+    sizes = np.diff(np.append(starts, len(groups)))
+    return np.arange(len(groups)) - np.repeat(starts, sizes) < most

@@ -1,0 +1,88 @@
+"""Suggestions in this process are those of Spark SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, StructField, StructType
+
+import holdfast as hf
+from holdfast.demo.run import DATA, KEY, RULES, copy_demo
+from holdfast.engines.spark.checking.check import plan_check, run_check
+from holdfast.engines.spark.sources.table import Table
+from holdfast.explaining.explained_row import explained_row
+from holdfast.rules.rule_file import read_rules
+from row_trials import random_trial, trial_of
+from strategies import RandomRules, RandomTable, rule_sets, tables
+
+
+def frame_of(spark: SparkSession, table: RandomTable) -> DataFrame:
+    fields = [StructField(name, DataType.fromDDL(kind)) for name, kind in table.ddl_fields]
+    return spark.createDataFrame([tuple(row.values()) for row in table.rows], StructType(fields))
+
+
+def lines(changes: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    return sorted(
+        (
+            change["key"],
+            change["column"],
+            change["suggested"],
+            str(change["value"]),
+            change["resolves"],
+            change["adds"],
+            tuple(change["rules"]),
+            round(change["confidence"], 12),
+            str(change["low"]),
+            str(change["high"]),
+        )
+        for change in changes
+    )
+
+
+def test_of_the_demo_all_suggestions_agree(spark: SparkSession, tmp_path: Path) -> None:
+    folder = copy_demo(tmp_path)
+    with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True) as result:
+        expected = [row.asDict() for row in result.suggestions.collect()]
+        rows = result.whole_rows.toArrow()
+        names = list(result.plan.schema.types)
+        told = result.explain("SO-2486")
+    table = rows.select([f"c{i}" for i in range(len(names))]).rename_columns(names)
+    trial = trial_of(table, read_rules(folder / RULES), result.plan.schema, (KEY,))
+    assert lines(trial.suggestions().to_pylist()) == lines(expected)
+    assert len(expected) > 10
+    here = explained_row(trial, "SO-2486", table=told.table).to_dict()
+    assert {**here, "seconds": 0} == {**told.to_dict(), "seconds": 0}
+
+
+# Of decimals with all digits that there are, Spark rounds the next value.
+def plain(table: RandomTable) -> bool:
+    return len(table.rows) > 1 and "decimal(38,20)" not in table.types.values()
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[RandomTable, RandomRules]:
+    table = draw(tables().filter(plain))
+    random = draw(rule_sets(table, size=4))
+    assume(random_trial(table, random.rules).suggestions().num_rows > 1)
+    return table, random
+
+
+@settings(
+    deadline=None,
+    max_examples=3,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(case=cases())
+def test_of_random_tables_all_suggestions_agree(spark: SparkSession, case: tuple[RandomTable, RandomRules]) -> None:
+    table, random = case
+    source = Table(frame_of(spark, table), "random")
+    with run_check(spark, source, plan_check(source, random.rules, ("id",)), limit=None, all_columns=True) as result:
+        expected = [row.asDict() for row in result.suggestions.collect()]
+    found = random_trial(table, random.rules).suggestions().to_pylist()
+    assert lines(found) == lines(expected), f"{random.rules} {table.rows}"
