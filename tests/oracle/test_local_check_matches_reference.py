@@ -6,13 +6,13 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
-from holdfast.tables.local_table import LocalTable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast import reference
 from holdfast.engines.local.check import plan_check, run_check
 from holdfast.engines.result_table import ResultTable
+from holdfast.tables.local_table import LocalTable
 from strategies import ARROW, RandomRules, RandomTable, rule_sets, tables
 
 

@@ -19,9 +19,9 @@ from holdfast.rules.rule_file import as_rule_set, named_key
 from holdfast.search.options import DEFAULT_TOP, how_many
 
 if TYPE_CHECKING:
-    from holdfast.engines.spark.evolving.evolve import EvolvedTable
     from holdfast.engines.spark.fragments.fragments import FragmentedTable
     from holdfast.engines.spark.sources.table import Frame, Session
+    from holdfast.engines.states.evolved_table import EvolvedTable
     from holdfast.engines.states.state_table import StateTable
     from holdfast.engines.states.watched_table import WatchedTable
     from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus
@@ -63,8 +63,6 @@ class _State(Generic[_Table, _Outcome]):
         limit: int | None,
         on_batch: Callable[[Any, str], None],
     ) -> None:
-        from holdfast.engines.spark.states.follow_delta import follow_delta
-        from holdfast.engines.spark.states.follow_frames import follow_folder
         from holdfast.engines.spark.states.follow_delta import follow_delta
         from holdfast.engines.spark.states.follow_frames import follow_folder
         from holdfast.engines.spark.states.spark_engine import SparkEngine

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from holdfast.encode.column_type import ColumnType
 from holdfast.encode.spark_hash import spark_xxhash64
 from holdfast.engines.check_result import CheckResult
 from holdfast.engines.local.check import LocalCheckResult, run_check
@@ -21,6 +22,9 @@ from holdfast.errors import TypeMismatchError
 from holdfast.programs.arrow_rows import formed_rows
 from holdfast.programs.plan import Plan
 from holdfast.rules.predicate import quoted_name
+from holdfast.search.find import SearchResult, find
+from holdfast.search.lines import own_cores
+from holdfast.search.options import DiscoverOptions
 from holdfast.states.messages import MESSAGE, Message, messages_in
 from holdfast.states.segment import as_typed, key_of
 from holdfast.states.table_schema import FieldJson, SchemaJson, arrow_schema, arrow_type, safe_fields, schema_json
@@ -69,6 +73,16 @@ class LocalEngine(StateEngine):
     def checked_rows(self, result: CheckResult, table: SourceTable, plan: Plan) -> Partitions:
         return self.keyed(_safe_rows(_local_table(table), range(len(plan.schema.types))), plan)
 
+    def search(
+        self, table: SourceTable, types: Mapping[str, ColumnType], options: DiscoverOptions
+    ) -> SearchResult | None:
+        rows = _local_table(table).rows.select(list(types))
+        return find(rows, types, options, threads=own_cores()) if rows.num_rows else None
+
+    def compared_rows(self, table: SourceTable, types: Mapping[str, ColumnType]) -> Partitions:
+        rows = _local_table(table).rows.select(list(types))
+        return (rows.rename_columns([f"c{i}" for i in range(len(types))]),)
+
     def keyed_rows(self, table: SourceTable, plan: Plan) -> Partitions:
         needed = {plan.schema.position(name) for name in (*plan.columns, *plan.key)}
         everything = range(len(plan.schema.types))
@@ -79,6 +93,10 @@ class LocalEngine(StateEngine):
         return LocalTable(pa.concat_tables(rows).rename_columns([own["name"] for own in schema["fields"]]), name)
 
     # Tasks ----------------------------------------------------------------------------------------------------
+
+    @property
+    def slots(self) -> int:
+        return 1
 
     def splits(self, table: SourceTable) -> int:
         return 1
@@ -134,6 +152,14 @@ class LocalEngine(StateEngine):
             entered = _with_route(chosen, route.group, route.hashes, route.role)
             partitions.append(entered.append_column("work", pa.array(place_of(by, splits))))
         return _by_group(partitions)
+
+    def gathered(self, rows: Partitions) -> Partitions:
+        return (pa.concat_tables(rows),)
+
+    def shared(self, rows: Partitions, shares: int) -> Partitions:
+        (table,) = self.gathered(rows)
+        numbers = [pa.array(np.full(table.num_rows, share, np.int64)) for share in range(shares)]
+        return tuple(table.append_column("share", number) for number in numbers)
 
     def run(self, rows: Partitions, task: Task, fields: Sequence[FieldJson]) -> Partitions:
         types = {own["name"]: arrow_type(own["type"]) for own in fields}

@@ -14,8 +14,11 @@ from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from holdfast.encode.column_type import ColumnType
 from holdfast.engines.check_result import CheckResult
 from holdfast.programs.plan import Plan
+from holdfast.search.find import SearchResult
+from holdfast.search.options import DiscoverOptions
 from holdfast.states.messages import Message
 from holdfast.states.table_schema import FieldJson, SchemaJson
 from holdfast.tables.read_options import Origin, ReadOptions
@@ -102,6 +105,16 @@ class StateEngine(ABC):
         """Returns the rows that a check with `whole` has read: as of keyed_rows()."""
 
     @abstractmethod
+    def search(
+        self, table: SourceTable, types: Mapping[str, ColumnType], options: DiscoverOptions
+    ) -> SearchResult | None:
+        """Returns what a discovery that compares these columns finds; None where there are no rows."""
+
+    @abstractmethod
+    def compared_rows(self, table: SourceTable, types: Mapping[str, ColumnType]) -> Rows:
+        """Returns these columns under the names `c0`, `c1`, ..., all rows in one partition."""
+
+    @abstractmethod
     def keyed_rows(self, table: SourceTable, plan: Plan) -> Rows:
         """Returns the table's rows: their key `k`, and under safe names `c0`, ... the columns that the plan needs."""
 
@@ -111,6 +124,11 @@ class StateEngine(ABC):
         schema, under their own names."""
 
     # Tasks ----------------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def slots(self) -> int:
+        """How many tasks are worth having at once."""
 
     @abstractmethod
     def splits(self, table: SourceTable) -> int:
@@ -144,6 +162,14 @@ class StateEngine(ABC):
         `which` are the groups of a first load, whose rows all come (`sign` 1): no row alone, and rows that meet by
         nothing are divided by their keys. Otherwise rows are those of RowChangesTask.
         """
+
+    @abstractmethod
+    def gathered(self, rows: Rows) -> Rows:
+        """Returns the rows, all in one partition."""
+
+    @abstractmethod
+    def shared(self, rows: Rows, shares: int) -> Rows:
+        """Returns all rows so many times, each time with the number of its `share` and whole in one partition."""
 
     @abstractmethod
     def run(self, rows: Rows, task: Task, fields: Sequence[FieldJson]) -> Rows:

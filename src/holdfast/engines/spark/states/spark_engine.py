@@ -10,16 +10,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
+from holdfast.encode.column_type import ColumnType
 from holdfast.engines.check_result import CheckResult
 from holdfast.engines.spark.checking.check import SparkCheckResult, register_functions, run_check
 from holdfast.engines.spark.checking.rows import keyed, select_rows, with_lookups, with_truths
+from holdfast.engines.spark.discovery.discover import OnCard, compared_rows, search
 from holdfast.engines.spark.sources.sources import read_table
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import typed_changes
 from holdfast.engines.spark.states.failed_changes import translate_change_errors, translate_load_errors
-from holdfast.engines.spark.states.state_files import by_hash, routed_rows, splits_for, task_messages
+from holdfast.engines.spark.states.state_files import by_hash, routed_rows, slots, splits_for, task_messages
 from holdfast.engines.states.state_engine import Changes, OpenedSource, SourceTable, StateEngine, Task
 from holdfast.programs.plan import Plan
+from holdfast.search.find import SearchResult
+from holdfast.search.options import DiscoverOptions
 from holdfast.states.messages import Message
 from holdfast.states.table_schema import FieldJson, SchemaJson, safe_fields, sql_types
 from holdfast.tables.read_options import ReadOptions
@@ -62,6 +66,14 @@ class SparkEngine(StateEngine):
         assert isinstance(result, SparkCheckResult), "results are those of the engine"
         return result.scanned
 
+    def search(
+        self, table: SourceTable, types: Mapping[str, ColumnType], options: DiscoverOptions
+    ) -> SearchResult | None:
+        return search(_spark_table(table), types, options)
+
+    def compared_rows(self, table: SourceTable, types: Mapping[str, ColumnType]) -> DataFrame:
+        return compared_rows(_spark_table(table), types).coalesce(1)
+
     def keyed_rows(self, table: SourceTable, plan: Plan) -> DataFrame:
         return keyed(select_rows(_spark_table(table).frame, plan, all_columns=False), plan)
 
@@ -72,6 +84,10 @@ class SparkEngine(StateEngine):
         return Table(rows.toDF(*(own["name"] for own in schema["fields"])), name)
 
     # Tasks ----------------------------------------------------------------------------------------------------
+
+    @property
+    def slots(self) -> int:
+        return slots(self.spark)
 
     def splits(self, table: SourceTable) -> int:
         return splits_for(self.spark, _spark_table(table))
@@ -100,11 +116,18 @@ class SparkEngine(StateEngine):
             rows = with_lookups(truths, plan)
         return routed_rows(rows, plan, groups, splits, which)
 
+    def gathered(self, rows: DataFrame) -> DataFrame:
+        return rows.repartition(1)
+
+    def shared(self, rows: DataFrame, shares: int) -> DataFrame:
+        numbers = self.spark.range(0, shares, 1, 1).withColumnRenamed("id", "share")
+        return rows.crossJoin(numbers).repartitionByRange(shares, "share")
+
     def run(self, rows: DataFrame, task: Task, fields: Sequence[FieldJson]) -> DataFrame:
-        return rows.mapInArrow(task, StructType.fromJson({"type": "struct", "fields": list(fields)}))
+        return rows.mapInArrow(OnCard(task), StructType.fromJson({"type": "struct", "fields": list(fields)}))
 
     def messages(self, rows: DataFrame, task: Task) -> list[Message]:
-        return task_messages(rows, task)
+        return task_messages(rows, OnCard(task))
 
     def numbers(self, columns: Mapping[str, Sequence[int]], partitions: int) -> DataFrame:
         schema = StructType([StructField(name, IntegerType()) for name in columns])
