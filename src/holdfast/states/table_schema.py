@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from holdfast.encode.column_type import column_type
-from holdfast.errors import StateError
+from holdfast.errors import OnlySparkError, StateError
 from holdfast.programs.bind import Schema
 
 TypeJson: TypeAlias = str | Mapping[str, Any]
@@ -98,7 +98,7 @@ def _sql_type(kind: TypeJson, own: FieldJson) -> str:
 
 
 def arrow_type(kind: TypeJson) -> pa.DataType:
-    """Returns the Arrow type of a column of this type; times with a zone are in UTC. StateError where there is none."""
+    """Returns the Arrow type of a column of this type, times with a zone in UTC. OnlySparkError where there is none."""
     if isinstance(kind, str):
         if kind in _ARROW_TYPES:
             return _ARROW_TYPES[kind]
@@ -113,16 +113,16 @@ def arrow_type(kind: TypeJson) -> pa.DataType:
     elif kind["type"] == "map":
         return pa.map_(arrow_type(kind["keyType"]), arrow_type(kind["valueType"]))
     name = kind if isinstance(kind, str) else kind["type"]
-    raise StateError(
+    raise OnlySparkError(
         f"the table of the state has a column of the type {name}, which only Spark reads.", hint="use --engine spark."
     )
 
 
 def arrow_schema(schema: SchemaJson) -> pa.Schema:
-    """Returns the columns under their own names in Arrow's types. StateError where text has an order of its own."""
+    """Returns the columns under their own names in Arrow's types. OnlySparkError where text has an order of its own."""
     for own in schema["fields"]:
         if own.get("metadata", {}).get(_COLLATIONS):
-            raise StateError(
+            raise OnlySparkError(
                 f"the column {own['name']!r} of the state's table has a collation, which only Spark knows.",
                 hint="use --engine spark.",
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,8 @@ Partitions: TypeAlias = tuple[pa.Table, ...]
 @dataclass(frozen=True)
 class LocalEngine(StateEngine):
     """Runs tasks of states in this process. `SparkEngine` runs them on Spark."""
+
+    name: ClassVar[str] = "local"
 
     # Tables ---------------------------------------------------------------------------------------------------
 

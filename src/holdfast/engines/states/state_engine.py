@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -65,6 +65,8 @@ class OpenedSource:
 
 class StateEngine(ABC):
     """Reads tables for states, and runs their tasks over partitions."""
+
+    name: ClassVar[str]
 
     # Tables ---------------------------------------------------------------------------------------------------
 

@@ -83,6 +83,12 @@ class WholeTable(StateTable[Outcome, AnyWholeBody]):
         """The rows of the table as it is now."""
         return self.engine.frame_of(self.table)
 
+    @property
+    def row_bytes(self) -> int:
+        """How many bytes the files of the rows have."""
+        files = [file for segment in self.manifest.body.row_table.segments for file in segment.files]
+        return sum(self.store.path(file).stat().st_size for file in files)
+
     def table_of(self, table: StoredTable, rows: int) -> SourceTable:
         """The rows of the table, about so many, under its own column names."""
         now, places = self.manifest, places_for(rows)

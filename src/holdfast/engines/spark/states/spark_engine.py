@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -33,6 +34,8 @@ from holdfast.watching.pair_groups import GroupedPrograms
 @dataclass(frozen=True)
 class SparkEngine(StateEngine):
     """Runs tasks of states on a session. `LocalEngine` runs them in this process."""
+
+    name: ClassVar[str] = "spark"
 
     spark: SparkSession
 
