@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from holdfast.encode.spark_hash import spark_xxhash64
+from holdfast.kernels import xxhash64
 
 NTZ = pa.timestamp("us")
 STRUCT = pa.struct([("x", pa.int32()), ("y", pa.string())])
@@ -48,6 +49,12 @@ KNOWN: list[tuple[int, list[tuple[Any, pa.DataType]]]] = [
 ]
 
 
+@pytest.fixture(params=[True, False], ids=["compiled", "by numpy"])
+def compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xxhash64, "compiler_pays", lambda steps: request.param)
+
+
+@pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(("known", "values"), KNOWN)
 def test_a_row_has_the_hash_it_has_on_spark(known: int, values: list[tuple[Any, pa.DataType]]) -> None:
     # Among others, and in slices: where an array starts in its buffers does not matter.
@@ -57,6 +64,7 @@ def test_a_row_has_the_hash_it_has_on_spark(known: int, values: list[tuple[Any, 
     assert spark_xxhash64([pa.chunked_array([array[:2], array[2:]]) for array in arrays])[2] == known
 
 
+@pytest.mark.usefixtures("compiled")
 def test_a_dictionary_hashes_as_its_values() -> None:
     plain = pa.array(["b", None, "a", "b"])
     for columns in ([plain], [plain, pa.array([1, 2, 3, 4])], [pa.array([1, 2, None, 4]), plain]):
@@ -64,5 +72,6 @@ def test_a_dictionary_hashes_as_its_values() -> None:
         assert spark_xxhash64(encoded).tolist() == spark_xxhash64(columns).tolist()
 
 
+@pytest.mark.usefixtures("compiled")
 def test_no_rows_have_no_hashes() -> None:
     assert spark_xxhash64([pa.array([], pa.string()), pa.array([], pa.decimal128(38, 2))]).tolist() == []

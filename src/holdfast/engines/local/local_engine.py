@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from holdfast.encode.column_type import ColumnType
 from holdfast.encode.spark_hash import spark_xxhash64
-from holdfast.engines.check_result import CheckResult
-from holdfast.engines.local.check import LocalCheckResult, run_check
 from holdfast.engines.local.typed_changes import typed_changes
 from holdfast.engines.states.refused_changes import translate_unfit_values
 from holdfast.engines.states.state_engine import Changes, OpenedSource, SourceTable, StateEngine, Task
@@ -22,7 +20,6 @@ from holdfast.errors import TypeMismatchError
 from holdfast.programs.arrow_rows import formed_rows
 from holdfast.programs.plan import Plan
 from holdfast.rules.predicate import quoted_name
-from holdfast.search.find import SearchResult, find
 from holdfast.search.lines import own_cores
 from holdfast.search.options import DiscoverOptions
 from holdfast.states.messages import MESSAGE, Message, messages_in
@@ -32,6 +29,11 @@ from holdfast.tables.local_table import LocalTable
 from holdfast.tables.read_options import ReadOptions
 from holdfast.violations.part import BOTH
 from holdfast.watching.pair_groups import ALONE, NOTES, GroupedPrograms
+
+if TYPE_CHECKING:
+    from holdfast.engines.check_result import CheckResult
+    from holdfast.engines.local.check import LocalCheckResult
+    from holdfast.search.find import SearchResult
 
 Ints = NDArray[np.int64]
 Partitions: TypeAlias = tuple[pa.Table, ...]
@@ -70,6 +72,8 @@ class LocalEngine(StateEngine):
         return Changes((rows,), table, known)
 
     def check(self, table: SourceTable, plan: Plan, *, limit: int | None, whole: bool = False) -> LocalCheckResult:
+        from holdfast.engines.local.check import run_check  # not for applying changes: what it imports takes time
+
         return run_check(_local_table(table), plan, limit=limit, key_required=True)
 
     def checked_rows(self, result: CheckResult, table: SourceTable, plan: Plan) -> Partitions:
@@ -79,6 +83,8 @@ class LocalEngine(StateEngine):
         self, table: SourceTable, types: Mapping[str, ColumnType], options: DiscoverOptions
     ) -> SearchResult | None:
         rows = _local_table(table).rows.select(list(types))
+        from holdfast.search.find import find  # not for watching: what it imports takes time
+
         return find(rows, types, options, threads=own_cores()) if rows.num_rows else None
 
     def compared_rows(self, table: SourceTable, types: Mapping[str, ColumnType]) -> Partitions:

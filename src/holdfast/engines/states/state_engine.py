@@ -10,19 +10,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from holdfast.encode.column_type import ColumnType
-from holdfast.engines.check_result import CheckResult
 from holdfast.programs.plan import Plan
-from holdfast.search.find import SearchResult
 from holdfast.search.options import DiscoverOptions
 from holdfast.states.messages import Message
 from holdfast.states.table_schema import FieldJson, SchemaJson
 from holdfast.tables.read_options import Origin, ReadOptions
 from holdfast.watching.pair_groups import GroupedPrograms
+
+if TYPE_CHECKING:
+    from holdfast.engines.check_result import CheckResult
+    from holdfast.search.find import SearchResult
 
 Task: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """Rows of one partition in, rows or messages out."""

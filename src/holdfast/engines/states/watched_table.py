@@ -11,9 +11,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from holdfast.engines.check_result import CheckResult
 from holdfast.engines.states.first_load import first_manifest, first_rows, first_schema, first_tables
 from holdfast.engines.states.state_engine import Changes, SourceTable, StateEngine
 from holdfast.engines.states.state_table import NextVersion
@@ -36,6 +35,9 @@ from holdfast.violations.evaluate import UNLIMITED
 from holdfast.watching.pair_changes import PairChangesTask
 from holdfast.watching.pair_groups import GroupedPrograms, pair_groups
 from holdfast.watching.status import WatchStatus, history
+
+if TYPE_CHECKING:
+    from holdfast.engines.check_result import CheckResult
 
 
 @dataclass(frozen=True)
