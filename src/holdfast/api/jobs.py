@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from holdfast.checking.outcome import FailOn
-from holdfast.errors import ConditionError
+from holdfast.errors import ConditionError, MissingPackageError
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
 from holdfast.rules.parse import given_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
@@ -370,9 +370,13 @@ def evolve(
 
 
 def doctor(*, start: bool = True) -> list[MachineFinding]:
-    """What this machine has of what Holdfast needs; with `start`, also whether Spark starts."""
-    from holdfast.engines.spark.doctor import examine
+    """What this machine has of what Holdfast needs; with `start`, also whether Spark starts, where it is installed."""
+    try:
+        from holdfast.engines.spark.doctor import examine
+    except MissingPackageError:
+        from holdfast.engines.doctor import examine_without_spark
 
+        return examine_without_spark()
     return examine(start=start)
 
 
