@@ -140,7 +140,7 @@ CASES = [
     csv("blanks kept", "a,b\n 1 , x \n2,  \n"),
     csv("a byte order mark", "\ufeffa,b\n1,é\n"),
     csv("returns and line feeds", "a,b\r\n1,x\r\n\r\n2,y\r\n"),
-    csv("returns alone", "a,b\r1,x\r2,y\r", differs="the sample takes the file for one line"),
+    csv("returns alone", "a,b\r1,x\r2,y\r"),
     csv("no line break at the end", "a,b\n1,x\n2,"),
     csv("blank lines", "\n\na,b\n\n1,x\n   \n2,y\n\n"),
     csv("an empty file", ""),
@@ -194,7 +194,6 @@ CASES = [
     late("more than a date", "1,1.5,t,2024-01-05 x\n"),
     late("a short date", "1,1.5,t,2024-01-5T\n"),
     late("a day that does not exist", "1,1.5,t,2024-02-30\n"),
-    late("a year zero", "1,1.5,t,0000-02-28\n", differs="Python has no year 0 to compare"),
     late("a word for null", "1,NA,t,2024-01-05\n"),
     late("two bad values in a row", "x,y,t,z\n"),
     late("two bad rows", "1,y,t,2024-01-05\nx,1,t,2024-01-05\n"),
@@ -293,6 +292,7 @@ CASES = [
     csv("JSON that is not an object", '{"a":1}\n5\n', file="t.json"),
     csv("JSON names that differ in case", '{"a":1,"A":2}\n', file="t.json"),
     csv("empty JSON", "", file="t.json"),
+    csv("JSON in an unknown encoding", '{"a":1}\n', file="t.json", encoding="klingon"),
     csv("JSON in latin-1", '{"a":"café"}\n'.encode("latin1"), file="t.json", encoding="latin1"),
     csv("a delimiter for JSON", '{"a":1}\n', file="t.json", delimiter=";"),
     csv(
@@ -307,7 +307,6 @@ CASES = [
         '{"a":{"x":1}}\n',
         file="t.json",
         types={"a": "int"},
-        differs="Spark's own words for casts that do not exist",
     ),
     csv("packed JSON", gzip.compress(b'{"a":1}\n'), file="t.json.gz"),
     # Formats with types of their own.
@@ -361,7 +360,11 @@ CASES = [
     Case("partitions of JSON", {"d/y=1/1.json": '{"a":1}\n', "d/y=2/2.json": '{"a":2}\n'}, "d"),
     table("ORC", "t.orc", SMALL_ORC),
     table("types for ORC", "t.orc", SMALL_ORC, types={"i64": "text", "text": "int"}),
-    csv("ORC in name only", b"nonsense, nonsense", file="t.orc", differs="each library's own words for a damaged file"),
+    csv(
+        "ORC in name only",
+        b"nonsense, nonsense",
+        file="t.orc",
+    ),
     Case("ORC files that grow", {"d/1.orc": ONE, "d/2.orc": TWO}, "d"),
 ]
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from holdfast.tables.arrow_arrays import arrow_array, mask_array
 from holdfast.tables.csv_types import BLANKS, CsvType, Shape, shape
 
 Bytes = npt.NDArray[np.uint8]
@@ -90,7 +91,7 @@ def checked_text(
         if wrong >= 0:
             return text.slice(0, wrong), Unfit(wrong, text[wrong].as_py(), "bytes")
     if null_values:
-        absent = pc.is_in(text, pa.array(null_values, pa.string()))
+        absent = pc.is_in(text, arrow_array(null_values, pa.string()))
         if pc.any(absent).as_py():
             text = pc.if_else(absent, pa.scalar(None, pa.string()), text)
     return text, None
@@ -103,7 +104,7 @@ def _checked_chunk(
     if to.kind == "boolean":
         return _one_by_one(chunk, to, kind, null_values)
     if null_values:
-        chunk = pc.if_else(pc.is_in(chunk, pa.array(null_values, pa.string())), pa.scalar(None, pa.string()), chunk)
+        chunk = pc.if_else(pc.is_in(chunk, arrow_array(null_values, pa.string())), pa.scalar(None, pa.string()), chunk)
     usual = _usual(chunk, to)
     if usual is None:
         try:
@@ -146,9 +147,9 @@ def _one_by_one(
                 unfit.append(code)
         values.append(value)
     if unfit:
-        bad = pc.is_in(coded.indices, pa.array(unfit, coded.indices.type))
-        return pa.array([], kind), pc.index(bad, True).as_py()
-    return pa.array(values, kind).take(coded.indices), None
+        bad = mask_array(np.isin(coded.indices.fill_null(-1).to_numpy(), unfit))
+        return arrow_array([], kind), pc.index(bad, True).as_py()
+    return arrow_array(values, kind).take(coded.indices), None
 
 
 def _usual(chunk: pa.Array, to: CsvType) -> pa.BooleanArray | None:
@@ -180,7 +181,7 @@ def _usual(chunk: pa.Array, to: CsvType) -> pa.BooleanArray | None:
         # Arrow also reads '2024-01-05 10', an hour without minutes.
         odd = ~np.isin(lengths, _LENGTHS_OF_TIMES)
     odd &= lengths > 0  # nulls have no text; Arrow refuses other values without text
-    return pa.array(~odd) if odd.any() else None
+    return mask_array(~odd) if odd.any() else None
 
 
 def _fits_pattern(chunk: pa.Array, to: CsvType) -> pa.BooleanArray:

@@ -65,7 +65,7 @@ def _open(file: Path, files: DataFiles) -> _File:
             return _ParquetFile(file)
         return _OrcFile(file) if files.format == "orc" else _ArrowFile(file)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        ended = files.format == "parquet" and "magic bytes" in str(error)
+        ended = any(sign in str(error) for sign in ("magic bytes", "postscript", "Not an ORC file"))
         trouble = "it does not end as one does" if ended else str(error).splitlines()[0].rstrip(".")
         raise wrong_format(file.name, files.format, trouble) from None
 

@@ -22,7 +22,13 @@ from holdfast.tables.json_files import read_json_files
 from holdfast.tables.local_table import LocalTable
 from holdfast.tables.memory_table import local_table_of
 from holdfast.tables.read_options import Origin, ReadOptions
-from holdfast.tables.source_failures import MOST_SHOWN, refuse_csv_options, refuse_empty_file, unfit_value
+from holdfast.tables.source_failures import (
+    MOST_SHOWN,
+    impossible_types,
+    refuse_csv_options,
+    refuse_empty_file,
+    unfit_value,
+)
 
 __all__ = ["bytes_on_disk", "local_table_of", "read_local"]
 
@@ -90,12 +96,8 @@ def _with_types(rows: pa.Table, name: str, options: ReadOptions, origin: Origin,
     origin = replace(origin, columns=names, types=types)
     for i, type in enumerate(types):
         if type is not None and not can_convert(rows.schema.field(i).type, type):
-            wrong = ", ".join(f"{c}={t.option}" for c, t in given.items())
-            raise OptionError(
-                f"--types {wrong}: a column of {name} cannot become such a type "
-                f'(cannot cast "{sources[i].upper()}" to "{type.sql.upper()}").',
-                hint="columns are " + ", ".join(f"{n} ({s})" for n, s in zip(names, sources, strict=True)) + ".",
-            )
+            trouble = f'cannot cast "{_shown_type(rows.schema.field(i).type)}" to "{type.sql.upper()}"'
+            raise impossible_types(name, given, trouble, names, sources)
     first: tuple[int, int, str] | None = None
     columns: list[pa.ChunkedArray] = []
     for i, type in enumerate(types):
@@ -114,6 +116,15 @@ def _with_types(rows: pa.Table, name: str, options: ReadOptions, origin: Origin,
     if first is not None:
         raise unfit_value(name, origin, first[1], first[2][:MOST_SHOWN])
     return LocalTable(_table(names, columns), name, notes, origin)
+
+
+def _shown_type(kind: pa.DataType) -> str:
+    """Returns the type as Spark's messages write it."""
+    if pa.types.is_struct(kind):
+        return "STRUCT<" + ", ".join(f"{field.name}: {_shown_type(field.type)}" for field in kind.fields) + ">"
+    if pa.types.is_map(kind):
+        return f"MAP<{_shown_type(kind.key_type)}, {_shown_type(kind.item_type)}>"
+    return f"ARRAY<{_shown_type(kind.value_type)}>" if pa.types.is_list(kind) else arrow_sql_type(kind).upper()
 
 
 def _table(names: tuple[str, ...], columns: list[pa.ChunkedArray]) -> pa.Table:
