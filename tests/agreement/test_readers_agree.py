@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.orc
@@ -26,7 +26,7 @@ from holdfast.tables.read_options import CsvSampleLimits, ReadOptions
 SMALL = CsvSampleLimits(head_bytes=256, block_bytes=256, blocks=1)
 LINES = ["n,x,t,d\n", *(f"{i},{i}.5,t{i},2024-01-05\n" for i in range(200))]
 
-Content = str | bytes | pa.Table
+Content: TypeAlias = "str | bytes | pa.Table"
 
 
 @dataclass(frozen=True)

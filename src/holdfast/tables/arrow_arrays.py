@@ -41,6 +41,11 @@ def arrow_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [_validity(present), pa.py_buffer(data)])
 
 
+def null_scalar(kind: pa.DataType) -> pa.Scalar:
+    """Returns a null of the type; pa.scalar() would import pandas, too."""
+    return pa.nulls(1, kind)[0]
+
+
 def mask_array(mask: np.ndarray[Any, np.dtype[np.bool_]]) -> pa.BooleanArray:
     """Returns the mask as an array without nulls."""
     bits = np.packbits(mask, bitorder="little").tobytes()

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from holdfast.tables.arrow_arrays import arrow_array, mask_array
+from holdfast.tables.arrow_arrays import arrow_array, mask_array, null_scalar
 from holdfast.tables.csv_types import BLANKS, CsvType, Shape, shape
 
 Bytes = npt.NDArray[np.uint8]
@@ -93,7 +93,7 @@ def checked_text(
     if null_values:
         absent = pc.is_in(text, arrow_array(null_values, pa.string()))
         if pc.any(absent).as_py():
-            text = pc.if_else(absent, pa.scalar(None, pa.string()), text)
+            text = pc.if_else(absent, null_scalar(pa.string()), text)
     return text, None
 
 
@@ -104,7 +104,7 @@ def _checked_chunk(
     if to.kind == "boolean":
         return _one_by_one(chunk, to, kind, null_values)
     if null_values:
-        chunk = pc.if_else(pc.is_in(chunk, arrow_array(null_values, pa.string())), pa.scalar(None, pa.string()), chunk)
+        chunk = pc.if_else(pc.is_in(chunk, arrow_array(null_values, pa.string())), null_scalar(pa.string()), chunk)
     usual = _usual(chunk, to)
     if usual is None:
         try:
@@ -112,11 +112,11 @@ def _checked_chunk(
         except pa.ArrowInvalid:
             usual = _fits_pattern(chunk, to)
     try:
-        plain = pc.cast(pc.if_else(usual, chunk, pa.scalar(None, chunk.type)), kind)
+        plain = pc.cast(pc.if_else(usual, chunk, null_scalar(chunk.type)), kind)
     except pa.ArrowInvalid:
         usual = _fits_pattern(chunk, to)
         try:
-            plain = pc.cast(pc.if_else(usual, chunk, pa.scalar(None, chunk.type)), kind)
+            plain = pc.cast(pc.if_else(usual, chunk, null_scalar(chunk.type)), kind)
         except pa.ArrowInvalid:
             # A value in the usual form is beyond the type, such as a day in month 13.
             return _one_by_one(chunk, to, kind, null_values)
@@ -147,8 +147,8 @@ def _one_by_one(
                 unfit.append(code)
         values.append(value)
     if unfit:
-        bad = mask_array(np.isin(coded.indices.fill_null(-1).to_numpy(), unfit))
-        return arrow_array([], kind), pc.index(bad, True).as_py()
+        codes = coded.indices.to_numpy(zero_copy_only=False)  # with NaN for nulls
+        return arrow_array([], kind), int(np.flatnonzero(np.isin(codes, unfit))[0])
     return arrow_array(values, kind).take(coded.indices), None
 
 
@@ -198,7 +198,7 @@ def _fits_pattern(chunk: pa.Array, to: CsvType) -> pa.BooleanArray:
         pattern = rf"^-?(?:0|[1-9][0-9]{{0,{whole - 1}}}){fraction}$"
     else:
         pattern = f"^{to.pattern}$"
-    return pc.fill_null(pc.match_substring_regex(chunk, pattern), True)
+    return pc.coalesce(pc.match_substring_regex(chunk, pattern), mask_array(np.ones(1, np.bool_))[0])
 
 
 def _text_bytes(chunk: pa.Array) -> tuple[Bytes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -40,7 +40,9 @@ def read_column_files(files: DataFiles, columns: Collection[str] | None) -> tupl
             opened.append((_open(file, files), partitions[file]))
     schema = _merged([source.schema for source, _ in opened], files.name)
     folders = {column: value.type for _, values in opened for column, value in values.items()}
-    wanted = [field for field in schema if (columns is None or field.name in columns) and field.name not in folders]
+    stored = [field for field in schema if field.name not in folders]
+    # Without a column a table has no rows: one is read where none is needed.
+    wanted = [field for field in stored if columns is None or field.name in columns] or stored[:1]
     notes: list[str] = []
     tables: list[pa.Table] = []
     for source, values in opened:
