@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
@@ -19,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from holdfast.engines.spark.sources.sources import explain_failure, read_table
 from holdfast.errors import HoldfastError
+from holdfast.tables.csv_fields import csv_rows
 from holdfast.tables.read_local import read_local
 from holdfast.tables.read_options import CsvSampleLimits, ReadOptions
 
@@ -269,6 +271,7 @@ CASES = [
     Case("a folder of other things", {"d/README.md": "x"}, "d"),
     Case("a missing file with a near name", {"tax.csv": "a\n1\n"}, "taxes.csv"),
     Case("a missing folder", {}, "nowhere/t.csv"),
+    Case("a missing URL", {}, "file:/nowhere/t.csv"),
     Case("a pattern that matches nothing", {}, "*.parquet"),
     Case("no name", {}, " "),
     # JSON.
@@ -426,7 +429,7 @@ def test_readers_agree(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.
     write(tmp_path, case.files)
     monkeypatch.chdir(tmp_path)
     options = ReadOptions(**case.options)
-    data = str(tmp_path / case.data) if case.data.strip() else case.data
+    data = str(tmp_path / case.data) if case.data.strip() and ":/" not in case.data else case.data
     ordered = len(case.files) == 1
     here = answer(lambda: locally(data, options), ordered=ordered)
     there = answer(lambda: by_spark(spark, data, options), ordered=ordered)
@@ -434,3 +437,16 @@ def test_readers_agree(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.
         assert here != there, f"they agree now, though it is said that {case.differs}"
     else:
         assert here == there
+
+
+def test_quotes_in_any_place_are_cut_alike(spark: SparkSession, tmp_path: Path) -> None:
+    chance = random.Random(5)
+    lines = ["".join(chance.choice('ab"", ') for _ in range(chance.randint(1, 14))) for _ in range(4000)]
+    lines = [line for line in lines if line.strip()]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    schema = ", ".join(f"c{i} string" for i in range(15))
+    reader = spark.read.schema(schema).options(quote='"', escape='"', nullValue="\x00null\x00", emptyValue="")
+    there = [list(row) for row in reader.csv(str(tmp_path / "t.csv")).collect()]
+    here = [(fields + [None] * 15)[:15] for fields in csv_rows("\n".join(lines), ",", multiline=False)]
+    differing = [(line, a, b) for line, a, b in zip(lines, here, there, strict=True) if a != b]
+    assert not differing

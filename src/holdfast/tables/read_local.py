@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -46,7 +47,7 @@ def read_local(
     name = os.fspath(data)
     if name.startswith(("spark:", "jdbc:")) or (options.input_format is None and is_delta(name)):
         raise _only_spark(name)
-    files = find_local_files(name, options.input_format)
+    files = _find(name, options)
     if files is None:
         raise _only_spark(name) if has_scheme(name) and not name.startswith("file:") else missing_data(name)
     if files.format == "csv":
@@ -70,10 +71,16 @@ def bytes_on_disk(data: str | os.PathLike[str], options: ReadOptions = _NO_OPTIO
     if name.startswith(("spark:", "jdbc:")) or (options.input_format is None and is_delta(name)):
         return None
     try:
-        files: DataFiles | None = find_local_files(name, options.input_format)
+        files = _find(name, options)
         return None if files is None else sum(file.stat().st_size for file in files.local)
     except (HoldfastError, OSError):
         return None
+
+
+def _find(name: str, options: ReadOptions) -> DataFiles | None:
+    # file:/x, file:///x and /x are one path, unless a file is really called so.
+    plain = re.sub("^file:/*", "/", name) if name.startswith("file:/") and not os.path.lexists(name) else name
+    return find_local_files(plain, options.input_format)
 
 
 def _only_spark(name: str) -> OptionError:

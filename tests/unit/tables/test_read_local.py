@@ -167,6 +167,8 @@ def test_sizes_are_those_of_the_files(tmp_path: Path) -> None:
     write(tmp_path / "d" / "README.md", "not data")
     assert bytes_on_disk(tmp_path / "d") == 9
     assert bytes_on_disk(tmp_path / "d" / "*.csv") == 9
+    assert bytes_on_disk(f"file:{tmp_path}/d") == 9
+    assert read_local(f"file://{tmp_path}/d").name == "d"
     assert bytes_on_disk(tmp_path / "nothing.csv") is None
     with pytest.raises(SourceNotFoundError):
         read_local(tmp_path / "nothing.csv")
