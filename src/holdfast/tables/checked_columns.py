@@ -232,6 +232,8 @@ def _converter(to: CsvType) -> Callable[[str], Any]:
 
     def convert(text: str) -> Any:
         trimmed = text.strip(BLANKS)
+        if to.kind == "bigint" and text[0] in "-123456789":
+            trimmed = text.rstrip(_TRIMMED_BY_CASTS)  # Spark's cast looks at such a text before the pattern does
         if pattern.fullmatch(trimmed) is None:
             return None
         try:
