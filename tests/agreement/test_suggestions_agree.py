@@ -15,9 +15,7 @@ import holdfast as hf
 from holdfast.demo.run import DATA, KEY, RULES, copy_demo
 from holdfast.engines.spark.checking.check import plan_check, run_check
 from holdfast.engines.spark.sources.table import Table
-from holdfast.explaining.explained_row import explained_row
-from holdfast.rules.rule_file import read_rules
-from row_trials import random_trial, trial_of
+from row_trials import random_trial
 from strategies import RandomRules, RandomTable, rule_sets, tables
 
 
@@ -44,19 +42,16 @@ def lines(changes: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     )
 
 
-def test_of_the_demo_all_suggestions_agree(spark: SparkSession, tmp_path: Path) -> None:
+def test_of_the_demo_all_suggestions_and_explanations_agree(spark: SparkSession, tmp_path: Path) -> None:
     folder = copy_demo(tmp_path)
-    with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True) as result:
-        expected = [row.asDict() for row in result.suggestions.collect()]
-        rows = result.whole_rows.toArrow()
-        names = list(result.plan.schema.types)
-        told = result.explain("SO-2486")
-    table = rows.select([f"c{i}" for i in range(len(names))]).rename_columns(names)
-    trial = trial_of(table, read_rules(folder / RULES), result.plan.schema, (KEY,))
-    assert lines(trial.suggestions().to_pylist()) == lines(expected)
-    assert len(expected) > 10
-    here = explained_row(trial, "SO-2486", table=told.table).to_dict()
-    assert {**here, "seconds": 0} == {**told.to_dict(), "seconds": 0}
+    suggested, explained = [], []
+    for engine in ("local", "spark"):
+        with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True, engine=engine) as result:
+            suggested.append(lines(list(result.suggestions)))
+            explained.append([{**result.explain(row).to_dict(), "seconds": 0} for row in ("SO-2486", "SO-2593")])
+    assert suggested[0] == suggested[1]
+    assert len(suggested[0]) > 10
+    assert explained[0] == explained[1]
 
 
 # Of decimals with all digits that there are, Spark rounds the next value.
@@ -83,6 +78,6 @@ def test_of_random_tables_all_suggestions_agree(spark: SparkSession, case: tuple
     table, random = case
     source = Table(frame_of(spark, table), "random")
     with run_check(spark, source, plan_check(source, random.rules, ("id",)), limit=None, all_columns=True) as result:
-        expected = [row.asDict() for row in result.suggestions.collect()]
+        expected = list(result.suggestions)
     found = random_trial(table, random.rules).suggestions().to_pylist()
     assert lines(found) == lines(expected), f"{random.rules} {table.rows}"

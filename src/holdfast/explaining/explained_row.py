@@ -91,7 +91,7 @@ def _key(trial: RowTrial, position: int) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A time with a zone as the time in UTC, as Spark hands it to Python there."""
+    """A time with a zone as the local time without one, as Spark's rows have it in Python."""
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
-        return value.astimezone(dt.UTC).replace(tzinfo=None)
+        return value.astimezone().replace(tzinfo=None)
     return value

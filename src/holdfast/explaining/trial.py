@@ -182,16 +182,15 @@ class _Tried:
         told = (texts.take(taken), text_coded.codes[kept], now.take(taken), backing[kept])
         return cls(of[kept], places[kept], *told, low.take(taken), high.take(taken), values)
 
-    def variants(self, rows: pa.Table, own: Ints) -> pa.Table:
-        """The rows with their cells changed."""
+    def variants(self, rows: pa.Table, own: Ints, names: Sequence[str]) -> pa.Table:
+        """The rows at these positions with their cells changed; `names` are those of the columns, by place."""
         taken = rows.take(pa.array(own))
-        names = rows.column_names
         for place, values in self.values.items():
-            cells = plain_array(taken.column(place))
+            cells = plain_array(taken.column(names[place]))
             at = np.arange(len(own))
             at[self.places == place] = len(own) + np.arange(len(values))
             changed = pa.concat_arrays([cells, values.cast(cells.type)]).take(pa.array(at))
-            taken = taken.set_column(place, names[place], changed)
+            taken = taken.set_column(taken.column_names.index(names[place]), names[place], changed)
         return taken
 
 
@@ -228,7 +227,8 @@ def with_variants(trial: RowTrial, tried: _Tried, rules: Sequence[int]) -> Part:
     """The trial's part with the changed rows behind it, for these rules; forms and flags of others are empty."""
     plan, part, own = trial.plan, trial.part, trial.given[tried.of]
     programs = plan.programs
-    changed = {list(plan.schema.types)[place] for place in tried.values}
+    names = list(plan.schema.types)
+    changed = {names[place] for place in tried.values}
     forms: set[int] = set()
     flags: set[int] = set()
     for i in rules:
@@ -236,7 +236,7 @@ def with_variants(trial: RowTrial, tried: _Tried, rules: Sequence[int]) -> Part:
         needed_forms, needed_flags = forms_and_flags(program)
         forms.update(needed_forms)
         flags.update(needed_flags, [] if program.alone is None else [program.alone])
-    variants = tried.variants(trial.rows, own)
+    variants = tried.variants(trial.rows, own, names)
     columns = form_columns(variants, plan, sorted(forms), sorted(flags))
     nothing, nobody = Coded(np.zeros(0, np.int64), np.zeros(0, np.bool_)), np.zeros(0, np.bool_)
     coded = [nothing] * len(part.forms)
