@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
@@ -13,8 +14,9 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 import holdfast as hf
 from holdfast.demo.run import DATA, KEY, RULES, copy_demo
-from holdfast.engines.spark.checking.check import plan_check, run_check
+from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
 from holdfast.engines.spark.sources.table import Table
+from holdfast.explaining.explained_row import explained_row
 from row_trials import random_trial
 from strategies import RandomRules, RandomTable, rule_sets, tables
 
@@ -67,17 +69,26 @@ def cases(draw: st.DrawFn) -> tuple[RandomTable, RandomRules]:
     return table, random
 
 
+@pytest.mark.parametrize("engine", ["sql", "kernel"])
 @settings(
     deadline=None,
-    max_examples=3,
+    max_examples=2,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
 @given(case=cases())
-def test_of_random_tables_all_suggestions_agree(spark: SparkSession, case: tuple[RandomTable, RandomRules]) -> None:
+def test_of_random_tables_all_suggestions_agree(
+    spark: SparkSession, engine: EngineName, case: tuple[RandomTable, RandomRules]
+) -> None:
     table, random = case
     source = Table(frame_of(spark, table), "random")
-    with run_check(spark, source, plan_check(source, random.rules, ("id",)), limit=None, all_columns=True) as result:
+    plan = plan_check(source, random.rules, ("id",))
+    with run_check(spark, source, plan, limit=None, all_columns=True, engine=engine) as result:
         expected = list(result.suggestions)
-    found = random_trial(table, random.rules).suggestions().to_pylist()
+        told = result.explain(expected[0]["key"]).to_dict() if expected else None
+    trial = random_trial(table, random.rules)
+    found = trial.suggestions().to_pylist()
+    if told is not None:
+        here = explained_row(trial, expected[0]["key"], table="random").to_dict()
+        assert {**here, "seconds": 0} == {**told, "seconds": 0}, f"{random.rules} {table.rows}"
     assert lines(found) == lines(expected), f"{random.rules} {table.rows}"

@@ -134,9 +134,10 @@ def test_suspect_rows_that_are_not_tried_are_told(folder: Path, monkeypatch: pyt
 
 
 def test_many_rows_are_counted_as_few_are(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True) as result:
+    options: dict[str, Any] = {"key": KEY, "all_columns": True, "engine": "spark"}
+    with hf.check(folder / DATA, folder / RULES, **options) as result:
         few = sorted(map(str, result.suggestions))
     monkeypatch.setattr(suggestions_of_spark, "FEW", 0)
-    with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True) as result:
+    with hf.check(folder / DATA, folder / RULES, **options) as result:
         assert sorted(map(str, result.suggestions)) == few
     assert len(few) > 10

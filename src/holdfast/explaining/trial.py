@@ -38,6 +38,10 @@ class RowTrial:
     suspects: Callable[[int], Ints]
     given: Ints
 
+    def of_rows(self, given: Ints) -> RowTrial:
+        """The trial of other rows of the same table."""
+        return replace(self, given=given)
+
     @cached_property
     def before(self) -> Ints:
         """By rule and given row, the number of violations that the row is in."""
@@ -161,9 +165,9 @@ class _Tried:
         texts, low, high = (_texts([getattr(one, name) for one in found]) for name in ("texts", "low", "high"))
         now = _texts([spark_text(trial.rows.column(one.column).take(pa.array(trial.given[one.of]))) for one in found])
         text_coded, now_coded = shared_codes([pa.chunked_array([texts]), pa.chunked_array([now])])
-        low_known = low.is_valid().to_numpy(zero_copy_only=False)
-        # Of one text for one cell the best backed, where several are with the interval.
-        order = np.lexsort((~low_known, -backing, text_coded.codes, places, of))
+        # Of one text for one cell the best backed, and of those as well backed one with an interval.
+        bounds = [_null_first(shared_codes([pa.chunked_array([bound])])[0]) for bound in (low, high)]
+        order = np.lexsort((-bounds[1], -bounds[0], -backing, text_coded.codes, places, of))
         same = np.zeros(len(order), np.bool_)
         for part in (of, places, text_coded.codes):
             same |= np.diff(part[order], prepend=-1) != 0
@@ -317,6 +321,11 @@ def _joined(arrays: Sequence[np.ndarray], kind: type) -> np.ndarray:
 
 def _texts(arrays: Sequence[pa.Array]) -> pa.Array:
     return pa.concat_arrays([pa.array([], pa.string()), *arrays])
+
+
+def _null_first(coded: Coded) -> Ints:
+    """Codes of texts, which are from 0 up, with one for nulls that is below them."""
+    return np.where(coded.valid, coded.codes, -1)
 
 
 def _among_first(groups: Ints, most: int) -> np.ndarray:
