@@ -112,6 +112,10 @@ class StateError(HoldfastError, ValueError):
     """There is no state at the given place, or it cannot be read or written."""
 
 
+class OnlySparkError(StateError):
+    """The state has something that only Spark can read or compute."""
+
+
 class BusyStateError(StateError):
     """Another process is writing to the state; nothing was changed by this one."""
 

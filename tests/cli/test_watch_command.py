@@ -5,10 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -44,8 +45,22 @@ rules:
 BEFORE = {"zip-city": 2, "pay": 1, "email": 1, "ayr": 0}
 
 
+# Where the commands of a test run.
+_engine = {"name": "auto"}
+
+
+@pytest.fixture(scope="module", params=["local", "spark"], autouse=True)
+def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Every test runs on both engines, and what it says does not differ."""
+    if request.param == "spark":
+        request.getfixturevalue("spark")
+    _engine["name"] = request.param
+    yield request.param
+    _engine["name"] = "auto"
+
+
 def run(*arguments: str | Path) -> Any:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(app, [*(str(argument) for argument in arguments), "--engine", _engine["name"]])
 
 
 def told(*arguments: str | Path) -> Any:
@@ -71,12 +86,12 @@ def made_state(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def state(spark: SparkSession, tmp_path: Path) -> Path:
+def state(engine: str, tmp_path: Path) -> Path:
     return made_state(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def untouched(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def untouched(engine: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A state that refuses whatever it is given, and so is the same for all who try."""
     return made_state(tmp_path_factory.mktemp("untouched"))
 
@@ -199,10 +214,9 @@ def test_other_columns_are_refused(
     assert_untouched(untouched)
 
 
-def test_a_truncated_file_is_refused_and_named(untouched: Path, tmp_path: Path, spark: SparkSession) -> None:
-    whole = tmp_path / "whole"
-    spark.createDataFrame([(8, "X")], "id long, city string").coalesce(1).write.parquet(str(whole))
-    content = next(whole.glob("*.parquet")).read_bytes()
+def test_a_truncated_file_is_refused_and_named(untouched: Path, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [8], "city": ["X"]}), tmp_path / "whole")
+    content = (tmp_path / "whole").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(content[: len(content) // 2])
     packed = gzip.compress(("id,zip,_change_type\n" + "".join(f"{i},,delete\n" for i in range(1000))).encode())
     (tmp_path / "cut.csv.gz").write_bytes(packed[: len(packed) // 2])
@@ -215,10 +229,11 @@ def test_a_truncated_file_is_refused_and_named(untouched: Path, tmp_path: Path, 
         assert_untouched(untouched)
 
 
-def test_other_types_are_refused(untouched: Path, tmp_path: Path, spark: SparkSession) -> None:
-    schema = "id string, zip long, city string, salary long, rate long, email string"
-    spark.createDataFrame([("x", 1, "X", 1, 1, None)], schema).write.parquet(str(tmp_path / "typed"))
-    done = run("watch", "apply", untouched, tmp_path / "typed")
+def test_other_types_are_refused(untouched: Path, tmp_path: Path) -> None:
+    email = pa.array([None], pa.string())
+    typed = pa.table({"id": ["x"], "zip": [1], "city": ["X"], "salary": [1], "rate": [1], "email": email})
+    pq.write_table(typed, tmp_path / "typed.parquet")
+    done = run("watch", "apply", untouched, tmp_path / "typed.parquet")
     assert done.exit_code == 2
     assert "the column 'id' is text, but in the state's table it is integer" in done.stderr
 
@@ -245,7 +260,7 @@ def test_a_folder_is_followed_once_per_file(state: Path, changes: Callable[..., 
     ("rows", "message"),
     [("1,1\n1,2\n", "the key id is not unique: '1' occurs 2 times"), (",1\n2,2\n", "the key id is null in 1 row")],
 )
-def test_init_refuses_a_key_that_names_no_rows(spark: SparkSession, tmp_path: Path, rows: str, message: str) -> None:
+def test_init_refuses_a_key_that_names_no_rows(tmp_path: Path, rows: str, message: str) -> None:
     (tmp_path / "t.csv").write_text("id,a\n" + rows)
     done = run("watch", "init", tmp_path / "s", "--data", tmp_path / "t.csv", "--rules", "unique(a)", "--key", "id")
     assert done.exit_code == 2

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from holdfast.engines.spark.fragments import fragments as on_spark
 from holdfast.engines.spark.fragments import fragments_init
-from holdfast.engines.spark.states import state_table
+from holdfast.engines.states import state_table
 from holdfast.fragments.sites import parse_sites
 from holdfast.states import versions
 from holdfast.states.manifest import Manifest

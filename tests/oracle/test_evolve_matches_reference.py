@@ -1,4 +1,4 @@
-"""holdfast evolve on Spark has, after random changes, the rules that reference.py finds: step by step and at once."""
+"""holdfast evolve has, after random changes, the rules that reference.py finds: step by step and at once."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from holdfast import reference
-from holdfast.engines.spark.evolving import evolve
-from holdfast.engines.spark.evolving.evolve import EvolvedTable, init_evolve
-from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.local.local_engine import LocalEngine
+from holdfast.engines.spark.states.spark_engine import SparkEngine
+from holdfast.engines.states import evolved_table
+from holdfast.engines.states.evolved_table import EvolvedTable, init_evolve
+from holdfast.engines.states.state_engine import StateEngine
 from holdfast.evolving.options import EvolveStrategy, evolve_options
 from holdfast.rules.parse import parse_constraint
 from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import as_masks
 from holdfast.states.limits import StateLimits
-from oracle.test_check_matches_reference import frame_of, slowly
+from oracle.test_check_matches_reference import slowly
 from oracle.test_keeper_matches_reference import as_set, one_way
-from oracle.test_watch_matches_reference import Event, changes_frame, rows_after
+from oracle.test_watch_matches_reference import IN_MEMORY, Event, changes_on, rows_after, table_on
 from strategies import DISCOVERED, Discovery, RandomTable, discoveries
 
 
@@ -71,13 +73,14 @@ def evolutions(draw: st.DrawFn) -> Evolution:
 
 
 def assert_evolved(
-    spark: SparkSession,
+    engines: Sequence[StateEngine],
     one: Evolution,
     batches: Sequence[Sequence[Event]],
     strategy: EvolveStrategy,
     *,
     rows_per_task: int = 20_000,
 ) -> None:
+    """The state is made on the first of the engines, and each batch is applied on the next of them."""
     given_options = {name: value for name, value in one.options.items() if name != "cross_columns"}
     cross = one.options["cross_columns"]
     options = evolve_options(**given_options, cross_columns="off" if cross is None else cross, exclude=("id",))
@@ -94,14 +97,17 @@ def assert_evolved(
         return {one_way(state.kept.space.constraint(mask)) for mask in as_masks(state.kept.masks)}
 
     rows: list[Mapping[str, Any]] = list(one.table.rows)
-    with tempfile.TemporaryDirectory() as folder:
-        state = init_evolve(Table(frame_of(spark, one.table), "t"), ("id",), f"{folder}/state", options, strategy, {})
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
+        table = table_on(engines[0], one.table)
+        state = init_evolve(engines[0], table, ("id",), f"{folder}/state", options, strategy, {})
         state = state.with_limits(StateLimits(rows_per_task=rows_per_task))
         before = now(rows)
         assert kept(state) == before
         for number, events in enumerate(batches):
-            frame = changes_frame(spark, one.table, events)
-            outcome: Any = state.newest().apply_frame(frame, stream="test", number=number, limit=None)
+            engine = engines[(number + 1) % len(engines)]
+            state = replace(state, engine=engine)
+            frame = changes_on(engine, one.table, events)
+            outcome: Any = state.apply_frame(frame, stream="test", number=number, limit=None)
             rows = rows_after(rows, events)
             after = now(rows)
             assert kept(state.newest()) == after
@@ -122,7 +128,7 @@ def assert_evolved(
 @settings(slowly, max_examples=3)
 @given(one=evolutions())
 def test_rules_one_batch_after_the_other(spark: SparkSession, one: Evolution) -> None:
-    assert_evolved(spark, one, one.batches, "auto")
+    assert_evolved([SparkEngine(spark)], one, one.batches, "auto")
 
 
 @settings(slowly, max_examples=3)
@@ -130,13 +136,27 @@ def test_rules_one_batch_after_the_other(spark: SparkSession, one: Evolution) ->
 def test_rules_as_one_batch_over_several_partitions(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, one: Evolution
 ) -> None:
-    monkeypatch.setattr(evolve, "places_for", lambda rows: 4)
+    monkeypatch.setattr(evolved_table, "places_for", lambda rows: 4)
     spark.conf.set("spark.sql.shuffle.partitions", "4")
     try:
         everything = [event for batch in one.batches for event in batch]
-        assert_evolved(spark, one, [everything], "evidence", rows_per_task=1)
+        assert_evolved([SparkEngine(spark)], one, [everything], "evidence", rows_per_task=1)
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "1")
+
+
+@pytest.mark.parametrize("strategy", ["auto", "index", "rediscover"])
+@settings(slowly, max_examples=50)
+@given(one=evolutions())
+def test_rules_in_this_process(strategy: EvolveStrategy, one: Evolution) -> None:
+    assume(strategy != "index" or one.error == "0")
+    assert_evolved([LocalEngine()], one, one.batches, strategy)
+
+
+@settings(slowly, max_examples=2)
+@given(one=evolutions())
+def test_rules_here_and_on_spark_in_turn(spark: SparkSession, one: Evolution) -> None:
+    assert_evolved([LocalEngine(), SparkEngine(spark)], one, one.batches, "auto")
 
 
 @pytest.mark.parametrize("strategy", ["index", "rediscover"])
@@ -148,9 +168,9 @@ def test_rules_by_other_strategies(
     def related_one_by_one(kept: Mapping[str, Any]) -> DiscoverOptions:
         return replace(options_of(kept), limits=SearchLimits(most_named=1e9))
 
-    options_of = evolve._options_of
-    monkeypatch.setattr(evolve, "_options_of", related_one_by_one)
-    assert_evolved(spark, one, one.batches, strategy)
+    options_of = evolved_table._options_of
+    monkeypatch.setattr(evolved_table, "_options_of", related_one_by_one)
+    assert_evolved([SparkEngine(spark)], one, one.batches, strategy)
 
 
 @pytest.mark.soak
@@ -158,4 +178,4 @@ def test_rules_by_other_strategies(
 @settings(slowly, max_examples=40)
 @given(one=evolutions().filter(lambda one: one.error == "0"))
 def test_long_evolutions(spark: SparkSession, strategy: EvolveStrategy, one: Evolution) -> None:
-    assert_evolved(spark, one, [[event] for batch in one.batches for event in batch], strategy)
+    assert_evolved([SparkEngine(spark)], one, [[event] for batch in one.batches for event in batch], strategy)

@@ -1,12 +1,14 @@
-"""holdfast watch on Spark says of random histories what reference.py says: step by step, at once, over partitions."""
+"""holdfast watch says of random histories what reference.py says: step by step, at once, on Spark over partitions."""
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,11 +16,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from holdfast import reference
-from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.watching.watch import init_watch
+from holdfast.engines.local.local_engine import LocalEngine
+from holdfast.engines.spark.states.spark_engine import SparkEngine
+from holdfast.engines.states.state_engine import StateEngine
+from holdfast.engines.states.watched_table import init_watch
+from holdfast.engines.states.watched_table import totals_of as checked_totals
 from oracle.test_check_matches_reference import frame_of, slowly
-from strategies import DOMAINS, RandomRules, RandomTable, rule_sets, tables
+from strategies import ARROW, DOMAINS, RandomRules, RandomTable, rule_sets, tables
 
+# What is written there is on no disk, and need not be waited for.
+IN_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 Event = tuple[str | None, Mapping[str, Any]]
 
 
@@ -70,6 +77,23 @@ def changes_frame(spark: SparkSession, table: RandomTable, events: Sequence[Even
     return spark.createDataFrame(lines, StructType([*fields, StructField("_change_type", StringType())]))
 
 
+def table_on(engine: StateEngine, table: RandomTable) -> Any:
+    if isinstance(engine, SparkEngine):
+        return engine.table_of(frame_of(engine.spark, table), "random")
+    return engine.table_of(arrow_table(table.types, table.rows), "random")
+
+
+def changes_on(engine: StateEngine, table: RandomTable, events: Sequence[Event]) -> Any:
+    if isinstance(engine, SparkEngine):
+        return changes_frame(engine.spark, table, events)
+    kinds = pa.array([kind for kind, _ in events], pa.string())
+    return arrow_table(table.types, [row for _, row in events]).append_column("_change_type", kinds)
+
+
+def arrow_table(types: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return pa.table({name: pa.array([row[name] for row in rows], ARROW[kind]) for name, kind in types.items()})
+
+
 def rows_after(rows: Sequence[Mapping[str, Any]], events: Sequence[Event]) -> list[Mapping[str, Any]]:
     for kind, row in events:
         if kind == "update_preimage":
@@ -79,16 +103,19 @@ def rows_after(rows: Sequence[Mapping[str, Any]], events: Sequence[Event]) -> li
     return list(rows)
 
 
-def assert_watched(spark: SparkSession, history: History, batches: Sequence[Sequence[Event]]) -> None:
+def assert_watched(engines: Sequence[StateEngine], history: History, batches: Sequence[Sequence[Event]]) -> None:
+    """The state is made on the first of the engines, and each batch is applied on the next of them."""
     rules, where = history.random.rules, history.random.conditions
     rows: list[Mapping[str, Any]] = list(history.table.rows)
     before = reference.violations(rows, rules, where=where)
-    with tempfile.TemporaryDirectory() as folder:
-        state = init_watch(Table(frame_of(spark, history.table), "random"), rules, ("id",), f"{folder}/state", {})
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
+        state = init_watch(engines[0], table_on(engines[0], history.table), rules, ("id",), f"{folder}/state", {})
         assert state.manifest.totals == totals_of(rules, before)
         for number, events in enumerate(batches):
-            frame = changes_frame(spark, history.table, events)
-            outcome = state.newest().apply_frame(frame, stream="test", number=number, limit=None)
+            engine = engines[(number + 1) % len(engines)]
+            state = replace(state, engine=engine)
+            frame = changes_on(engine, history.table, events)
+            outcome = state.apply_frame(frame, stream="test", number=number, limit=None)
             rows = rows_after(rows, events)
             after = reference.violations(rows, rules, where=where)
             for told, wanted, unwanted in ((outcome.added, after, before), (outcome.removed, before, after)):
@@ -99,6 +126,8 @@ def assert_watched(spark: SparkSession, history: History, batches: Sequence[Sequ
             assert (outcome.added_count, outcome.removed_count) == (len(outcome.added), len(outcome.removed))
             assert outcome.rows == len(rows)
             before = after
+        with replace(state, engine=engines[0]).check(limit=0) as result:
+            assert checked_totals(result) == totals_of(rules, before)
 
 
 def totals_of(rules: Any, found: Mapping[str, Any]) -> dict[str, int]:
@@ -109,13 +138,13 @@ def totals_of(rules: Any, found: Mapping[str, Any]) -> dict[str, int]:
 @settings(slowly, max_examples=3)
 @given(history=histories())
 def test_changes_one_batch_after_the_other(spark: SparkSession, history: History) -> None:
-    assert_watched(spark, history, history.batches)
+    assert_watched([SparkEngine(spark)], history, history.batches)
 
 
 @settings(slowly, max_examples=1)
 @given(history=histories())
 def test_changes_one_by_one(spark: SparkSession, history: History) -> None:
-    assert_watched(spark, history, one_by_one(history))
+    assert_watched([SparkEngine(spark)], history, one_by_one(history))
 
 
 @settings(slowly, max_examples=2)
@@ -123,16 +152,35 @@ def test_changes_one_by_one(spark: SparkSession, history: History) -> None:
 def test_changes_as_one_batch_over_several_partitions(spark: SparkSession, history: History) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", "4")
     try:
-        assert_watched(spark, history, [[event for batch in history.batches for event in batch]])
+        assert_watched([SparkEngine(spark)], history, [[event for batch in history.batches for event in batch]])
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "1")
+
+
+@settings(slowly, max_examples=200)
+@given(history=histories())
+def test_changes_one_batch_after_the_other_in_this_process(history: History) -> None:
+    assert_watched([LocalEngine()], history, history.batches)
+
+
+@settings(slowly, max_examples=100)
+@given(history=histories())
+def test_changes_one_by_one_in_this_process(history: History) -> None:
+    assert_watched([LocalEngine()], history, one_by_one(history))
+
+
+@settings(slowly, max_examples=2)
+@given(history=histories())
+def test_changes_here_and_on_spark_in_turn(spark: SparkSession, history: History) -> None:
+    assert_watched([LocalEngine(), SparkEngine(spark)], history, history.batches)
+    assert_watched([SparkEngine(spark), LocalEngine()], history, history.batches)
 
 
 @pytest.mark.soak
 @settings(slowly, max_examples=60)
 @given(history=histories())
 def test_long_histories(spark: SparkSession, history: History) -> None:
-    assert_watched(spark, history, one_by_one(history))
+    assert_watched([SparkEngine(spark)], history, one_by_one(history))
 
 
 def one_by_one(history: History) -> list[list[Event]]:

@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from holdfast.api import WatchState
 from holdfast.engines.spark.java import find_java, newest_java, spark_java_home
-from holdfast.engines.spark.watching.watch import WatchedTable, watched
+from holdfast.engines.spark.watching.watch import watched
+from holdfast.engines.states.watched_table import WatchedTable
 from holdfast.errors import ChangeError
 from holdfast.states.limits import StateLimits
 

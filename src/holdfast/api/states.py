@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from holdfast.api.jobs import DEFAULT_LIMIT, Data, KeyColumns, Place, Rules, open_table
@@ -19,11 +20,14 @@ from holdfast.rules.rule_file import as_rule_set, named_key
 from holdfast.search.options import DEFAULT_TOP, how_many
 
 if TYPE_CHECKING:
-    from holdfast.engines.spark.evolving.evolve import EvolvedTable
+    from holdfast.engines.choose import EngineChoice
     from holdfast.engines.spark.fragments.fragments import FragmentedTable
     from holdfast.engines.spark.sources.table import Frame, Session
-    from holdfast.engines.spark.states.state_table import StateTable
-    from holdfast.engines.spark.watching.watch import WatchedTable
+    from holdfast.engines.states.evolved_table import EvolvedTable
+    from holdfast.engines.states.state_engine import SourceTable, StateEngine
+    from holdfast.engines.states.state_engines import StateEngines
+    from holdfast.engines.states.state_table import StateTable
+    from holdfast.engines.states.watched_table import WatchedTable
     from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus
     from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
     from holdfast.fragments.sites import SplitTable
@@ -38,21 +42,47 @@ _Outcome = TypeVar("_Outcome")
 class _State(Generic[_Table, _Outcome]):
     """A state that is open. `seconds` is how long it took to create it, where it was."""
 
-    def __init__(self, table: _Table, *, seconds: float = 0.0) -> None:
-        self._table, self._seconds = table, seconds
+    def __init__(self, table: _Table, engines: StateEngines, seconds: float = 0.0) -> None:
+        self._table, self._engines, self._seconds = table, engines, seconds
 
     @classmethod
-    def open(cls, state: Place, *, master: str | None = None, conf: Mapping[str, str] | None = None) -> Self:
-        """Returns the state in the folder `state`. Raises StateError where there is none, or that of another job."""
-        return cls(cls._opened(_session(master, conf), state))
+    def open(
+        cls,
+        state: Place,
+        *,
+        engine: EngineChoice = "auto",
+        master: str | None = None,
+        conf: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Returns the state in the folder `state`. Raises StateError where there is none, or that of another job.
+
+        `engine` is where its jobs run, as in `check`: a state may be made on one engine and applied to on the other.
+        """
+        from holdfast.engines.states.state_engines import StateEngines
+
+        engines = StateEngines(engine, master, conf)
+        return cls(cls._opened(engines.local(), state), engines)
 
     @staticmethod
-    def _opened(spark: Session, state: Place) -> _Table:
+    def _opened(engine: StateEngine, state: Place) -> _Table:
         raise NotImplementedError
 
     def _apply(self, changes: Place, batch: str | None, limit: int | None, reading: Mapping[str, Any]) -> _Outcome:
-        outcome: _Outcome = self._table.apply_file(os.fspath(changes), batch=batch, limit=limit, reading=reading)
-        return outcome
+        from holdfast.tables.read_options import ReadOptions
+
+        given = {name: value for name, value in reading.items() if value}
+        engine = self._engines.for_data(changes, ReadOptions(**{**self._table.manifest.reading, **given}))
+
+        def applied(engine: StateEngine) -> _Outcome:
+            state = self._on(engine)
+            outcome: _Outcome = state.apply_file(os.fspath(changes), batch=batch, limit=limit, reading=reading)
+            return outcome
+
+        return self._engines.run(engine, applied)
+
+    def _on(self, engine: StateEngine) -> _Table:
+        """The newest version of the state, on this engine."""
+        return replace(self._table, engine=engine)
 
     def _follow(
         self,
@@ -63,17 +93,41 @@ class _State(Generic[_Table, _Outcome]):
         limit: int | None,
         on_batch: Callable[[Any, str], None],
     ) -> None:
-        from holdfast.engines.spark.states.follow_delta import follow_delta
-        from holdfast.engines.spark.states.follow_frames import follow_folder
         from holdfast.tables.data_files import is_delta
 
-        options: dict[str, Any] = {"once": once, "limit": limit, "on_batch": on_batch, "opened": type(self)._opened}
-        if is_delta(source):
-            options["from_version"] = from_version
-        elif from_version is not None:
+        if from_version is not None and not is_delta(source):
             raise OptionError(f"--from-version is for Delta tables, and {os.fspath(source)} is none.")
+        engine = self._engines.on_spark() if is_delta(source) else self._engines.for_rows(0)
+        if engine.name == "local":
+            self._follow_here(os.fspath(source), once=once, limit=limit, on_batch=on_batch)
+            return
+        from holdfast.engines.spark.states.follow_delta import follow_delta
+        from holdfast.engines.spark.states.follow_frames import follow_folder
+        from holdfast.engines.spark.states.spark_engine import SparkEngine
+
+        assert isinstance(engine, SparkEngine), "there are two engines"
+
+        def opened(spark: Session, state: str) -> _Table:
+            return type(self)._opened(SparkEngine(spark), state)
+
+        options: dict[str, Any] = {"once": once, "limit": limit, "on_batch": on_batch, "opened": opened}
+        options |= {"from_version": from_version} if is_delta(source) else {}
         follow = follow_delta if is_delta(source) else follow_folder
-        follow(self._table.spark, os.fspath(self._table.store.root), os.fspath(source), **options)
+        follow(engine.spark, os.fspath(self._table.store.root), os.fspath(source), **options)
+
+    def _follow_here(self, source: str, *, once: bool, limit: int | None, on_batch: Callable[[Any, str], None]) -> None:
+        """Follows a folder in this process; what only Spark can apply is applied there, where that is allowed."""
+        from holdfast.engines.states.follow_folder import apply_new_files, followed_folder, look_again
+
+        folder = followed_folder(source)
+
+        def look(engine: StateEngine) -> None:
+            def opened() -> Any:
+                return self._on(engine)
+
+            apply_new_files(opened, folder, limit=limit, on_batch=on_batch)
+
+        look_again(lambda: self._engines.run(self._engines.local(), look), once=once)
 
 
 class WatchState(_State["WatchedTable", "BatchOutcome"]):
@@ -91,25 +145,29 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         *,
         key: KeyColumns | None = None,
         nulls: Nulls | None = None,
+        engine: EngineChoice = "auto",
         master: str | None = None,
         conf: Mapping[str, str] | None = None,
         **reading: Any,
     ) -> WatchState:
-        """Returns a new state in the folder `state`: the table as it is now, and how often it violates each rule."""
+        """Returns a new state in the folder `state`: the table as it is now, and how often it violates each rule.
+
+        `engine` is where it is made, as in `check`.
+        """
         rule_set = as_rule_set(rules, nulls=nulls)
 
-        from holdfast.engines.spark.watching.watch import init_watch
+        from holdfast.engines.states.watched_table import init_watch
 
-        table = open_table(data, master=master, conf=conf, **reading)
-        started = time.monotonic()
-        watched = init_watch(table, rule_set, named_key(rule_set, key), state, reading)
-        return cls(watched, seconds=time.monotonic() - started)
+        def load(engine: StateEngine, table: SourceTable) -> WatchedTable:
+            return init_watch(engine, table, rule_set, named_key(rule_set, key), state, reading)
+
+        return cls(*_loaded(data, load, engine, master, conf, reading))
 
     @staticmethod
-    def _opened(spark: Session, state: Place) -> WatchedTable:
-        from holdfast.engines.spark.watching.watch import watched
+    def _opened(engine: StateEngine, state: Place) -> WatchedTable:
+        from holdfast.engines.states.watched_table import watched
 
-        return watched(spark, state)
+        return watched(engine, state)
 
     @property
     def status(self) -> WatchStatus:
@@ -148,21 +206,26 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         `check` does; with `report`, an HTML page to that file: totals over time, and what is violated now."""
         from holdfast.states.write_whole import write_whole
 
-        started = time.monotonic()
-        table = self._table.newest()
-        with table.check(limit=0 if violations is None and report is None else limit) as result:
-            if violations is not None:
-                result.write_violations(violations)
-            status = table.with_worst_rows(result, seconds=time.monotonic() - started)
-            if report is not None:
-                write_whole(report, table.report(status, result))
-            return status
+        def shown(engine: StateEngine) -> WatchStatus:
+            started = time.monotonic()
+            table = self._on(engine)
+            with table.check(limit=0 if violations is None and report is None else limit) as result:
+                if violations is not None:
+                    result.write_violations(violations)
+                status = table.with_worst_rows(result, seconds=time.monotonic() - started)
+                if report is not None:
+                    write_whole(report, table.report(status, result))
+                return status
+
+        return self._engines.run(self._engines.for_rows(self._table.newest().row_bytes), shown)
 
     def change_rules(self, rules: Rules, *, nulls: Nulls | None = None) -> tuple[list[str], list[str]]:
         """Watches these rules from now on, without loading the table again. Returns the names of rules that are new or
         changed, and of those gone."""
+        rule_set = as_rule_set(rules, nulls=nulls)
+        engine = self._engines.for_rows(self._table.newest().row_bytes)
         started = time.monotonic()
-        changed = self._table.newest().change_rules(as_rule_set(rules, nulls=nulls))
+        changed = self._engines.run(engine, lambda engine: self._on(engine).change_rules(rule_set))
         self._seconds = time.monotonic() - started
         return changed
 
@@ -179,36 +242,37 @@ class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
         key: KeyColumns,
         strategy: EvolveStrategy = "auto",
         options: Mapping[str, Any] | None = None,
+        engine: EngineChoice = "auto",
         master: str | None = None,
         conf: Mapping[str, str] | None = None,
         **reading: Any,
     ) -> EvolveState:
         """Returns a new state in the folder `state`: the table as it is now, and the rules it holds.
 
-        `options` are those of `discover`.
+        `options` are those of `discover`; `engine` is where it is made, as there.
         """
         chosen = evolve_options(**(options or {}))
         checked_strategy = require_strategy(strategy, chosen)
 
-        from holdfast.engines.spark.evolving.evolve import init_evolve
+        from holdfast.engines.states.evolved_table import init_evolve
 
-        table = open_table(data, master=master, conf=conf, **reading)
-        started = time.monotonic()
-        evolved = init_evolve(table, given_names(key), state, chosen, checked_strategy, reading)
-        return cls(evolved, seconds=time.monotonic() - started)
+        def load(engine: StateEngine, table: SourceTable) -> EvolvedTable:
+            return init_evolve(engine, table, given_names(key), state, chosen, checked_strategy, reading)
+
+        return cls(*_loaded(data, load, engine, master, conf, reading))
 
     @staticmethod
-    def _opened(spark: Session, state: Place) -> EvolvedTable:
-        from holdfast.engines.spark.evolving.evolve import evolved_table
+    def _opened(engine: StateEngine, state: Place) -> EvolvedTable:
+        from holdfast.engines.states.evolved_table import evolved_table
 
-        return evolved_table(spark, state)
+        return evolved_table(engine, state)
 
     def apply(
         self, changes: Place, *, batch: str | None = None, strategy: EvolveStrategy | None = None, **reading: Any
     ) -> EvolveOutcome:
         """Returns the rules that the changes in a file add and remove."""
         table = self._table if strategy is None else self._table.by(require_strategy(strategy, self._table.options))
-        return EvolveState(table)._apply(changes, batch, None, reading)
+        return EvolveState(table, self._engines)._apply(changes, batch, None, reading)
 
     def follow(
         self,
@@ -239,6 +303,7 @@ class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
 class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
     """The violations of a table that is split over sites, kept up to date in a folder."""
 
+    _table: FragmentedTable
     _shipped: Shipped | None = None
 
     @classmethod
@@ -261,20 +326,37 @@ class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
 
         from holdfast.engines.spark.fragments.fragment_sources import given_tables
         from holdfast.engines.spark.fragments.fragments_init import init_fragments
+        from holdfast.engines.states.state_engines import StateEngines
 
         tables = None if data is None else given_tables(parsed, data)
-        spark = _session(master, conf)
+        engines = StateEngines("spark", master, conf)
+        spark = engines.on_spark().spark
         started = time.monotonic()
         fragmented, shipped = init_fragments(spark, parsed, state, tables=tables)
-        created = cls(fragmented, seconds=time.monotonic() - started)
+        created = cls(fragmented, engines, seconds=time.monotonic() - started)
         created._shipped = shipped
         return created
 
-    @staticmethod
-    def _opened(spark: Session, state: Place) -> FragmentedTable:
-        from holdfast.engines.spark.fragments.fragments import fragmented
+    @classmethod
+    def open(
+        cls,
+        state: Place,
+        *,
+        engine: EngineChoice = "auto",
+        master: str | None = None,
+        conf: Mapping[str, str] | None = None,
+    ) -> Self:
+        """Returns the state in the folder `state`. Raises StateError where there is none, or that of another job.
 
-        return fragmented(spark, os.fspath(state))
+        Fragments are kept on Spark: the engine "local" is an OptionError.
+        """
+        if engine == "local":
+            raise OptionError("fragments are kept on Spark.", hint="leave out the engine.")
+        from holdfast.engines.spark.fragments.fragments import fragmented
+        from holdfast.engines.states.state_engines import StateEngines
+
+        engines = StateEngines("spark", master, conf)
+        return cls(fragmented(engines.on_spark().spark, os.fspath(state)), engines)
 
     @property
     def status(self) -> FragmentsStatus:
@@ -299,7 +381,34 @@ class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
         return table.status(seconds=time.monotonic() - started)
 
 
-def _session(master: str | None, conf: Mapping[str, str] | None) -> Session:
-    from holdfast.engines.spark.session import get_session
+def _loaded(
+    data: Data,
+    load: Callable[[StateEngine, SourceTable], _Table],
+    choice: EngineChoice,
+    master: str | None,
+    conf: Mapping[str, str] | None,
+    reading: Mapping[str, Any],
+) -> tuple[_Table, StateEngines, float]:
+    """The state that `load` makes of the data, on the engine that is chosen for it, and the seconds it took."""
+    from holdfast.engines.choose import chosen_engine
+    from holdfast.engines.states.state_engines import StateEngines
+    from holdfast.errors import ConditionError, OnlySparkError
+    from holdfast.tables.read_options import ReadOptions
 
-    return get_session(master=master, conf=conf)
+    options, engines = ReadOptions(**reading), StateEngines(choice, master, conf)
+    if chosen_engine(data, options, engine=choice, master=master, conf=conf) == "local":
+        from holdfast.engines.local.sources import given_table
+
+        started = time.monotonic()
+        try:
+            loaded = load(engines.local(), given_table(data, options))
+            return loaded, engines, time.monotonic() - started
+        except (ConditionError, OnlySparkError):
+            if choice != "auto":
+                raise
+    from holdfast.engines.spark.states.spark_engine import SparkEngine
+
+    table = open_table(data, master=master, conf=conf, **reading)
+    started = time.monotonic()
+    loaded = load(SparkEngine(table.frame.sparkSession), table)
+    return loaded, engines, time.monotonic() - started

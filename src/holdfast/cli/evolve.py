@@ -65,7 +65,7 @@ def evolve_init(
     ] = "auto",
     reading: options.Reading,
     printing: options.Printing,
-    spark: options.OnSpark,
+    spark: options.OnEngine,
 ) -> None:
     """Load a table into a new state, and find the rules it holds."""
     require_writable_files({"--output": printing.output}, data)
@@ -88,7 +88,7 @@ def evolve_apply(
     ] = None,
     reading: options.ReadingChanges,
     printing: options.Printing,
-    spark: options.OnSpark,
+    spark: options.OnEngine,
 ) -> None:
     """Apply one file of changes, once, and say which rules it adds and removes, and why."""
     require_writable_files({"--output": printing.output}, changes)
@@ -105,7 +105,7 @@ def evolve_run(
     once: options.Once = False,
     from_version: options.FromVersion = None,
     format: options.OutputFormat = "text",
-    spark: options.OnSpark,
+    spark: options.OnEngine,
 ) -> None:
     """Follow a folder or a Delta table: apply what comes, the oldest first; as JSON, a line for each batch."""
 
@@ -123,7 +123,7 @@ def evolve_show(
     top: options.Top = str(DEFAULT_TOP),
     report: options.Report = None,
     printing: options.Printing,
-    spark: options.OnSpark,
+    spark: options.OnEngine,
 ) -> None:
     """Print the rules as they are now, best first, and what the last batches did to them."""
     require_writable_files({"--output": printing.output, "--report": report})

@@ -71,7 +71,7 @@ def watch_init(
     nulls: options.NullsOrFileNulls = None,
     reading: options.Reading,
     printing: options.Printing,
-    spark: options.OnSpark,
+    spark: options.OnEngine,
 ) -> None:
     """Load a table into a new state, and count its violations."""
     require_writable_files({"--output": printing.output}, data, rules)
@@ -92,7 +92,7 @@ def watch_apply(
     limit: options.ListLimit = str(DEFAULT_LIMIT),
     reading: options.ReadingChanges,
     printing: options.Printing,
-    spark: options.OnSpark,
+    spark: options.OnEngine,
 ) -> None:
     """Apply one file of changes, once, and say which violations it adds and removes."""
     require_writable_files({"--output": printing.output}, changes)
@@ -111,7 +111,7 @@ def watch_run(
     from_version: options.FromVersion = None,
     limit: options.ListLimit = str(DEFAULT_LIMIT),
     format: options.OutputFormat = "text",
-    spark: options.OnSpark,
+    spark: options.OnEngine,
 ) -> None:
     """Follow a folder or a Delta table: apply each file of changes, or commit, in order; as JSON, a line for each."""
     most = options.limit_of(limit)
@@ -133,7 +133,7 @@ def watch_show(
     report: options.Report = None,
     limit: options.PairLimit = str(DEFAULT_LIMIT),
     printing: options.Printing,
-    spark: options.OnSpark,
+    spark: options.OnEngine,
 ) -> None:
     """Print how often each rule is violated now, and by which rows most."""
     require_writable_files({"--output": printing.output, "--report": report})
@@ -152,7 +152,7 @@ def watch_rules(
     *,
     nulls: options.NullsOrFileNulls = None,
     printing: options.Printing,
-    spark: options.OnSpark,
+    spark: options.OnEngine,
 ) -> None:
     """Watch these rules from now on, without loading the table again."""
     require_writable_files({"--output": printing.output}, rules)

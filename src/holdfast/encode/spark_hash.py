@@ -146,7 +146,8 @@ def _ends(array: pa.Array) -> tuple[Ints, Ints]:
     """Where the bytes or items of each value start and end."""
     kind = array.type
     wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind) or pa.types.is_large_list(kind)
-    width = np.int64 if wide else np.int32
-    offsets = np.frombuffer(array.buffers()[1], width, count=array.offset + len(array) + 1)[array.offset :]
-    offsets = offsets.astype(np.int64, copy=False)
+    stored = np.frombuffer(array.buffers()[1], np.int64 if wide else np.int32, count=array.offset + len(array) + 1)[
+        array.offset :
+    ]
+    offsets = np.asarray(stored, np.int64)
     return offsets[:-1], offsets[1:]

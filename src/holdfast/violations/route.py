@@ -11,10 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+import pyarrow as pa
+
+from holdfast.encode.spark_hash import spark_xxhash64
 from holdfast.programs.program import Compare, PairProgram, forms_and_flags
 from holdfast.rules.relation import EQ, GE, GT, LE, LT
 from holdfast.rules.rule import Nulls
-from holdfast.violations.part import BOTH, LEFT, RIGHT
+from holdfast.violations.part import BOTH, LEFT, RIGHT, Ints
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,19 @@ class Meeting:
         left, right = (f"xxhash64({', '.join(f'f{i}' for i in side)})" for side in (self.left, self.right))
         if self.in_one_place and left != right:
             left = right = f"least({left}, {right})"
+        return left, right
+
+    def hashes(self, rows: pa.Table) -> tuple[Ints, Ints]:
+        """The two numbers of each row, from its forms `f0`, ...: the twin of `hashes_sql`."""
+        if not self.left:
+            none = np.zeros(rows.num_rows, np.int64)
+            return none, none
+        left = spark_xxhash64([rows.column(f"f{i}") for i in self.left])
+        if self.left == self.right:
+            return left, left
+        right = spark_xxhash64([rows.column(f"f{i}") for i in self.right])
+        if self.in_one_place:
+            left = right = np.minimum(left, right)
         return left, right
 
 

@@ -13,11 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+import pyarrow as pa
+
 from holdfast.programs.plan import Plan
 from holdfast.programs.program import GroupProgram, PairProgram, Programs, RowProgram
 from holdfast.rules.relation import EQ, NE
 from holdfast.rules.rule import Nulls
-from holdfast.violations.part import BOTH, LEFT, RIGHT
+from holdfast.violations.part import BOTH, LEFT, RIGHT, Bools, Ints
 from holdfast.violations.route import Meeting, meeting, needed_columns
 
 # Groups of rows that are in no table: those that break a rule alone, and notes from one task to the next.
@@ -102,6 +105,53 @@ class GroupedPrograms:
         as_right = _unless_null(meets.right, "sql", _place(number, right, RIGHT))
         known = " AND ".join(f"f{i} IS NOT NULL" for i in sorted({*meets.left, *meets.right}))
         return f"IF({known}, {both}, concat({as_left}, {as_right}))"
+
+    def routes(self, rows: pa.Table, which: Sequence[int] | None = None, *, alone: bool = True) -> list[Route]:
+        """Where each of the rows, with forms `f0`, ... and flags `b0`, ..., goes: the twin of `routes_sql`."""
+        numbers = range(len(self.groups)) if which is None else which
+        routes = [route for number in numbers for route in self._routes(number, rows)]
+        flags = sorted(set(self.alone.values()))
+        if alone and flags:
+            broken = np.logical_or.reduce([rows.column(f"b{flag}").to_numpy().astype(np.bool_) for flag in flags])
+            routes.append(_route(ALONE, broken, np.zeros(rows.num_rows, np.int64), BOTH))
+        return [route for route in routes if len(route.rows)]
+
+    def _routes(self, number: int, rows: pa.Table) -> list[Route]:
+        meets, nulls = self.groups[number].meets, self.programs.nulls
+        left, right = meets.hashes(rows)
+        if meets.in_one_place:
+            return [_route(number, _able_to_meet(rows, meets.left + meets.right, nulls), left, BOTH)]
+        as_left, as_right = _able_to_meet(rows, meets.left, nulls), _able_to_meet(rows, meets.right, nulls)
+        both = as_left & as_right & (left == right)
+        return [
+            _route(number, both, left, BOTH),
+            _route(number, as_left & ~both, left, LEFT),
+            _route(number, as_right & ~both, right, RIGHT),
+        ]
+
+
+@dataclass(frozen=True)
+class Route:
+    """Rows, by position, that go to a group in one role, and their hashes there."""
+
+    group: int
+    rows: Ints
+    hashes: Ints
+    role: int
+
+
+def _route(group: int, chosen: Bools, hashes: Ints, role: int) -> Route:
+    rows = np.flatnonzero(chosen)
+    return Route(group, rows, hashes[rows], role)
+
+
+def _able_to_meet(rows: pa.Table, forms: Sequence[int], nulls: Nulls) -> Bools:
+    """Which rows can meet another by these forms: the twin of `_unless_null`."""
+    able = np.ones(rows.num_rows, np.bool_)
+    if nulls == "sql":
+        for form in set(forms):
+            able &= np.asarray(rows.column(f"f{form}").is_valid().to_numpy(), np.bool_)
+    return able
 
 
 def _place(group: int, hash_sql: str, role: int) -> str:

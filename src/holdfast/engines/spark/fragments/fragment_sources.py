@@ -12,7 +12,8 @@ from holdfast.encode.column_type import column_type
 from holdfast.engines.spark.checking.rows import entirely_null
 from holdfast.engines.spark.sources.sources import read_table
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.changes import option_type, typed_column
+from holdfast.engines.spark.states.changes import typed_column
+from holdfast.engines.states.changes import option_type
 from holdfast.errors import SitesError, closest_hint
 from holdfast.fragments.parts import condition_columns
 from holdfast.fragments.sites import Site, SplitTable, require_held
@@ -83,7 +84,7 @@ def _read_alike(spark: SparkSession, sites: SplitTable, tables: Sequence[Table])
             continue
         empty = [i for i in texts if _is_csv(tables[i]) and entirely_null(tables[i].frame, [name])]
         if len(empty) == len(texts):
-            wanted = option_type(_type_of(tables[next(i for i in holders if i not in texts)], name))
+            wanted = option_type(_type_of(tables[next(i for i in holders if i not in texts)], name).simpleString())
             types = [{**own, name: wanted} if i in empty and wanted else own for i, own in enumerate(types)]
         else:
             others = [i for i in holders if i not in texts and _is_csv(tables[i])]

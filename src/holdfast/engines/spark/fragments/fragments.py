@@ -21,11 +21,11 @@ from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, Strin
 from holdfast.engines.spark.checking.rows import with_truths
 from holdfast.engines.spark.fragments.fragment_rows import IdPacking
 from holdfast.engines.spark.fragments.fragment_sources import group_sql
-from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.changes import Changes, changes_of
-from holdfast.engines.spark.states.refused_changes import translate_change_errors
-from holdfast.engines.spark.states.state_files import by_hash, splits_for, task_messages
-from holdfast.engines.spark.states.state_table import NextVersion, StateTable
+from holdfast.engines.spark.states.spark_engine import SparkEngine
+from holdfast.engines.spark.states.state_files import by_hash, task_messages
+from holdfast.engines.states.changes import changes_of
+from holdfast.engines.states.state_engine import Changes
+from holdfast.engines.states.state_table import NextVersion, StateTable
 from holdfast.fragments.index_changes import IndexChangesTask
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.fragments.plan_file import Fixed, read_fixed
@@ -63,6 +63,15 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
         return read_fixed(self.store)
 
     @cached_property
+    def schema(self) -> StructType:
+        return StructType.fromJson(dict(self.manifest.schema))
+
+    @property
+    def spark(self) -> SparkSession:
+        assert isinstance(self.engine, SparkEngine), "fragments are kept on Spark"
+        return self.engine.spark
+
+    @cached_property
     def held_atoms(self) -> HeldAtoms:
         return held_atoms_of(self.fixed.plan)
 
@@ -80,7 +89,8 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
     def apply_frame(self, frame: DataFrame, *, batch: str, limit: int | None) -> FragmentsOutcome:
         """The changes of a frame, which is the batch of this name: taken in once."""
         with self._written() as state:
-            changes = changes_of(Table(frame, f"batch {batch}"), state.schema, state.manifest.key)
+            table = state.engine.table_of(frame, f"batch {batch}")
+            changes = changes_of(state.engine, table, state.manifest.schema, state.manifest.key)
             return state._apply(changes, batch, (named_id(batch),), limit)
 
     def _file_ids(self, data: str, content: str) -> tuple[str, ...]:
@@ -102,8 +112,8 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
 
     def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
         now, tables, plan = self.manifest, self.manifest.body.tables, self.fixed.plan
-        splits = splits_for(self.spark, changes.table)
-        with translate_change_errors(changes.table, self.schema):
+        splits = self.engine.splits(changes.table)
+        with self.engine.translate_change_errors(changes.table, now.schema):
             frame = self._packed_changes(changes)
             task = SiteChangesTask(
                 store=self.store,
@@ -127,7 +137,7 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
         conditions = [group.where for group in sites.row_groups if group.where is not None]
         scopes = [atom.where for atom in self.held_atoms.atoms if atom.where is not None]
         wanted = list(dict.fromkeys([*conditions, *scopes]))
-        frame, truths = with_truths(changes.frame, self.schema.names, wanted)
+        frame, truths = with_truths(changes.rows, self.schema.names, wanted)
         ids, bits = self.packing.packed_sql(range(len(self.held_atoms.atoms)), truths)
         group = group_sql(sites, truths, NOWHERE, TWICE)
         made = (f"{group} AS grp", f"{ids} AS ids", f"{bits} AS bits")
@@ -162,7 +172,7 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
 
 def fragmented(spark: SparkSession, place: str, *, record: str | None = None) -> FragmentedTable:
     """The state of fragments at the place; StateError where there is none."""
-    return FragmentedTable(spark, open_store(place), record).opened()
+    return FragmentedTable(SparkEngine(spark), open_store(place), record).opened()
 
 
 def placed_schema(key: DataType) -> StructType:

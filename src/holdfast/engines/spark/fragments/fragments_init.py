@@ -18,8 +18,10 @@ from holdfast.engines.spark.fragments.fragment_sources import Sources, open_sour
 from holdfast.engines.spark.fragments.fragments import FragmentedTable, placed_schema, run_steps
 from holdfast.engines.spark.sources.sources import explain_failure
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.refused_changes import shown_key, translate_load_errors
+from holdfast.engines.spark.states.failed_changes import translate_load_errors
+from holdfast.engines.spark.states.spark_engine import SparkEngine
 from holdfast.engines.spark.states.state_files import by_hash, slots
+from holdfast.engines.states.refused_changes import shown_key
 from holdfast.errors import HoldfastError, SitesError, SourceError
 from holdfast.fragments.first_rows import FirstSiteRowsTask
 from holdfast.fragments.index_changes import IndexChangesTask
@@ -100,7 +102,7 @@ def init_fragments(
             table=sites.origin,
         )
         commit(store, manifest)
-    return FragmentedTable(spark, store, record), total_shipped(messages)
+    return FragmentedTable(SparkEngine(spark), store, record), total_shipped(messages)
 
 
 def _pieces(spark: SparkSession, rows: int) -> int:

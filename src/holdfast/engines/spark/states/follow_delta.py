@@ -7,9 +7,10 @@ from pyspark.sql import functions as F
 
 from holdfast.engines.spark.sources.delta_table import DeltaTable, open_delta, require_feed
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.changes import COMMIT_VERSION
-from holdfast.engines.spark.states.follow_frames import Follower, OnBatch, Opened, follow
-from holdfast.engines.spark.states.state_table import Outcome
+from holdfast.engines.spark.states.follow_frames import Follower, Opened, follow
+from holdfast.engines.states.changes import COMMIT_VERSION
+from holdfast.engines.states.follow_folder import OnBatch
+from holdfast.engines.states.state_table import Outcome
 from holdfast.errors import OptionError, StateError
 from holdfast.tables.read_options import Origin
 

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -17,23 +16,20 @@ from pyspark.sql.types import StructType
 
 from holdfast.engines.spark.session import is_connect
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.changes import FEED_COLUMNS
-from holdfast.engines.spark.states.state_table import Outcome
-from holdfast.engines.spark.states.whole_table import WholeTable
 from holdfast.engines.spark.watching.watch import init_watch, watched
-from holdfast.errors import HoldfastError, OptionError, RunError, SourceNotFoundError
+from holdfast.engines.states.changes import FEED_COLUMNS
+from holdfast.engines.states.follow_folder import ENDINGS, OnBatch, apply_new_files, followed_folder, look_again
+from holdfast.engines.states.state_table import Outcome
+from holdfast.engines.states.whole_table import WholeTable
+from holdfast.errors import HoldfastError, OptionError, RunError
 from holdfast.rules.rule import RuleSet
 from holdfast.states.batch_outcome import BatchOutcome
 from holdfast.states.store import Store, open_store
 from holdfast.states.versions import has_state
 
-# What a batch came to, and its name.
-OnBatch = Callable[[Outcome, str], None]
 Opened = Callable[[SparkSession, str], WholeTable[Outcome, Any]]
-_ENDINGS = ("csv", "tsv", "parquet", "pq", "json", "jsonl", "ndjson", "orc", "gz", "bz2")
 _STREAM = "stream"
 _LOOK_EVERY = 0.2
-_LOOK_ON_CONNECT_EVERY = 1.0
 
 
 def follow_folder(
@@ -51,9 +47,7 @@ def follow_folder(
     `opened` opens the state.
     """
     state = opened(spark, place)
-    folder = Path(source).expanduser().absolute()
-    if not folder.is_dir():
-        raise SourceNotFoundError(f"there is no folder {source} to follow.")
+    folder = followed_folder(source)
 
     def take(listed: DataFrame) -> None:
         for row in sorted(listed.collect(), key=lambda row: (row["modificationTime"], row["path"])):
@@ -65,17 +59,14 @@ def follow_folder(
         return (
             spark.readStream.format("binaryFile")
             .schema("path string, modificationTime timestamp, length bigint, content binary")
-            .option("pathGlobFilter", f"*.{{{','.join(_ENDINGS)}}}")
+            .option("pathGlobFilter", f"*.{{{','.join(ENDINGS)}}}")
             .option("ignoreMissingFiles", True)
             .load(folder.as_uri())
             .select("path", "modificationTime")
         )
 
     def look() -> None:
-        there = [file for file in folder.iterdir() if file.suffix[1:] in _ENDINGS and file.name[0] not in "._"]
-        for file in sorted(there, key=lambda file: (file.stat().st_mtime, file)):
-            if not opened(spark, place).has_file(str(file)):
-                on_batch(opened(spark, place).follow_file(str(file), limit=limit), file.name)
+        apply_new_files(lambda: opened(spark, place), folder, limit=limit, on_batch=on_batch)
 
     follow(spark, state.store, Follower(source, str(folder), new_files, take, look), once=once)
 
@@ -101,10 +92,7 @@ def follow(spark: SparkSession, store: Store, follower: Follower, *, once: bool)
     """
     if is_connect(spark):
         # There, batches of a stream run on the server, where nobody hears what they tell. The state knows what it has.
-        follower.look()
-        while not once:
-            time.sleep(_LOOK_ON_CONNECT_EVERY)
-            follower.look()
+        look_again(follower.look, once=once)
         return
     failed: list[HoldfastError] = []
 

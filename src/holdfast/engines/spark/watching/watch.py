@@ -1,266 +1,27 @@
-"""A table under watch: its rows and those that rules compare, kept in a state on disk, batch by batch.
-
-A batch is one Spark job: its changes go to tasks by key, which look up the rows that are there now; what goes and what
-comes then goes to tasks by the hash of what rules want to be equal, which look up the rows it can meet and count pairs.
-Tasks write new files; the version that names them makes them count, all at once.
-"""
+"""Watched tables on Spark."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructField, StructType
 
-from holdfast.engines.check_result import CheckResult
-from holdfast.engines.spark.checking.check import (
-    SparkCheckResult,
-    register_functions,
-    run_check,
-    translate_spark_errors,
-)
-from holdfast.engines.spark.checking.rows import keyed, schema_of, select_rows, with_lookups, with_truths
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.changes import Changes
-from holdfast.engines.spark.states.refused_changes import translate_change_errors, translate_load_errors
-from holdfast.engines.spark.states.state_files import (
-    first_manifest,
-    first_rows,
-    first_tables,
-    require_table,
-    routed_rows,
-    splits_for,
-    task_messages,
-)
-from holdfast.engines.spark.states.state_table import NextVersion
-from holdfast.engines.spark.states.whole_table import WholeTable
-from holdfast.errors import OptionError, StateError
-from holdfast.presented import presentation
-from holdfast.programs.plan import make_typed_plan
-from holdfast.rules.rule import RuleSet, rule_text
-from holdfast.rules.rule_file import dump_rules, parse_rules
-from holdfast.states.batch_outcome import BatchOutcome
-from holdfast.states.change_log import batch_log, empty_log, logged_version, unchanged
-from holdfast.states.compaction import Merge
-from holdfast.states.manifest import FOLDERS, ROWS, StoredTable, WatchBody, by_name
-from holdfast.states.messages import Message, Unit
-from holdfast.states.segment import Segment
-from holdfast.states.store import open_store
-from holdfast.states.versions import commit, require_free
-from holdfast.violations.evaluate import UNLIMITED
-from holdfast.watching.pair_changes import PairChangesTask
-from holdfast.watching.pair_groups import GroupedPrograms, pair_groups
-from holdfast.watching.status import WatchStatus, history
-
-
-@dataclass(frozen=True)
-class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
-    """A state on disk, opened: a table under watch, and the violations of its rules.
-
-    `EvolvedTable` keeps the rules of a table in the same way.
-    """
-
-    body = WatchBody
-
-    @cached_property
-    def rules(self) -> RuleSet:
-        return parse_rules(self.manifest.body.rules, origin="the state's rules")
-
-    @cached_property
-    def groups(self) -> GroupedPrograms:
-        """The groups of rules that share a table. Raises StateError where a table of the state holds something else."""
-        groups = pair_groups(self.plan.programs)
-        abouts = [groups.about(i, self.plan) for i in range(len(groups.groups))]
-        if abouts != [table.about for table in self.manifest.body.pair_tables]:
-            raise StateError(
-                f"the state {self.store.root} was made by another version of Holdfast, which laid its tables out "
-                "otherwise.",
-                hint="make it anew with holdfast watch init STATE --data … --rules … --key …",
-            )
-        return groups
-
-    # Batches --------------------------------------------------------------------------------------------------
-
-    def _unchanged(self, batch: str) -> BatchOutcome:
-        return unchanged(batch, self.manifest)
-
-    @property
-    def units(self) -> dict[str, Unit]:
-        """By rule name, what the rule's total counts."""
-        pairs = map(self.groups.speaks_of_pairs, range(len(self.rules)))
-        return {rule.name: Unit.PAIRS if paired else Unit.ROWS for rule, paired in zip(self.rules, pairs, strict=True)}
-
-    def _next_version(
-        self, batch: str, messages: Sequence[Message], version: int, limit: int | None
-    ) -> NextVersion[BatchOutcome]:
-        log = batch_log(self.store, messages, list(self.units), version, limit)
-        manifest = logged_version(self.manifest, log, messages, self.units)
-        return NextVersion(manifest, lambda version, seconds: log.outcome(batch, version, seconds=seconds))
-
-    def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
-        plan, now = self.plan, self.manifest
-        kept: Sequence[int] = range(len(self.schema.fields))
-        if not plan.conditions:
-            kept = [plan.schema.position(name) for name in plan.columns]
-        splits = splits_for(self.spark, changes.table)
-        with translate_change_errors(changes.table, self.schema):
-            register_functions(self.spark, plan)
-            net = self._net_rows(changes, version, kept, splits)
-            told, _ = with_truths(net, self.schema.names, plan.conditions)
-            routed = routed_rows(with_lookups(told, plan), plan, self.groups, splits)
-            pairs = PairChangesTask(
-                store=self.store,
-                version=version,
-                groups=self.groups,
-                tables=dict(enumerate(now.body.pair_tables)),
-                names=tuple(rule.name for rule in plan.rules),
-                limit=UNLIMITED if limit is None else limit,
-            )
-            return task_messages(routed, pairs)
-
-    def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
-        if table == ROWS:
-            return super()._merge(table, segments, everything)
-        place = [own.name for own in self.manifest.body.pair_tables].index(table)
-        group = self.groups.groups[place]
-        by = None if group.sorted_by is None else f"f{group.sorted_by}"
-        return Merge(table, segments, everything, ("k",), ("k",), by, tuple(f"f{form}" for form in group.zoned))
-
-    # Reading --------------------------------------------------------------------------------------------------
-
-    def status(self, *, seconds: float = 0.0) -> WatchStatus:
-        """What the state's version says of itself; nothing is computed."""
-        now = self.manifest
-        return WatchStatus(
-            table=now.table,
-            version=now.version,
-            rows=now.rows,
-            key=now.key,
-            batches=now.applied,
-            totals=now.totals,
-            units=self.units,
-            rules={rule.name: rule_text(rule) for rule in self.rules},
-            seconds=seconds,
-        )
-
-    def with_worst_rows(self, result: CheckResult, *, seconds: float) -> WatchStatus:
-        """The status with the worst rows that a check of the state found."""
-        totals = totals_of(result)
-        assert totals == dict(self.manifest.totals), (
-            f"the totals are those of a check: {self.manifest.totals}, {totals}"
-        )
-        rules = result.detailed.rules
-        worst = {
-            outcome.rule.name: tuple((row.key, row.conflicts) for row in outcome.worst)
-            for outcome in rules
-            if outcome.worst
-        }
-        return replace(self.status(seconds=seconds), worst=worst)
-
-    def report(self, status: WatchStatus, result: CheckResult) -> str:
-        """The state as an HTML page: its totals over time, and what a check of it found."""
-        return str(presentation("watch_page").watch_page(status, history(self.store), result.shown))
-
-    def check(self, *, limit: int | None) -> SparkCheckResult:
-        """The table as it is now, checked by its rules, from nothing."""
-        return run_check(self.spark, Table(self.frame, self.manifest.table), self.plan, limit=limit, key_required=True)
-
-    # Rules ----------------------------------------------------------------------------------------------------
-
-    def other_rules(self, rules: RuleSet) -> bool:
-        """Whether these rules are not those of the state, by name, meaning or order."""
-        named = [(rule.name, _meaning(rule)) for rule in rules]
-        return rules.nulls != self.rules.nulls or named != [(rule.name, _meaning(rule)) for rule in self.rules]
-
-    def change_rules(self, rules: RuleSet) -> tuple[list[str], list[str]]:
-        """The state watches these rules from now on; the names of those that are new, and of those that are gone.
-
-        The table is read from the state itself. A rule that stays as it was keeps its total; what new rules compare is
-        entered into tables of their own where no table of the state has it already.
-        """
-        with self._written() as state:
-            return state._change_rules(rules)
-
-    def _change_rules(self, rules: RuleSet) -> tuple[list[str], list[str]]:
-        now = self.manifest
-        if rules.key and rules.key != now.key:
-            raise StateError(
-                f"the rules name rows by {', '.join(rules.key)}, but the state does by {', '.join(now.key)}.",
-                hint="leave the key out of the rule file, or make a new state.",
-            )
-        plan = make_typed_plan(rules, self.plan.schema, now.key)
-        old = {rule.name: rule for rule in self.rules} if rules.nulls == self.rules.nulls else {}
-        new = [rule for rule in rules if _meaning(old.get(rule.name)) != _meaning(rule)]
-        gone = [name for name in now.totals if name not in {rule.name for rule in rules}]
-        table = Table(self.frame, now.table)
-        fresh = make_typed_plan(replace(rules, rules=tuple(new)), plan.schema, now.key)
-        with run_check(self.spark, table, fresh, limit=0, key_required=True) as result:
-            totals = {**now.totals, **totals_of(result)}
-        groups, version = pair_groups(plan.programs), now.version + 1
-        have = {t.about: t for t in now.body.pair_tables}
-        abouts = [groups.about(i, plan) for i in range(len(groups.groups))]
-        tables = [have.get(about) or StoredTable(f"pairs-{version}-{i}", about=about) for i, about in enumerate(abouts)]
-        missing = [i for i, about in enumerate(abouts) if about not in have]
-        if missing:
-            rows = keyed(select_rows(table.frame, plan, all_columns=False), plan)
-            with translate_spark_errors(table, "loading"):
-                tables = first_tables(self.store, rows, plan, groups, tables, missing, version, now.rows)
-        manifest = replace(
-            now,
-            version=version,
-            body=WatchBody(by_name([now.body.row_table, *tables]), dump_rules(replace(rules, key=now.key))),
-            totals={rule.name: totals[rule.name] for rule in rules},
-            batches=(),
-            log=(),
-        )
-        commit(self.store, manifest)
-        return [rule.name for rule in new], gone
+from holdfast.engines.spark.states.spark_engine import SparkEngine
+from holdfast.engines.states import watched_table
+from holdfast.engines.states.watched_table import WatchedTable
+from holdfast.rules.rule import RuleSet
 
 
 def init_watch(
     table: Table, rules: RuleSet, key: Sequence[str], place: str | os.PathLike[str], reading: Mapping[str, Any]
 ) -> WatchedTable:
     """A new state at the place, of the table as it is now and the violations it has."""
-    if not key:
-        raise OptionError("a watched table needs a key.", hint="name the column that tells rows apart with --key.")
-    store = open_store(place)
-    require_free(store)
-    require_table(table)
-    spark = table.frame.sparkSession
-    plan = make_typed_plan(rules, schema_of(table.frame, table.name), key)
-    store.make(FOLDERS)
-    with store.only_writer():
-        require_free(store)
-        with run_check(spark, table, plan, limit=0, all_columns=True, key_required=True) as result:
-            groups, rows = pair_groups(plan.programs), result.outcome.rows
-            tables = [StoredTable(f"pairs-0-{i}", about=groups.about(i, plan)) for i in range(len(groups.groups))]
-            with translate_load_errors(table):
-                row_table = first_rows(store, result.scanned, len(table.frame.columns), rows)
-                tables = first_tables(store, result.scanned, plan, groups, tables, range(len(tables)), 0, rows)
-                kind = StructType([StructField("k", result.scanned.schema["k"].dataType)])
-                log = empty_log(store, spark.createDataFrame([], kind).toArrow().schema.field("k").type)
-            body = WatchBody(by_name([row_table, *tables]), dump_rules(replace(rules, key=tuple(key))))
-            manifest = first_manifest(table, key, reading, rows=rows, totals=totals_of(result), body=body)
-        commit(store, replace(manifest, log=(log,)))
-    return WatchedTable(spark, store)
+    return watched_table.init_watch(SparkEngine(table.frame.sparkSession), table, rules, key, place, reading)
 
 
 def watched(spark: SparkSession, place: str | os.PathLike[str]) -> WatchedTable:
     """The state at the place; StateError where there is none."""
-    return WatchedTable(spark, open_store(place)).opened()
-
-
-def _meaning(rule: Any) -> Any:
-    return None if rule is None else (rule.body, rule.where)
-
-
-def totals_of(result: CheckResult) -> dict[str, int]:
-    """By rule name, the violating pairs that a check found, or the rows where a rule speaks of single rows."""
-    return {
-        outcome.rule.name: outcome.violating_rows if outcome.violating_pairs is None else outcome.violating_pairs
-        for outcome in result.outcome.rules
-    }
+    return watched_table.watched(SparkEngine(spark), place)

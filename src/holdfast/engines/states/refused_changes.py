@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from pyspark.sql.types import StructType
-
-from holdfast.engines.spark.checking.check import translate_spark_errors
-from holdfast.engines.spark.checking.sql_engine import unfit_workers
-from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.changes import MISFIT
-from holdfast.errors import ChangeError, OutputError, RunError, SessionError, SourceError
+from holdfast.errors import ChangeError, SourceError
 from holdfast.rules.plain_words import value_text
 from holdfast.states.messages import Message, Refusal, RefusedChange, of_type
 
@@ -48,7 +41,7 @@ _REASONS = {
 }
 
 
-def require_fitting(messages: Sequence[Message], table: Table, key: Sequence[str]) -> None:
+def require_fitting(messages: Sequence[Message], table: str, key: Sequence[str]) -> None:
     """Raises ChangeError where a task has refused a change."""
     refused = of_type(messages, RefusedChange)
     if not refused:
@@ -58,7 +51,7 @@ def require_fitting(messages: Sequence[Message], table: Table, key: Sequence[str
     what, hint = _REASONS[first.reason]
     shown = shown_key(first.key)
     raise ChangeError(
-        f"{table.name}: {what.format(key=shown)}. Nothing of it was applied.",
+        f"{table}: {what.format(key=shown)}. Nothing of it was applied.",
         hint=hint.format(key=shown, names=", ".join(key)),
     )
 
@@ -69,11 +62,10 @@ def shown_key(key: Any) -> str:
 
 
 @contextmanager
-def translate_change_errors(table: Table, schema: StructType) -> Iterator[None]:
-    """Turns what Spark throws while it applies the table's changes into an error in the user's terms."""
+def translate_unfit_values() -> Iterator[None]:
+    """Turns what a reader says of a value that does not fit its type into an error of changes."""
     try:
-        with translate_spark_errors(table, "applying"):
-            yield
+        yield
     except SourceError as problem:
         if problem.unfit is None:
             raise
@@ -82,40 +74,3 @@ def translate_change_errors(table: Table, schema: StructType) -> Iterator[None]:
             f"{problem.unfit}. Nothing of it was applied.",
             hint="changes are read with the types of the table that the state was made of.",
         ) from problem
-    except Exception as problem:
-        text = str(problem.__cause__ or problem)
-        misfit = re.search(rf"{MISFIT}:(.*?):(.*?):end", text, re.DOTALL)
-        if misfit is not None:
-            kind = next((f.dataType.simpleString() for f in schema.fields if f.name == misfit[1]), "another type")
-            raise ChangeError(
-                f"{table.name}: the value {misfit[2]} does not fit the column {misfit[1]!r}, which is {kind}. "
-                "Nothing of it was applied."
-            ) from None
-        # What a task raises comes as the text of its traceback, which names the type.
-        unwritten = re.search(rf"{re.escape(f'{OutputError.__module__}.{OutputError.__name__}')}: (.*)", text)
-        if unwritten is not None:
-            hint = "make room there, or check who may write, then run this again."
-            raise OutputError(unwritten[1].strip(), hint=hint) from None
-        _raise_unfit(problem)
-        raise
-
-
-@contextmanager
-def translate_load_errors(table: Table, doing: str = "loading") -> Iterator[None]:
-    """Turns what Spark throws while a state is made of the table into an error in the user's terms."""
-    try:
-        with translate_spark_errors(table, doing):
-            yield
-    except RunError as problem:
-        _raise_unfit(problem)
-        raise
-
-
-def _raise_unfit(problem: Exception) -> None:
-    """SessionError where Spark failed because its workers' Python has not got what a watch runs there."""
-    reason = unfit_workers(problem.__cause__ if isinstance(problem.__cause__, Exception) else problem)
-    if reason is not None:
-        raise SessionError(
-            f"a watch runs in Spark's Python workers, and they cannot run it: {reason}.",
-            hint="install Holdfast for the workers' Python, or send it along: --conf spark.submit.pyFiles=holdfast.zip",
-        ) from None

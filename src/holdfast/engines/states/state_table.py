@@ -12,12 +12,9 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
-
-from holdfast.engines.spark.states.changes import Changes, content_id, read_changes
-from holdfast.engines.spark.states.refused_changes import require_fitting
-from holdfast.engines.spark.states.state_files import task_messages
+from holdfast.engines.states.changes import content_id, read_changes
+from holdfast.engines.states.refused_changes import require_fitting, translate_unfit_values
+from holdfast.engines.states.state_engine import Changes, StateEngine
 from holdfast.states.batch_ids import named_id
 from holdfast.states.change_log import discard
 from holdfast.states.compaction import Merge, MergeTask, due, places_for
@@ -54,7 +51,7 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
 
     body: ClassVar[type[Any]]
 
-    spark: SparkSession
+    engine: StateEngine
     store: Store
 
     def opened(self) -> Self:
@@ -74,10 +71,6 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
         """The newest version of the state; raises StateError if there is none, or one of another job."""
         return latest(self.store, self.body)
 
-    @cached_property
-    def schema(self) -> StructType:
-        return StructType.fromJson(dict(self.manifest.schema))
-
     # Batches --------------------------------------------------------------------------------------------------
 
     def apply_file(
@@ -94,7 +87,8 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
     def _read(self, data: str, reading: Mapping[str, Any]) -> Changes:
         """The changes in a file, read as the state's table was, but for what is given."""
         given = {**self.manifest.reading, **{name: value for name, value in reading.items() if value}}
-        return read_changes(self.spark, data, self.schema, self.manifest.key, given)
+        with translate_unfit_values():
+            return read_changes(self.engine, data, self.manifest.schema, self.manifest.key, given)
 
     @contextmanager
     def _written(self) -> Iterator[Self]:
@@ -119,7 +113,7 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
             return self._unchanged(batch)
         messages = self._run_tasks(changes, version, limit)
         try:
-            require_fitting(messages, changes.table, now.key)
+            require_fitting(messages, changes.table.name, now.key)
             following = self._next_version(batch, messages, version, limit)
         except BaseException:
             discard(self.store, messages)
@@ -157,8 +151,9 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
         """A new version in which the files of each merge are one, or few."""
         places = tuple(places_for(sum(s.rows for s in m.segments)) if m.everything else 1 for m in merges)
         work = [(i, place) for i, count in enumerate(places) for place in range(count)]
-        frame = self.spark.createDataFrame(work, "merge int, place int").repartition(min(len(work), 64))
-        messages = task_messages(frame, MergeTask(self.store, merges, places))
+        columns = {"merge": [merge for merge, _ in work], "place": [place for _, place in work]}
+        rows = self.engine.numbers(columns, min(len(work), 64))
+        messages = self.engine.messages(rows, MergeTask(self.store, merges, places))
         tables = [now.body.tables[m.table].replacing(m.segments, segments_of(messages, m.table)) for m in merges]
         version = replace(now, version=now.version + 1, body=now.body.with_tables(tables), batches=(), log=())
         commit(self.store, version)

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, StringType, StructField, StructType
-
-from holdfast.engines.spark.checking.rows import keyed, schema_as_seen
-from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.changes import Changes, changes_of, content_id
-from holdfast.engines.spark.states.state_files import by_hash
-from holdfast.engines.spark.states.state_table import Outcome, StateTable
+from holdfast.engines.states.changes import changes_of, content_id
+from holdfast.engines.states.state_engine import Changes, Rows, SourceTable
+from holdfast.engines.states.state_table import Outcome, StateTable
 from holdfast.programs.plan import Plan, make_typed_plan
 from holdfast.rules.rule import RuleSet
 from holdfast.states.batch_ids import file_id
@@ -25,6 +19,7 @@ from holdfast.states.manifest import ROWS, StoredTable, WholeBody
 from holdfast.states.messages import MESSAGE
 from holdfast.states.row_changes import PresentRowsTask, RowChangesTask
 from holdfast.states.segment import Segment
+from holdfast.states.table_schema import field, key_field, safe_fields, schema_as_seen
 from holdfast.states.versions import was_applied
 
 AnyWholeBody = TypeVar("AnyWholeBody", bound=WholeBody)
@@ -44,7 +39,7 @@ class WholeTable(StateTable[Outcome, AnyWholeBody]):
 
     @cached_property
     def plan(self) -> Plan:
-        return make_typed_plan(self.rules, schema_as_seen(self.schema, self.manifest.table), self.manifest.key)
+        return make_typed_plan(self.rules, schema_as_seen(self.manifest.schema, self.manifest.table), self.manifest.key)
 
     # Batches of a source that is followed -----------------------------------------------------------------------
 
@@ -59,17 +54,18 @@ class WholeTable(StateTable[Outcome, AnyWholeBody]):
         """Whether follow_file() has taken the file in."""
         return was_applied(self.store, self.manifest, file_id(data, content_id(data)))
 
-    def apply_frame(self, frame: DataFrame, *, stream: str, number: int, limit: int | None) -> Outcome:
+    def apply_frame(self, frame: Rows, *, stream: str, number: int, limit: int | None) -> Outcome:
         """The changes of a frame, which is the batch with this number of a stream; numbers of a stream only grow."""
-        return self.apply_table(Table(frame, f"batch {stream}/{number}"), stream=stream, number=number, limit=limit)
+        table = self.engine.table_of(frame, f"batch {stream}/{number}")
+        return self.apply_table(table, stream=stream, number=number, limit=limit)
 
-    def apply_table(self, table: Table, *, stream: str, number: int, limit: int | None) -> Outcome:
+    def apply_table(self, table: SourceTable, *, stream: str, number: int, limit: int | None) -> Outcome:
         """The same, of a table whose name the user knows."""
         batch = f"{stream}/{number}"
         with self._written() as state:
             if number <= state.manifest.streams.get(stream, -1):
                 return state._unchanged(batch)
-            changes = changes_of(table, state.schema, state.manifest.key)
+            changes = changes_of(state.engine, table, state.manifest.schema, state.manifest.key)
             return state._apply(changes, batch, (), limit, streams={stream: number})
 
     def _file_ids(self, data: str, content: str) -> tuple[str, str]:
@@ -78,42 +74,45 @@ class WholeTable(StateTable[Outcome, AnyWholeBody]):
     # Rows -----------------------------------------------------------------------------------------------------
 
     @property
-    def frame(self) -> DataFrame:
+    def table(self) -> SourceTable:
         """The table as it is now, under its own column names."""
-        return self.rows_of(self.manifest.body.row_table, self.manifest.rows)
+        return self.table_of(self.manifest.body.row_table, self.manifest.rows)
 
-    def rows_of(self, table: StoredTable, rows: int) -> DataFrame:
+    @property
+    def frame(self) -> Rows:
+        """The rows of the table as it is now."""
+        return self.engine.frame_of(self.table)
+
+    @property
+    def row_bytes(self) -> int:
+        """How many bytes the files of the rows have."""
+        files = [file for segment in self.manifest.body.row_table.segments for file in segment.files]
+        return sum(self.store.path(file).stat().st_size for file in files)
+
+    def table_of(self, table: StoredTable, rows: int) -> SourceTable:
         """The rows of the table, about so many, under its own column names."""
-        fields = self.schema.fields
-        places = places_for(rows)
-        safe = StructType([StructField(f"c{i}", field.dataType) for i, field in enumerate(fields)])
-        task = PresentRowsTask(self.store, table.segments, places, len(fields), self._key_columns, self.manifest.key)
-        numbers = self.spark.range(0, places, 1, places)
-        return numbers.mapInArrow(task, safe).toDF(*(field.name for field in fields))
+        now, places = self.manifest, places_for(rows)
+        width = len(now.schema["fields"])
+        task = PresentRowsTask(self.store, table.segments, places, width, self._key_columns, now.key)
+        return self.engine.stored_table(task, places, now.schema, now.table)
 
-    def _net_rows(self, changes: Changes, version: int, kept: Sequence[int], splits: int) -> DataFrame:
+    def _net_rows(self, changes: Changes, version: int, kept: Sequence[int], splits: int) -> Rows:
         """The rows that go and come, by these columns, and messages, as of RowChangesTask."""
-        plan = self.plan
-        rows = RowChangesTask(
+        plan, schema = self.plan, self.manifest.schema
+        task = RowChangesTask(
             store=self.store,
             segments=self.manifest.body.row_table.segments,
             version=version,
             key=tuple(plan.schema.position(name) for name in plan.key),
             key_names=plan.key,
-            width=len(self.schema.fields),
+            width=len(schema["fields"]),
             kept=tuple(kept),
             known=changes.known,
         )
-        placed = by_hash(keyed(changes.frame, plan).withColumn("h", F.expr("xxhash64(k)")), splits)
-        return placed.mapInArrow(rows, self._net_schema(placed, kept))
-
-    def _net_schema(self, placed: DataFrame, kept: Iterable[int]) -> StructType:
-        fields = [
-            StructField("sign", IntegerType()),
-            StructField(MESSAGE, StringType()),
-            StructField("k", placed.schema["k"].dataType),
-        ]
-        return StructType([*fields, *(StructField(f"c{i}", self.schema.fields[i].dataType) for i in kept)])
+        own = safe_fields(schema)
+        fields = [field("sign", "integer"), field(MESSAGE, "string"), key_field(schema, plan.key)]
+        placed = self.engine.placed(self.engine.keyed(changes.rows, plan), splits, by=["k"])
+        return self.engine.run(placed, task, [*fields, *(own[i] for i in kept)])
 
     def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
         assert table == ROWS, "a job says how its other tables are merged"

@@ -1,0 +1,59 @@
+"""Why Spark failed while it applied changes or made a state, in the user's terms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from holdfast.engines.spark.checking.check import translate_spark_errors
+from holdfast.engines.spark.checking.sql_engine import unfit_workers
+from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.spark.states.changes import MISFIT
+from holdfast.engines.states.changes import misfit
+from holdfast.engines.states.refused_changes import translate_unfit_values
+from holdfast.errors import ChangeError, OutputError, RunError, SessionError
+from holdfast.states.table_schema import SchemaJson, sql_types
+
+
+@contextmanager
+def translate_change_errors(table: Table, schema: SchemaJson) -> Iterator[None]:
+    """Turns what Spark throws while it applies the table's changes into an error in the user's terms."""
+    try:
+        with translate_unfit_values(), translate_spark_errors(table, "applying"):
+            yield
+    except ChangeError:
+        raise
+    except Exception as problem:
+        text = str(problem.__cause__ or problem)
+        unfit = re.search(rf"{MISFIT}:(.*?):(.*?):end", text, re.DOTALL)
+        if unfit is not None:
+            raise misfit(table.name, unfit[2], unfit[1], sql_types(schema).get(unfit[1], "another type")) from None
+        # What a task raises comes as the text of its traceback, which names the type.
+        unwritten = re.search(rf"{re.escape(f'{OutputError.__module__}.{OutputError.__name__}')}: (.*)", text)
+        if unwritten is not None:
+            hint = "make room there, or check who may write, then run this again."
+            raise OutputError(unwritten[1].strip(), hint=hint) from None
+        _raise_unfit(problem)
+        raise
+
+
+@contextmanager
+def translate_load_errors(table: Table, doing: str = "loading") -> Iterator[None]:
+    """Turns what Spark throws while a state is made of the table into an error in the user's terms."""
+    try:
+        with translate_spark_errors(table, doing):
+            yield
+    except RunError as problem:
+        _raise_unfit(problem)
+        raise
+
+
+def _raise_unfit(problem: Exception) -> None:
+    """SessionError where Spark failed because its workers' Python has not got what a watch runs there."""
+    reason = unfit_workers(problem.__cause__ if isinstance(problem.__cause__, Exception) else problem)
+    if reason is not None:
+        raise SessionError(
+            f"a watch runs in Spark's Python workers, and they cannot run it: {reason}.",
+            hint="install Holdfast for the workers' Python, or send it along: --conf spark.submit.pyFiles=holdfast.zip",
+        ) from None

@@ -1,0 +1,1 @@
+"""States on any engine: what a batch does to a state, in terms of what engines have in common."""

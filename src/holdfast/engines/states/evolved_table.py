@@ -1,0 +1,282 @@
+"""A table whose rules are kept up to date: its rows in a state on disk, and the evidence its rules follow from.
+
+A batch is one job: its changes go to tasks by key, which look up the rows that are there now; what goes and what
+comes then goes to tasks that each relate it to a part of the table, and one task repairs the rules. Tasks write new
+files; the version that names them makes them count, all at once. `watch` keeps violations in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from holdfast.encode.column_type import ColumnType
+from holdfast.engines.discovery import compared_columns, why_nothing
+from holdfast.engines.states.first_load import first_manifest, first_rows, first_schema
+from holdfast.engines.states.state_engine import Changes, SourceTable, StateEngine
+from holdfast.engines.states.state_table import NextVersion
+from holdfast.engines.states.whole_table import WholeTable
+from holdfast.errors import OptionError, StateError
+from holdfast.evolving.evolve import KeptRules, keeps_evidence, no_evidence
+from holdfast.evolving.options import EvolveStrategy
+from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus, RulesChange, change_from_json
+from holdfast.evolving.settled_space import is_due
+from holdfast.evolving.tasks import (
+    ChangedEvidenceTask,
+    KeptTable,
+    PackTask,
+    RepairTask,
+    SearchTask,
+    SpaceTask,
+    write_kept,
+)
+from holdfast.programs.plan import make_typed_plan
+from holdfast.rules.rule import RuleSet
+from holdfast.search.coded_rows import predicate_space
+from holdfast.search.lines import own_cores
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.outcome import DiscoverOutcome
+from holdfast.search.rank import ranked
+from holdfast.states.compaction import places_for
+from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, EvolveBody, Manifest, StoredTable, by_name
+from holdfast.states.messages import Message, RepairedRules, RowCount, SpaceNote, of_type
+from holdfast.states.store import open_store
+from holdfast.states.table_schema import field
+from holdfast.states.versions import commit, require_free
+
+_SHOWN_CHANGES = 10
+# What tasks pass on: parts of bytes, in pieces.
+LINES = (field("part", "string"), field("piece", "integer"), field("bytes", "binary"))
+_BY_INDEXES = (
+    "rules are kept by indexes, not by counted evidence of all pairs: rows that come are looked up, and when rows go "
+    "the rules are searched for anew"
+)
+
+
+@dataclass(frozen=True)
+class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
+    """A state on disk, opened: a table, and the rules it holds. `WatchedTable` keeps violations in the same way.
+
+    `strategy` overrides the one that the state was made with.
+    """
+
+    strategy: EvolveStrategy | None = None
+
+    body = EvolveBody
+
+    @property
+    def rules(self) -> RuleSet:
+        return RuleSet((), key=self.manifest.key)
+
+    def by(self, strategy: EvolveStrategy) -> EvolvedTable:
+        """The same state, its rules kept by this strategy for now. StateError where it has not what that needs."""
+        exact = self.manifest.body.options["exact"]
+        if strategy == ("index" if exact else "evidence"):
+            has = "counted evidence of all pairs, and no indexes" if exact else "no counted evidence"
+            raise StateError(
+                f"the state {self.store.root} keeps {has}.",
+                hint=f"make a state with --strategy {strategy}, or leave the strategy out.",
+            )
+        return replace(self, strategy=strategy)
+
+    @cached_property
+    def options(self) -> DiscoverOptions:
+        return _options_of(self.manifest.body.options)
+
+    @cached_property
+    def compared(self) -> Mapping[str, ColumnType]:
+        """The columns that are compared, with their types."""
+        return {name: self.plan.schema.types[name] for name in self.manifest.body.options["compared"]}
+
+    @cached_property
+    def kept(self) -> KeptRules:
+        return KeptRules.from_bytes(self.store.read(self.manifest.body.kept))
+
+    # Batches --------------------------------------------------------------------------------------------------
+
+    def _unchanged(self, batch: str) -> EvolveOutcome:
+        now = self.manifest
+        return EvolveOutcome(batch, False, now.version, now.rows, RulesChange((), (), now.totals["rules"]))
+
+    def _next_version(
+        self, batch: str, messages: Sequence[Message], version: int, limit: int | None
+    ) -> NextVersion[EvolveOutcome]:
+        now, body = self.manifest, self.manifest.body.with_written(messages)
+        change, listed, unseen = RulesChange((), (), now.totals["rules"]), {}, body.options["unseen"]
+        # Without rows that change there is nothing to repair.
+        repaired = next(iter(of_type(messages, RepairedRules)), RepairedRules(body.kept, now.rows))
+        if repaired.change:
+            unseen += sum(count.added + count.removed for count in of_type(messages, RowCount))
+            listed = dict(repaired.change)
+            if is_due(unseen, repaired.rows, self.options):
+                listed["notes"] = [*listed["notes"], *self._space_notes(body.row_table, repaired.rows)]
+                unseen = 0
+            change = change_from_json(listed)
+        log = f"{version:012}.json"
+        self.store.create(f"{PENDING}/{log}", json.dumps(listed, ensure_ascii=False).encode())
+        manifest = replace(
+            now,
+            rows=repaired.rows,
+            totals={"rules": change.total},
+            body=replace(body, kept=repaired.kept, options={**body.options, "unseen": unseen}),
+            log=(log,),
+        )
+        return NextVersion(
+            manifest, lambda committed, seconds: EvolveOutcome(batch, True, version, committed.rows, change, seconds)
+        )
+
+    def _finished(
+        self, manifest: Manifest[EvolveBody], following: NextVersion[EvolveOutcome], started: float
+    ) -> EvolveOutcome:
+        self._compact(manifest)  # here the merging of files is timed too
+        return following.outcome(manifest, time.monotonic() - started)
+
+    def _space_notes(self, table: StoredTable, rows: int) -> list[str]:
+        """What a discovery of the rows of the table would compare otherwise."""
+        engine, compared = self.engine, self.table_of(table, rows)
+        task = SpaceTask(self.store, self.compared, self.options, self.manifest.body.kept)
+        with engine.translate_load_errors(compared, "looking at the columns of"):
+            messages = engine.messages(engine.compared_rows(compared, self.compared), task)
+        return [note.text for note in of_type(messages, SpaceNote)]
+
+    def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
+        plan, now, engine = self.plan, self.manifest, self.engine
+        position = plan.schema.position
+        places = places_for(now.rows)
+        shares = max(1, min(places, now.rows // self.store.limits.rows_per_task, engine.slots))
+        table = KeptTable(
+            store=self.store,
+            segments=now.body.row_table.segments,
+            places=places,
+            key=self._key_columns,
+            key_names=plan.key,
+            compared={name: f"c{position(name)}" for name in self.compared},
+        )
+        with engine.translate_change_errors(changes.table, now.schema):
+            everything = range(len(plan.schema.types))
+            net = self._net_rows(changes, version, everything, engine.splits(changes.table))
+            packed = engine.run(net, PackTask(), LINES)
+            strategy = self.strategy or now.body.options["strategy"]
+            if strategy == "rediscover" or not now.body.options["exact"]:
+                search_task = SearchTask(table, self.compared, self.options, now.body.kept, strategy)
+                return engine.messages(engine.gathered(packed), search_task)
+            task = ChangedEvidenceTask(table, self.compared, self.options, now.body.kept, shares)
+            lines = engine.gathered(engine.run(engine.shared(packed, shares), task, LINES))
+            return engine.messages(lines, RepairTask(self.store, self.options, now.body.kept))
+
+    # Reading --------------------------------------------------------------------------------------------------
+
+    def rules_status(self, *, top: int | None, started: float) -> EvolveStatus:
+        """The rules as they are now, best first, as a discovery would tell them; and what became of others."""
+        now, kept = self.manifest, self.kept
+        result = kept.search_result(self.options, threads=own_cores())
+        outcome = DiscoverOutcome(
+            table=now.table,
+            rows=now.rows,
+            distinct_rows=now.rows,
+            predicates=kept.space.predicates,
+            evidence=len(kept.evidence),
+            complete=True,
+            seconds=time.monotonic() - started,
+            found=ranked(result),
+            options=self.options,
+            top=top,
+            strategy=result.strategy,
+            notes=(*(() if kept.exact else (_BY_INDEXES,)), *why_nothing(now.rows, self.compared)),
+        )
+        return EvolveStatus(outcome, now.version, now.key, now.applied, tuple(self.history(_SHOWN_CHANGES)))
+
+    def history(self, most: int) -> list[tuple[int, RulesChange]]:
+        """The last changes of the rules, at most so many, the latest first, each with its version."""
+        changes = []
+        for name in reversed(self.store.names(CHANGES)):
+            change = json.loads(self.store.read(f"{CHANGES}/{name}")) if name.endswith(".json") else {}
+            if change and (change["added"] or change["removed"]):
+                changes.append((int(name.removesuffix(".json")), change_from_json(change)))
+            if len(changes) == most:
+                break
+        return changes
+
+
+def evolved_table(engine: StateEngine, place: str | os.PathLike[str]) -> EvolvedTable:
+    """The state at the place; StateError where there is none."""
+    return EvolvedTable(engine, open_store(place)).opened()
+
+
+def init_evolve(
+    engine: StateEngine,
+    table: SourceTable,
+    key: Sequence[str],
+    place: str | os.PathLike[str],
+    options: DiscoverOptions,
+    strategy: EvolveStrategy,
+    reading: Mapping[str, Any],
+) -> EvolvedTable:
+    """A new state at the place, of the table as it is now and the rules it holds."""
+    if not key:
+        raise OptionError(
+            "rules are kept by the key of rows.", hint="name the column that tells rows apart with --key."
+        )
+    store = open_store(place)
+    require_free(store)
+    schema = engine.schema_of(table)
+    plan = make_typed_plan(RuleSet(()), first_schema(schema, table.name), key)
+    types, _ = compared_columns(plan.schema.types, options, table.name)
+    if not types:
+        raise OptionError("there are no columns to compare.", hint="name some with --columns, or leave out --exclude.")
+    store.make((*FOLDERS, KEPT))
+    with store.only_writer():
+        require_free(store)
+        with engine.check(table, plan, limit=0, whole=True) as result:
+            rows = result.outcome.rows
+            with engine.translate_load_errors(table):
+                row_table = first_rows(
+                    engine, store, engine.checked_rows(result, table, plan), len(plan.schema.types), rows
+                )
+                exact = keeps_evidence(rows, strategy)
+                searched = engine.search(table, types, replace(options, strategy="all-pairs") if exact else options)
+        kept = KeptRules.of(searched) if searched is not None else _nothing(types, options)
+        kept = replace(kept, exact=kept.exact and exact)
+        chosen = {"compared": list(types), "strategy": strategy, "exact": kept.exact, "unseen": 0}
+        body = EvolveBody(by_name([row_table]), write_kept(store, kept), {**_plain(options), **chosen})
+        totals = {"rules": len(kept.masks)}
+        commit(store, first_manifest(table, schema, key, reading, rows=rows, totals=totals, body=body))
+    return EvolvedTable(engine, store)
+
+
+def _nothing(types: Mapping[str, ColumnType], options: DiscoverOptions) -> KeptRules:
+    """What is known of a table without rows."""
+    none = {name: np.zeros(0, np.int32) for name in types}
+    space = predicate_space(none, types, options)
+    return KeptRules(space, np.zeros((0, space.words), np.uint64), np.zeros(0, np.int64), no_evidence(space), 0)
+
+
+_KEPT_OPTIONS = (
+    "columns",
+    "exclude",
+    "cross_columns",
+    "one_row",
+    "order_text",
+    "nulls",
+    "max_predicates",
+    "seed",
+    "device",
+)
+
+
+def _plain(options: DiscoverOptions) -> dict[str, Any]:
+    return {**{name: getattr(options, name) for name in _KEPT_OPTIONS}, "error": str(options.error)}
+
+
+def _options_of(kept: Mapping[str, Any]) -> DiscoverOptions:
+    given = {name: kept[name] for name in _KEPT_OPTIONS}
+    given |= {name: tuple(given[name]) for name in ("columns", "exclude")}
+    return DiscoverOptions(**given, error=Decimal(kept["error"]))

@@ -1,0 +1,135 @@
+"""A state is the same whichever engine has made it and applied its batches: totals, logs, entries of its files."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from holdfast.engines.local.local_engine import LocalEngine
+from holdfast.engines.spark.states.spark_engine import SparkEngine
+from holdfast.engines.states.state_engine import StateEngine
+from holdfast.engines.states.watched_table import WatchedTable, init_watch
+from holdfast.rules.rule import rule_set
+from holdfast.rules.rule_file import as_rule_set
+from holdfast.states.segment import OpenSegment
+
+ROWS = 400
+SCHEMA = pa.schema(
+    {
+        "k": pa.string(),
+        "n": pa.int32(),
+        "zip": pa.string(),
+        "city": pa.string(),
+        "a": pa.int64(),
+        "b": pa.float64(),
+        "c": pa.decimal128(20, 2),
+        "day": pa.date32(),
+        "at": pa.timestamp("us", "UTC"),
+        "ok": pa.bool_(),
+        "raw": pa.binary(),
+    }
+)
+RULES = [
+    "zip -> city, ok",
+    "zip = '3' -> city = 'c'",
+    "unique(zip, day, raw)",
+    "not(t.a = s.b and t.city != s.city)",
+    "not(t.c = s.b and t.zip != s.zip)",
+    "not(t.zip = s.city and t.day < s.day)",
+    "not(t.zip = s.city and t.city = s.zip and t.at > s.at)",
+    "not(t.day = s.day and t.a > s.a and t.b < s.b)",
+    "not(t.a > s.a and t.c < s.c and t.raw = s.raw)",
+    "not(t.ok = false and t.a > 3)",
+]
+
+
+def random_rows(chance: random.Random, keys: Sequence[int]) -> list[dict[str, Any]]:
+    def some(*values: Any) -> Any:
+        return chance.choice([*values, None] if chance.random() < 0.3 else values)
+
+    start = dt.datetime(2024, 3, 1, tzinfo=dt.UTC)
+    return [
+        {
+            "k": "k" + "é" * (key % 3),
+            "n": key,
+            "zip": some(*"1234a"),
+            "city": some(*"abc1"),
+            "a": some(0, 1, 2, 4, 2**53 + 1),
+            "b": some(0.0, -0.0, 1.0, 2.5, float("nan"), 2.0**53),
+            "c": some(Decimal("0.00"), Decimal("1.00"), Decimal("2.50")),
+            "day": some(dt.date(2024, 1, 1), dt.date(1960, 2, 29)),
+            "at": some(start, start + dt.timedelta(microseconds=key)),
+            "ok": some(True, False),
+            "raw": some(b"", b"\x00\xff", b"x" * 40),
+        }
+        for key in keys
+    ]
+
+
+def batches(seed: int) -> list[pa.Table]:
+    """Inserts, updates and deletes, all of them in each batch."""
+    chance, made, there = random.Random(seed), [], set(range(ROWS))
+    for number in range(3):
+        gone = chance.sample(sorted(there), 20)
+        changed = chance.sample(sorted(there - set(gone)), 30)
+        new = list(range(ROWS * (number + 2), ROWS * (number + 2) + 25))
+        lines = [*random_rows(chance, gone), *random_rows(chance, changed), *random_rows(chance, new)]
+        kinds = ["delete"] * len(gone) + ["update_postimage"] * len(changed) + ["insert"] * len(new)
+        made.append(pa.Table.from_pylist(lines, SCHEMA).append_column("_change_type", pa.array(kinds)))
+        there = (there - set(gone)) | set(new)
+    return made
+
+
+def state_by(engines: Sequence[StateEngine], folder: Path) -> WatchedTable:
+    """The state, made on the first engine; each batch is applied on the next one."""
+
+    def given(engine: StateEngine, rows: pa.Table) -> Any:
+        return engine.spark.createDataFrame(rows) if isinstance(engine, SparkEngine) else rows
+
+    rules = as_rule_set(RULES)
+    rules = rule_set([*rules, replace(rules.rules[0], name="some", where="n % 3 = 0 AND zip > '1'")])
+    table = pa.Table.from_pylist(random_rows(random.Random(1), range(ROWS)), SCHEMA)
+    first = engines[0]
+    state = init_watch(first, first.table_of(given(first, table), "t"), rules, ("k", "n"), folder, {})
+    for number, changes in enumerate(batches(2)):
+        engine = engines[(number + 1) % len(engines)]
+        state = replace(state, engine=engine)
+        state.apply_frame(given(engine, changes), stream="s", number=number, limit=None)
+    return state.newest()
+
+
+def entries(state: WatchedTable) -> dict[str, list[str]]:
+    """All entries of each table, as text, in order; and the log."""
+    told = {}
+    for name, table in state.manifest.body.tables.items():
+        lines = [line for part in table.segments for line in OpenSegment(state.store, part).table.to_pylist()]
+        told[name] = sorted(str(sorted(line.items())).replace("-0.0", "0.0") for line in lines)
+    told["log"] = sorted(str(line) for line in pq.read_table(state.store.path("changes")).to_pylist())
+    return told
+
+
+def test_states_are_the_same_whichever_engine_made_them(spark: SparkSession, tmp_path: Path) -> None:
+    here, there = LocalEngine(), SparkEngine(spark)
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    try:
+        ways = {"here": [here], "there": [there], "in turn": [here, there], "the other way": [there, here]}
+        states = {name: state_by(engines, tmp_path / name) for name, engines in ways.items()}
+    finally:
+        spark.conf.unset("spark.sql.session.timeZone")
+    first = states["here"]
+    assert any(first.manifest.totals.values())
+    for state in states.values():
+        assert state.manifest.totals == first.manifest.totals
+        assert state.manifest.rows == first.manifest.rows
+        assert state.manifest.schema == first.manifest.schema
+        assert list(state.manifest.body.tables) == list(first.manifest.body.tables)
+        assert entries(state) == entries(first)
