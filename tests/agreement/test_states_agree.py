@@ -121,7 +121,12 @@ def test_states_are_the_same_whichever_engine_made_them(spark: SparkSession, tmp
     here, there = LocalEngine(), SparkEngine(spark)
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     try:
-        ways = {"here": [here], "there": [there], "in turn": [here, there], "the other way": [there, here]}
+        ways: dict[str, list[StateEngine]] = {
+            "here": [here],
+            "there": [there],
+            "in turn": [here, there],
+            "the other way": [there, here],
+        }
         states = {name: state_by(engines, tmp_path / name) for name, engines in ways.items()}
     finally:
         spark.conf.unset("spark.sql.session.timeZone")
