@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.orc
@@ -19,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from holdfast.engines.spark.sources.sources import explain_failure, read_table
 from holdfast.errors import HoldfastError
+from holdfast.tables.csv_fields import csv_rows
 from holdfast.tables.read_local import read_local
 from holdfast.tables.read_options import CsvSampleLimits, ReadOptions
 
@@ -26,7 +28,7 @@ from holdfast.tables.read_options import CsvSampleLimits, ReadOptions
 SMALL = CsvSampleLimits(head_bytes=256, block_bytes=256, blocks=1)
 LINES = ["n,x,t,d\n", *(f"{i},{i}.5,t{i},2024-01-05\n" for i in range(200))]
 
-Content = str | bytes | pa.Table
+Content: TypeAlias = "str | bytes | pa.Table"
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,7 @@ CASES = [
     csv("blanks kept", "a,b\n 1 , x \n2,  \n"),
     csv("a byte order mark", "\ufeffa,b\n1,é\n"),
     csv("returns and line feeds", "a,b\r\n1,x\r\n\r\n2,y\r\n"),
-    csv("returns alone", "a,b\r1,x\r2,y\r", differs="the sample takes the file for one line"),
+    csv("returns alone", "a,b\r1,x\r2,y\r"),
     csv("no line break at the end", "a,b\n1,x\n2,"),
     csv("blank lines", "\n\na,b\n\n1,x\n   \n2,y\n\n"),
     csv("an empty file", ""),
@@ -194,7 +196,6 @@ CASES = [
     late("more than a date", "1,1.5,t,2024-01-05 x\n"),
     late("a short date", "1,1.5,t,2024-01-5T\n"),
     late("a day that does not exist", "1,1.5,t,2024-02-30\n"),
-    late("a year zero", "1,1.5,t,0000-02-28\n", differs="Python has no year 0 to compare"),
     late("a word for null", "1,NA,t,2024-01-05\n"),
     late("two bad values in a row", "x,y,t,z\n"),
     late("two bad rows", "1,y,t,2024-01-05\nx,1,t,2024-01-05\n"),
@@ -270,6 +271,7 @@ CASES = [
     Case("a folder of other things", {"d/README.md": "x"}, "d"),
     Case("a missing file with a near name", {"tax.csv": "a\n1\n"}, "taxes.csv"),
     Case("a missing folder", {}, "nowhere/t.csv"),
+    Case("a missing URL", {}, "file:/nowhere/t.csv"),
     Case("a pattern that matches nothing", {}, "*.parquet"),
     Case("no name", {}, " "),
     # JSON.
@@ -293,6 +295,7 @@ CASES = [
     csv("JSON that is not an object", '{"a":1}\n5\n', file="t.json"),
     csv("JSON names that differ in case", '{"a":1,"A":2}\n', file="t.json"),
     csv("empty JSON", "", file="t.json"),
+    csv("JSON in an unknown encoding", '{"a":1}\n', file="t.json", encoding="klingon"),
     csv("JSON in latin-1", '{"a":"café"}\n'.encode("latin1"), file="t.json", encoding="latin1"),
     csv("a delimiter for JSON", '{"a":1}\n', file="t.json", delimiter=";"),
     csv(
@@ -307,7 +310,6 @@ CASES = [
         '{"a":{"x":1}}\n',
         file="t.json",
         types={"a": "int"},
-        differs="Spark's own words for casts that do not exist",
     ),
     csv("packed JSON", gzip.compress(b'{"a":1}\n'), file="t.json.gz"),
     # Formats with types of their own.
@@ -361,7 +363,11 @@ CASES = [
     Case("partitions of JSON", {"d/y=1/1.json": '{"a":1}\n', "d/y=2/2.json": '{"a":2}\n'}, "d"),
     table("ORC", "t.orc", SMALL_ORC),
     table("types for ORC", "t.orc", SMALL_ORC, types={"i64": "text", "text": "int"}),
-    csv("ORC in name only", b"nonsense, nonsense", file="t.orc", differs="each library's own words for a damaged file"),
+    csv(
+        "ORC in name only",
+        b"nonsense, nonsense",
+        file="t.orc",
+    ),
     Case("ORC files that grow", {"d/1.orc": ONE, "d/2.orc": TWO}, "d"),
 ]
 
@@ -423,7 +429,7 @@ def test_readers_agree(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.
     write(tmp_path, case.files)
     monkeypatch.chdir(tmp_path)
     options = ReadOptions(**case.options)
-    data = str(tmp_path / case.data) if case.data.strip() else case.data
+    data = str(tmp_path / case.data) if case.data.strip() and ":/" not in case.data else case.data
     ordered = len(case.files) == 1
     here = answer(lambda: locally(data, options), ordered=ordered)
     there = answer(lambda: by_spark(spark, data, options), ordered=ordered)
@@ -431,3 +437,16 @@ def test_readers_agree(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.
         assert here != there, f"they agree now, though it is said that {case.differs}"
     else:
         assert here == there
+
+
+def test_quotes_in_any_place_are_cut_alike(spark: SparkSession, tmp_path: Path) -> None:
+    chance = random.Random(5)
+    lines = ["".join(chance.choice('ab"", ') for _ in range(chance.randint(1, 14))) for _ in range(4000)]
+    lines = [line for line in lines if line.strip()]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    schema = ", ".join(f"c{i} string" for i in range(15))
+    reader = spark.read.schema(schema).options(quote='"', escape='"', nullValue="\x00null\x00", emptyValue="")
+    there = [list(row) for row in reader.csv(str(tmp_path / "t.csv")).collect()]
+    here = [(fields + [None] * 15)[:15] for fields in csv_rows("\n".join(lines), ",", multiline=False)]
+    differing = [(line, a, b) for line, a, b in zip(lines, here, there, strict=True) if a != b]
+    assert not differing

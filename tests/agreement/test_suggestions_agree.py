@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
@@ -13,11 +14,10 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 import holdfast as hf
 from holdfast.demo.run import DATA, KEY, RULES, copy_demo
-from holdfast.engines.spark.checking.check import plan_check, run_check
+from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
 from holdfast.engines.spark.sources.table import Table
 from holdfast.explaining.explained_row import explained_row
-from holdfast.rules.rule_file import read_rules
-from row_trials import random_trial, trial_of
+from row_trials import random_trial
 from strategies import RandomRules, RandomTable, rule_sets, tables
 
 
@@ -44,19 +44,16 @@ def lines(changes: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     )
 
 
-def test_of_the_demo_all_suggestions_agree(spark: SparkSession, tmp_path: Path) -> None:
+def test_of_the_demo_all_suggestions_and_explanations_agree(spark: SparkSession, tmp_path: Path) -> None:
     folder = copy_demo(tmp_path)
-    with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True) as result:
-        expected = [row.asDict() for row in result.suggestions.collect()]
-        rows = result.whole_rows.toArrow()
-        names = list(result.plan.schema.types)
-        told = result.explain("SO-2486")
-    table = rows.select([f"c{i}" for i in range(len(names))]).rename_columns(names)
-    trial = trial_of(table, read_rules(folder / RULES), result.plan.schema, (KEY,))
-    assert lines(trial.suggestions().to_pylist()) == lines(expected)
-    assert len(expected) > 10
-    here = explained_row(trial, "SO-2486", table=told.table).to_dict()
-    assert {**here, "seconds": 0} == {**told.to_dict(), "seconds": 0}
+    suggested, explained = [], []
+    for engine in ("local", "spark"):
+        with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True, engine=engine) as result:
+            suggested.append(lines(list(result.suggestions)))
+            explained.append([{**result.explain(row).to_dict(), "seconds": 0} for row in ("SO-2486", "SO-2593")])
+    assert suggested[0] == suggested[1]
+    assert len(suggested[0]) > 10
+    assert explained[0] == explained[1]
 
 
 # Of decimals with all digits that there are, Spark rounds the next value.
@@ -72,17 +69,26 @@ def cases(draw: st.DrawFn) -> tuple[RandomTable, RandomRules]:
     return table, random
 
 
+@pytest.mark.parametrize("engine", ["sql", "kernel"])
 @settings(
     deadline=None,
-    max_examples=3,
+    max_examples=2,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
 @given(case=cases())
-def test_of_random_tables_all_suggestions_agree(spark: SparkSession, case: tuple[RandomTable, RandomRules]) -> None:
+def test_of_random_tables_all_suggestions_agree(
+    spark: SparkSession, engine: EngineName, case: tuple[RandomTable, RandomRules]
+) -> None:
     table, random = case
     source = Table(frame_of(spark, table), "random")
-    with run_check(spark, source, plan_check(source, random.rules, ("id",)), limit=None, all_columns=True) as result:
-        expected = [row.asDict() for row in result.suggestions.collect()]
-    found = random_trial(table, random.rules).suggestions().to_pylist()
+    plan = plan_check(source, random.rules, ("id",))
+    with run_check(spark, source, plan, limit=None, all_columns=True, engine=engine) as result:
+        expected = list(result.suggestions)
+        told = result.explain(expected[0]["key"]).to_dict() if expected else None
+    trial = random_trial(table, random.rules)
+    found = trial.suggestions().to_pylist()
+    if told is not None:
+        here = explained_row(trial, expected[0]["key"], table="random").to_dict()
+        assert {**here, "seconds": 0} == {**told, "seconds": 0}, f"{random.rules} {table.rows}"
     assert lines(found) == lines(expected), f"{random.rules} {table.rows}"

@@ -1,4 +1,4 @@
-"""Values of changes take the state's types in this process as on Spark, and those that do not fit are refused."""
+"""Values of changes take the types of the state alike on both engines, and those that do not fit are refused."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from xml.etree import ElementTree as ET
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 import holdfast as hf
@@ -29,7 +28,7 @@ rules:
 
 
 @pytest.fixture
-def folder(spark: SparkSession, tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     (tmp_path / "t.csv").write_text(HEAD + "\n".join(ROWS) + "\n", encoding="utf-8")
     (tmp_path / "rules.yaml").write_text(RULES, encoding="utf-8")
     return tmp_path

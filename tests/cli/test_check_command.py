@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from holdfast.cli import app
@@ -40,7 +39,7 @@ rules:
   - name: id
     rule: unique(id)
 """
-TOP_KEYS = ["rows", "key", "seconds", "holds", "rules"]
+TOP_KEYS = ["rows", "key", "seconds", "engine", "holds", "rules"]
 RULE_KEYS = [
     "name",
     "rule",
@@ -101,7 +100,7 @@ class Everything:
 
 
 @pytest.fixture(scope="module")
-def everything(spark: SparkSession, place: Path) -> Everything:
+def everything(place: Path) -> Everything:
     return Everything(place)
 
 
@@ -144,7 +143,7 @@ def test_a_rule_within_its_allowance_holds(everything: Everything) -> None:
 
 def test_output_goes_to_the_file_and_nothing_to_standard_output(everything: Everything) -> None:
     assert everything.done.stdout == ""
-    assert "starting Spark" in everything.done.stderr
+    assert "reading people.csv" in everything.done.stderr
 
 
 def test_violations_are_written_as_parquet(everything: Everything) -> None:
@@ -181,7 +180,7 @@ def test_clean_and_quarantined_rows_are_all_rows(everything: Everything) -> None
 # Text, limits, keys ----------------------------------------------------------------------------------------------
 
 
-def test_text_tells_verdicts_counts_and_a_witness(spark: SparkSession, place: Path) -> None:
+def test_text_tells_verdicts_counts_and_a_witness(place: Path) -> None:
     done = holdfast("check", place / "people.csv", place / "rules.yaml", "--limit", "1")
     assert done.exit_code == 1
     for words in ("4 rows", "violated", "zip-city", "one zip code, one city", "2 pairs", "Bute", "warning", "allowed"):
@@ -190,7 +189,7 @@ def test_text_tells_verdicts_counts_and_a_witness(spark: SparkSession, place: Pa
     assert "Traceback" not in done.output
 
 
-def test_a_limit_cuts_the_list_but_not_the_counts(spark: SparkSession, place: Path, tmp_path: Path) -> None:
+def test_a_limit_cuts_the_list_but_not_the_counts(place: Path, tmp_path: Path) -> None:
     rule = "not(t.zip = s.zip and t.salary > s.salary)"
     options = ("--limit", "1", "--format", "json", "--violations", tmp_path / "found")
     done = holdfast("check", place / "people.csv", rule, *options)
@@ -201,7 +200,7 @@ def test_a_limit_cuts_the_list_but_not_the_counts(spark: SparkSession, place: Pa
     assert done.exit_code == 1
 
 
-def test_a_rule_may_be_given_as_text_and_rows_be_numbered(spark: SparkSession, place: Path, tmp_path: Path) -> None:
+def test_a_rule_may_be_given_as_text_and_rows_be_numbered(place: Path, tmp_path: Path) -> None:
     stale = tmp_path / "found/pairs"
     stale.mkdir(parents=True)
     (stale / "old.parquet").write_text("old", encoding="utf-8")
@@ -221,7 +220,7 @@ def test_a_rule_may_be_given_as_text_and_rows_be_numbered(spark: SparkSession, p
     assert all(pq.read_table(tmp_path / "found" / name).num_rows == 0 for name in columns)
 
 
-def test_rows_without_a_key_are_numbered_in_file_order(spark: SparkSession, place: Path, tmp_path: Path) -> None:
+def test_rows_without_a_key_are_numbered_in_file_order(place: Path, tmp_path: Path) -> None:
     holdfast("check", place / "people.csv", "not(t.email is null)", "--violations", tmp_path / "found", "-q")
     assert pq.read_table(tmp_path / "found/rows")["key"].to_pylist() == [2]
 
@@ -236,20 +235,20 @@ def test_rows_without_a_key_are_numbered_in_file_order(spark: SparkSession, plac
         "salary -> email",
     ],
 )
-def test_a_key_that_repeats_falls_back_to_row_numbers_and_says_so(spark: SparkSession, place: Path, rule: str) -> None:
+def test_a_key_that_repeats_falls_back_to_row_numbers_and_says_so(place: Path, rule: str) -> None:
     done = holdfast("check", place / "people.csv", rule, "--key", "zip")
     assert done.exit_code in (0, 1), done.output
     assert "the key zip is not unique: '10' occurs 3 times" in done.stdout
     assert "named by _row instead" in done.stdout
 
 
-def test_a_key_that_is_null_falls_back_to_row_numbers_and_says_so(spark: SparkSession, place: Path) -> None:
+def test_a_key_that_is_null_falls_back_to_row_numbers_and_says_so(place: Path) -> None:
     done = holdfast("check", place / "people.csv", "zip -> city", "--key", "email")
     assert done.exit_code == 1, done.output
     assert "the key email is null in 1 row" in done.stdout
 
 
-def test_a_key_of_several_columns_is_a_struct_and_a_list(spark: SparkSession, place: Path, tmp_path: Path) -> None:
+def test_a_key_of_several_columns_is_a_struct_and_a_list(place: Path, tmp_path: Path) -> None:
     options = ("--key", "zip, id", "--format", "json", "--violations", tmp_path / "found")
     done = holdfast("check", place / "people.csv", "zip -> city", *options)
     assert json.loads(done.stdout)["key"] == ["zip", "id"]
@@ -258,7 +257,7 @@ def test_a_key_of_several_columns_is_a_struct_and_a_list(spark: SparkSession, pl
     assert pairs[0]["left"] == {"zip": 10, "id": pairs[0]["left"]["id"]}
 
 
-def test_a_warning_fails_the_check_only_on_request(spark: SparkSession, place: Path) -> None:
+def test_a_warning_fails_the_check_only_on_request(place: Path) -> None:
     rules = place / "warn.yaml"
     rules.write_text("rules:\n  - {rule: 'zip -> city', severity: warn}\n", encoding="utf-8")
     lenient = holdfast("check", place / "people.csv", rules, "--format", "json")
@@ -268,7 +267,7 @@ def test_a_warning_fails_the_check_only_on_request(spark: SparkSession, place: P
     assert (strict.exit_code, json.loads(strict.stdout)["holds"]) == (1, False)
 
 
-def test_explain_prints_the_plan_and_checks_nothing(spark: SparkSession, place: Path) -> None:
+def test_explain_prints_the_plan_and_checks_nothing(place: Path) -> None:
     done = holdfast("check", place / "people.csv", place / "rules.yaml", "--explain")
     assert done.exit_code == 0
     for words in ("people.csv", "zip-city", "pay", "email"):
@@ -307,9 +306,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("arguments", "words"), BAD.values(), ids=BAD)
-def test_bad_input_ends_with_2_and_is_explained(
-    spark: SparkSession, place: Path, arguments: list[str], words: list[str]
-) -> None:
+def test_bad_input_ends_with_2_and_is_explained(place: Path, arguments: list[str], words: list[str]) -> None:
     done = holdfast("check", place / "people.csv", *arguments)
     assert done.exit_code == 2, done.output
     assert done.stdout == ""
@@ -319,7 +316,7 @@ def test_bad_input_ends_with_2_and_is_explained(
     assert "java." not in done.output
 
 
-def test_missing_data_ends_with_2(spark: SparkSession, place: Path) -> None:
+def test_missing_data_ends_with_2(place: Path) -> None:
     done = holdfast("check", place / "nowhere.csv", "zip -> city")
     assert done.exit_code == 2
     assert "SourceNotFoundError" in done.stderr
@@ -328,7 +325,7 @@ def test_missing_data_ends_with_2(spark: SparkSession, place: Path) -> None:
 
 
 @pytest.mark.parametrize("condition", ["country = 'US'", "zip >", "zip + 1", "sum(zip) > 3"])
-def test_a_bad_condition_ends_with_2(spark: SparkSession, place: Path, tmp_path: Path, condition: str) -> None:
+def test_a_bad_condition_ends_with_2(place: Path, tmp_path: Path, condition: str) -> None:
     rules = tmp_path / "where.yaml"
     rules.write_text(f'rules:\n  - {{name: x, rule: "zip -> city", where: "{condition}"}}\n', encoding="utf-8")
     done = holdfast("check", place / "people.csv", rules)
@@ -337,7 +334,7 @@ def test_a_bad_condition_ends_with_2(spark: SparkSession, place: Path, tmp_path:
     assert "Traceback" not in done.output
 
 
-def test_a_bad_rule_file_names_file_line_and_rule(spark: SparkSession, place: Path, tmp_path: Path) -> None:
+def test_a_bad_rule_file_names_file_line_and_rule(place: Path, tmp_path: Path) -> None:
     rules = tmp_path / "bad.yaml"
     rules.write_text("rules:\n  - name: x\n    rule: zip -> city\n    allow: lots\n", encoding="utf-8")
     done = holdfast("check", place / "people.csv", rules)
@@ -347,7 +344,7 @@ def test_a_bad_rule_file_names_file_line_and_rule(spark: SparkSession, place: Pa
 
 
 @pytest.mark.parametrize("option", ["--violations", "--quarantine"])
-def test_a_folder_with_other_files_is_left_alone(spark: SparkSession, place: Path, tmp_path: Path, option: str) -> None:
+def test_a_folder_with_other_files_is_left_alone(place: Path, tmp_path: Path, option: str) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "thesis.txt").write_text("precious", encoding="utf-8")
@@ -358,14 +355,14 @@ def test_a_folder_with_other_files_is_left_alone(spark: SparkSession, place: Pat
     assert (folder / "thesis.txt").read_text(encoding="utf-8") == "precious"
 
 
-def test_results_are_not_written_over_a_file(spark: SparkSession, place: Path) -> None:
+def test_results_are_not_written_over_a_file(place: Path) -> None:
     done = holdfast("check", place / "people.csv", "zip -> city", "--violations", place / "people.csv")
     assert done.exit_code == 2
     assert "is a file, not a folder" in done.stderr
     assert (place / "people.csv").read_text(encoding="utf-8") == TABLE
 
 
-def test_the_table_is_not_overwritten_by_the_result(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_table_is_not_overwritten_by_the_result(tmp_path: Path) -> None:
     table = tmp_path / "people.csv"
     table.write_text(TABLE, encoding="utf-8")
     done = holdfast("check", table, "zip -> city", "--output", table)
@@ -373,7 +370,7 @@ def test_the_table_is_not_overwritten_by_the_result(spark: SparkSession, tmp_pat
     assert done.exit_code == 2
 
 
-def test_a_column_twice_in_the_key_is_refused(spark: SparkSession, place: Path) -> None:
+def test_a_column_twice_in_the_key_is_refused(place: Path) -> None:
     done = holdfast("check", place / "people.csv", "zip -> city", "--key", "id,id")
     assert done.exit_code == 2
     assert "id" in done.stderr

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 import holdfast as hf
@@ -40,7 +39,7 @@ def holdfast(*arguments: str | Path) -> Any:
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_rules_that_hold_but_for_a_few_pairs_are_found_and_accepted(spark: SparkSession, place: Path) -> None:
+def test_rules_that_hold_but_for_a_few_pairs_are_found_and_accepted(place: Path) -> None:
     options = ("--error", "0.01", "--one-row", "--max-predicates", "2", "--format", "json")
     done = holdfast("discover", place / "dirty.csv", *options, "-o", place / "rules.yaml")
     assert done.exit_code == 0, done.output
@@ -61,7 +60,7 @@ def test_rules_that_hold_but_for_a_few_pairs_are_found_and_accepted(spark: Spark
     assert counts == {text: rule["violating_pairs"] for text, rule in by_rule.items()}
 
 
-def test_text_names_what_breaks_a_rule(spark: SparkSession, place: Path) -> None:
+def test_text_names_what_breaks_a_rule(place: Path) -> None:
     done = holdfast("discover", place / "dirty.csv", "--error", "1%", "--one-row", "--max-predicates", "2")
     assert done.exit_code == 0, done.output
     plain = " ".join(done.stdout.split())
@@ -71,7 +70,7 @@ def test_text_names_what_breaks_a_rule(spark: SparkSession, place: Path) -> None
     assert "There are no others of up to 2 predicates that at most 1% of the pairs break." in plain
 
 
-def test_the_library_carries_pairs_and_suspects(spark: SparkSession, place: Path) -> None:
+def test_the_library_carries_pairs_and_suspects(place: Path) -> None:
     found = hf.discover(place / "dirty.csv", columns="id,zip,city", error=0.01)
     by_rule = {str(one.rule): one for one in found.outcome.shown}
     assert (by_rule["zip -> city"].violating_pairs, by_rule["zip -> city"].suspect_rows) == (81, 3)
@@ -79,12 +78,12 @@ def test_the_library_carries_pairs_and_suspects(spark: SparkSession, place: Path
     assert hf.check(place / "dirty.csv", found).holds
 
 
-def test_no_error_is_the_exact_search(spark: SparkSession, place: Path) -> None:
+def test_no_error_is_the_exact_search(place: Path) -> None:
     exact, none = hf.discover(place / "dirty.csv", top="all"), hf.discover(place / "dirty.csv", top="all", error=0)
     assert exact.to_dict()["rules"] == none.to_dict()["rules"]
 
 
-def test_many_rows_are_sampled_and_the_rules_shown_are_counted_on_all(spark: SparkSession, tmp_path: Path) -> None:
+def test_many_rows_are_sampled_and_the_rules_shown_are_counted_on_all(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     zips = rng.integers(0, 20, 6_000)
     city = np.where(rng.random(6_000) < 0.01, 99, zips % 7)
@@ -104,7 +103,7 @@ def test_many_rows_are_sampled_and_the_rules_shown_are_counted_on_all(spark: Spa
     assert shown["zip -> city"] > 0
 
 
-def test_keys_and_dependencies_by_rows(spark: SparkSession, place: Path) -> None:
+def test_keys_and_dependencies_by_rows(place: Path) -> None:
     options = ("--error-rows", "1%", "--top", "all", "-o", place / "by_rows.yaml")
     done = holdfast("discover", place / "dirty.csv", *options, "--format", "json")
     assert done.exit_code == 0, done.output
@@ -122,7 +121,7 @@ def test_keys_and_dependencies_by_rows(spark: SparkSession, place: Path) -> None
     assert "no others among keys and dependencies for which at most 1% of the rows have to go." in text
 
 
-def test_conditional_dependencies(spark: SparkSession, place: Path) -> None:
+def test_conditional_dependencies(place: Path) -> None:
     lines = ["country,zip,street,vat"]
     for i in range(120):
         uk = i % 2 == 0
@@ -149,7 +148,7 @@ def test_conditional_dependencies(spark: SparkSession, place: Path) -> None:
     assert "with a support of 20% of the rows and a confidence of 95%" in text
 
 
-def test_rules_among_rows_with_a_value(spark: SparkSession, place: Path) -> None:
+def test_rules_among_rows_with_a_value(place: Path) -> None:
     lines = ["country,salary,rate,gross,net"]
     for i in range(80):
         uk, salary = i % 2 == 0, (i * 37) % 31

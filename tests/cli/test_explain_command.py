@@ -18,8 +18,6 @@ from holdfast.demo.run import CLEAN, DATA, KEY, RULES, copy_demo
 from holdfast.engines.spark.explaining import suggestions as suggestions_of_spark
 from holdfast.explaining import limits
 
-pytestmark = pytest.mark.usefixtures("spark")
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -31,7 +29,7 @@ def explained(folder: Path, *more: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def suggestions(folder: Path, spark: SparkSession) -> list[dict[str, Any]]:
+def suggestions(folder: Path) -> list[dict[str, Any]]:
     target = folder / "mends"
     done = CliRunner().invoke(
         app, ["check", str(folder / DATA), str(folder / RULES), "--key", KEY, "--suggest", str(target), "-q"]
@@ -133,10 +131,12 @@ def test_suspect_rows_that_are_not_tried_are_told(folder: Path, monkeypatch: pyt
     assert {one["key"] for one in pq.read_table(folder / "one" / "suggestions").to_pylist()} == {"SO-2486"}
 
 
-def test_many_rows_are_counted_as_few_are(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True) as result:
+def test_many_rows_are_counted_on_spark_as_few_are(
+    spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True, engine="spark") as result:
         few = sorted(map(str, result.suggestions))
     monkeypatch.setattr(suggestions_of_spark, "FEW", 0)
-    with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True) as result:
+    with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True, engine="spark") as result:
         assert sorted(map(str, result.suggestions)) == few
     assert len(few) > 10

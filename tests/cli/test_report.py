@@ -42,7 +42,7 @@ def run(*arguments: str | Path) -> Any:
 
 
 @pytest.fixture(scope="module")
-def reports(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the reports of a check, a discovery, a watch and rules that evolve, of one table."""
     folder = tmp_path_factory.mktemp("reports")
     (folder / "t.csv").write_text(TABLE, encoding="utf-8")
@@ -90,6 +90,7 @@ def test_a_report_says_what_was_found(reports: Path) -> None:
 
 
 def test_a_report_is_whole_on_every_engine(spark: SparkSession, tmp_path: Path) -> None:
+    from holdfast.api.jobs import open_job_table
     from holdfast.engines.spark.checking.check import plan_check, run_check
     from holdfast.engines.spark.sources.sources import read_table
     from holdfast.rules.rule_file import parse_rules
@@ -97,7 +98,11 @@ def test_a_report_is_whole_on_every_engine(spark: SparkSession, tmp_path: Path) 
     (tmp_path / "t.csv").write_text(TABLE, encoding="utf-8")
     table = read_table(spark, tmp_path / "t.csv")
     plan = plan_check(table, parse_rules(RULES, origin="rules"), ("id",))
-    seen = []
+    here = open_job_table(tmp_path / "t.csv", engine="local")
+    local = here.run_check(
+        here.plan_check(plan.rules, ("id",)), limit=None, fail_on="error", all_columns=False, redact=()
+    )
+    seen = [local.shown]
     for engine in ("kernel", "spread"):  # the latter leaves keys, dependencies and single rows to Spark SQL
         with run_check(spark, table, plan, limit=None, engine=engine) as result:
             seen.append(result.shown)
@@ -107,6 +112,7 @@ def test_a_report_is_whole_on_every_engine(spark: SparkSession, tmp_path: Path) 
             assert (a.groups, a.duplicates, a.worst) == (b.groups, b.duplicates, b.worst)
             assert len(a.witnesses) == len(b.witnesses)
             assert (a.plot is None) == (b.plot is None)
+            assert a.plot is None or b.plot is None or sorted(a.plot.dots) == sorted(b.plot.dots)
             for witness in b.witnesses:
                 assert witness.left is not None
     rising = first.rules[1]

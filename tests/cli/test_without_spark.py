@@ -44,6 +44,7 @@ def run(code: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess
         "watch apply --help",
         "sql rules.yaml --table orders --key order_id",
         "fragments plan sites.yaml",
+        "doctor",
     ],
 )
 def test_a_command_that_needs_no_spark_runs(command: str, folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
@@ -9,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructField, StructType
 
 from explained_violations import violations
-from holdfast.engines.spark.checking.check import plan_check, run_check
+from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
 from holdfast.engines.spark.sources.table import Table
 from strategies import RandomRules, RandomTable, rule_sets, tables
 
@@ -25,19 +26,21 @@ def cases(draw: st.DrawFn) -> tuple[RandomTable, RandomRules]:
     return table, draw(rule_sets(table, size=4))
 
 
+@pytest.mark.parametrize("engine", ["sql", "kernel"])
 @settings(
     deadline=None,
-    max_examples=4,
+    max_examples=3,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
 @given(case=cases())
 def test_counts_before_and_after_are_those_of_the_reference(
-    spark: SparkSession, case: tuple[RandomTable, RandomRules]
+    spark: SparkSession, engine: EngineName, case: tuple[RandomTable, RandomRules]
 ) -> None:
     table, random = case
     source = Table(frame_of(spark, table), "random")
-    with run_check(spark, source, plan_check(source, random.rules, ("id",)), limit=None, all_columns=True) as result:
+    plan = plan_check(source, random.rules, ("id",))
+    with run_check(spark, source, plan, limit=None, all_columns=True, engine=engine) as result:
         told = result.explain(table.rows[0]["id"])
         suggested = result.suggestions.to_spark().collect()
     before = violations(table.rows, random, table.rows[0]["id"])

@@ -7,10 +7,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from holdfast.checking.outcome import FailOn
-from holdfast.errors import ConditionError
+from holdfast.errors import ConditionError, MissingPackageError
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
 from holdfast.rules.parse import given_names
 from holdfast.rules.rule import Nulls, Rule, RuleSet
@@ -262,18 +262,30 @@ def open_job_table(
     **reading: Any,
 ) -> JobTable:
     """The table that a job would read, on the engine where it would run, with a note of ours; nothing is scanned."""
-    from holdfast.engines.choose import chosen_engine
-    from holdfast.tables.read_options import ReadOptions
-
-    options = ReadOptions(**reading)
-    if chosen_engine(data, options, engine=engine, master=master, conf=conf) == "local":
+    if engine_for(data, engine=engine, master=master, conf=conf, **reading) == "local":
         from holdfast.engines.local.job_table import LocalJobTable
+        from holdfast.tables.read_options import ReadOptions
 
-        return LocalJobTable(data, options)
+        return LocalJobTable(data, ReadOptions(**reading))
     from holdfast.engines.spark.job_table import SparkJobTable
 
     table = open_table(data, master=master, conf=conf, **reading)
     return SparkJobTable(table if note is None else replace(table, notes=(*table.notes, note)))
+
+
+def engine_for(
+    data: Data,
+    *,
+    engine: EngineChoice = "auto",
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> Literal["local", "spark"]:
+    """Where a job on the data would run. OptionError where "local" is wanted and only Spark can read the data."""
+    from holdfast.engines.choose import chosen_engine
+    from holdfast.tables.read_options import ReadOptions
+
+    return chosen_engine(data, ReadOptions(**reading), engine=engine, master=master, conf=conf)
 
 
 def open_table(
@@ -370,9 +382,13 @@ def evolve(
 
 
 def doctor(*, start: bool = True) -> list[MachineFinding]:
-    """What this machine has of what Holdfast needs; with `start`, also whether Spark starts."""
-    from holdfast.engines.spark.doctor import examine
+    """What this machine has of what Holdfast needs; with `start`, also whether Spark starts, where it is installed."""
+    try:
+        from holdfast.engines.spark.doctor import examine
+    except MissingPackageError:
+        from holdfast.engines.doctor import examine_without_spark
 
+        return examine_without_spark()
     return examine(start=start)
 
 

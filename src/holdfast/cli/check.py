@@ -108,7 +108,7 @@ def check(
     }
     progress = spark.progress
     rule_set = as_rule_set(rules)  # before Spark starts: a typo in a rule should not cost a start-up
-    with progress.step("opening the table"):
+    with progress.step(spark.opening(data, reading)):
         for folder, parts in (
             (violations, VIOLATION_FOLDERS),
             (quarantine, QUARANTINE_FOLDERS),

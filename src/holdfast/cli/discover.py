@@ -84,7 +84,7 @@ def discover(
     )
     shown = how_many(top)
     progress = spark.progress
-    with progress.step("opening the table"):
+    with progress.step(spark.opening(data, reading)):
         planned = plan_discover(data, options=options, **spark.job_options, **reading.job_options)
     if explain:
         from holdfast.report.space_text import space_text

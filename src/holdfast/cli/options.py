@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from holdfast.api import running_tasks
+from holdfast.api import engine_for, running_tasks
 from holdfast.engines.choose import EngineChoice
 from holdfast.errors import OptionError
 from holdfast.report.progress import Progress
@@ -143,6 +143,11 @@ class OnEngine(OnSpark):
     @property
     def job_options(self) -> dict[str, Any]:
         return {**super().job_options, "engine": self.engine}
+
+    def opening(self, data: str, reading: Reading) -> str:
+        """What is done before the job itself: Spark takes seconds to start."""
+        local = engine_for(data, **self.job_options, **reading.job_options) == "local"
+        return f"reading {Path(data).name}" if local else "starting Spark"
 
 
 @dataclass(frozen=True)

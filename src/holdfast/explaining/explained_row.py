@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ def explained_row(trial: RowTrial, row: Any, *, table: str, seconds: float = 0.0
             f"{table} has no row with {', '.join(key) or '_row'} = {row!r}.",
             hint="name the row by its key, or without --key by its number, from 0.",
         )
-    trial = replace(trial, given=given)
+    trial = trial.of_rows(given)
     values = _values(trial, int(given[0]))
     broken = _broken(trial)
     lines = trial.suggestions().to_pylist() if broken else []
@@ -91,7 +90,7 @@ def _key(trial: RowTrial, position: int) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A time with a zone as the time in UTC, as Spark hands it to Python there."""
+    """A time with a zone as the local time without one, as Spark's rows have it in Python."""
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
-        return value.astimezone(dt.UTC).replace(tzinfo=None)
+        return value.astimezone().replace(tzinfo=None)
     return value

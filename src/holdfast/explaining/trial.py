@@ -38,6 +38,10 @@ class RowTrial:
     suspects: Callable[[int], Ints]
     given: Ints
 
+    def of_rows(self, given: Ints) -> RowTrial:
+        """The trial of other rows of the same table."""
+        return replace(self, given=given)
+
     @cached_property
     def before(self) -> Ints:
         """By rule and given row, the number of violations that the row is in."""
@@ -161,9 +165,9 @@ class _Tried:
         texts, low, high = (_texts([getattr(one, name) for one in found]) for name in ("texts", "low", "high"))
         now = _texts([spark_text(trial.rows.column(one.column).take(pa.array(trial.given[one.of]))) for one in found])
         text_coded, now_coded = shared_codes([pa.chunked_array([texts]), pa.chunked_array([now])])
-        low_known = low.is_valid().to_numpy(zero_copy_only=False)
-        # Of one text for one cell the best backed, where several are with the interval.
-        order = np.lexsort((~low_known, -backing, text_coded.codes, places, of))
+        # Of one text for one cell the best backed, and of those as well backed one with an interval.
+        bounds = [_null_first(shared_codes([pa.chunked_array([bound])])[0]) for bound in (low, high)]
+        order = np.lexsort((-bounds[1], -bounds[0], -backing, text_coded.codes, places, of))
         same = np.zeros(len(order), np.bool_)
         for part in (of, places, text_coded.codes):
             same |= np.diff(part[order], prepend=-1) != 0
@@ -182,16 +186,15 @@ class _Tried:
         told = (texts.take(taken), text_coded.codes[kept], now.take(taken), backing[kept])
         return cls(of[kept], places[kept], *told, low.take(taken), high.take(taken), values)
 
-    def variants(self, rows: pa.Table, own: Ints) -> pa.Table:
-        """The rows with their cells changed."""
+    def variants(self, rows: pa.Table, own: Ints, names: Sequence[str]) -> pa.Table:
+        """The rows at these positions with their cells changed; `names` are those of the columns, by place."""
         taken = rows.take(pa.array(own))
-        names = rows.column_names
         for place, values in self.values.items():
-            cells = plain_array(taken.column(place))
+            cells = plain_array(taken.column(names[place]))
             at = np.arange(len(own))
             at[self.places == place] = len(own) + np.arange(len(values))
             changed = pa.concat_arrays([cells, values.cast(cells.type)]).take(pa.array(at))
-            taken = taken.set_column(place, names[place], changed)
+            taken = taken.set_column(taken.column_names.index(names[place]), names[place], changed)
         return taken
 
 
@@ -228,7 +231,8 @@ def with_variants(trial: RowTrial, tried: _Tried, rules: Sequence[int]) -> Part:
     """The trial's part with the changed rows behind it, for these rules; forms and flags of others are empty."""
     plan, part, own = trial.plan, trial.part, trial.given[tried.of]
     programs = plan.programs
-    changed = {list(plan.schema.types)[place] for place in tried.values}
+    names = list(plan.schema.types)
+    changed = {names[place] for place in tried.values}
     forms: set[int] = set()
     flags: set[int] = set()
     for i in rules:
@@ -236,7 +240,7 @@ def with_variants(trial: RowTrial, tried: _Tried, rules: Sequence[int]) -> Part:
         needed_forms, needed_flags = forms_and_flags(program)
         forms.update(needed_forms)
         flags.update(needed_flags, [] if program.alone is None else [program.alone])
-    variants = tried.variants(trial.rows, own)
+    variants = tried.variants(trial.rows, own, names)
     columns = form_columns(variants, plan, sorted(forms), sorted(flags))
     nothing, nobody = Coded(np.zeros(0, np.int64), np.zeros(0, np.bool_)), np.zeros(0, np.bool_)
     coded = [nothing] * len(part.forms)
@@ -317,6 +321,11 @@ def _joined(arrays: Sequence[np.ndarray], kind: type) -> np.ndarray:
 
 def _texts(arrays: Sequence[pa.Array]) -> pa.Array:
     return pa.concat_arrays([pa.array([], pa.string()), *arrays])
+
+
+def _null_first(coded: Coded) -> Ints:
+    """Codes of texts, which are from 0 up, with one for nulls that is below them."""
+    return np.where(coded.valid, coded.codes, -1)
 
 
 def _among_first(groups: Ints, most: int) -> np.ndarray:

@@ -6,10 +6,13 @@ import contextlib
 import shlex
 import threading
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
 # Seconds between updates of a bar.
 _EVERY = 0.5
@@ -52,6 +55,10 @@ class Progress:
 
     @contextlib.contextmanager
     def _bar(self, what: str) -> Iterator[None]:
+        # Only here: most runs are in scripts, and show no bar.
+        from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as RichProgress
+
         columns = (
             SpinnerColumn("dots"),
             TextColumn("{task.description}", markup=False),
@@ -61,7 +68,9 @@ class Progress:
         )
         # The bar disappears when the step is done. Without the two redirect options, results that are printed while
         # the bar is shown would go to standard error with it.
-        bars = Bars(*columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False)
+        bars = RichProgress(
+            *columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False
+        )
         with bars:
             task = bars.add_task(what, total=None, tasks="")
             ended = threading.Event()

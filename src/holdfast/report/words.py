@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
-from holdfast.fragments.outcome import FragmentsStatus
 from holdfast.report.rule_words import rule_words
 from holdfast.rules.dependency import CFD
 from holdfast.rules.plain_words import number as number
 from holdfast.rules.plain_words import value_text as value_text
 from holdfast.rules.rule import rule_text as rule_text
-from holdfast.states.messages import Shipped
-from holdfast.watching.status import WatchStatus
+
+if TYPE_CHECKING:
+    from holdfast.fragments.outcome import FragmentsStatus
+    from holdfast.states.messages import Shipped
+    from holdfast.watching.status import WatchStatus
 
 
 def verdict(result: RuleOutcome) -> str:

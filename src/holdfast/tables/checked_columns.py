@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from holdfast.tables.arrow_arrays import arrow_array, mask_array, null_scalar
 from holdfast.tables.csv_types import BLANKS, CsvType, Shape, shape
 
 Bytes = npt.NDArray[np.uint8]
@@ -90,9 +91,9 @@ def checked_text(
         if wrong >= 0:
             return text.slice(0, wrong), Unfit(wrong, text[wrong].as_py(), "bytes")
     if null_values:
-        absent = pc.is_in(text, pa.array(null_values, pa.string()))
+        absent = pc.is_in(text, arrow_array(null_values, pa.string()))
         if pc.any(absent).as_py():
-            text = pc.if_else(absent, pa.scalar(None, pa.string()), text)
+            text = pc.if_else(absent, null_scalar(pa.string()), text)
     return text, None
 
 
@@ -103,7 +104,7 @@ def _checked_chunk(
     if to.kind == "boolean":
         return _one_by_one(chunk, to, kind, null_values)
     if null_values:
-        chunk = pc.if_else(pc.is_in(chunk, pa.array(null_values, pa.string())), pa.scalar(None, pa.string()), chunk)
+        chunk = pc.if_else(pc.is_in(chunk, arrow_array(null_values, pa.string())), null_scalar(pa.string()), chunk)
     usual = _usual(chunk, to)
     if usual is None:
         try:
@@ -111,11 +112,11 @@ def _checked_chunk(
         except pa.ArrowInvalid:
             usual = _fits_pattern(chunk, to)
     try:
-        plain = pc.cast(pc.if_else(usual, chunk, pa.scalar(None, chunk.type)), kind)
+        plain = pc.cast(pc.if_else(usual, chunk, null_scalar(chunk.type)), kind)
     except pa.ArrowInvalid:
         usual = _fits_pattern(chunk, to)
         try:
-            plain = pc.cast(pc.if_else(usual, chunk, pa.scalar(None, chunk.type)), kind)
+            plain = pc.cast(pc.if_else(usual, chunk, null_scalar(chunk.type)), kind)
         except pa.ArrowInvalid:
             # A value in the usual form is beyond the type, such as a day in month 13.
             return _one_by_one(chunk, to, kind, null_values)
@@ -146,9 +147,9 @@ def _one_by_one(
                 unfit.append(code)
         values.append(value)
     if unfit:
-        bad = pc.is_in(coded.indices, pa.array(unfit, coded.indices.type))
-        return pa.array([], kind), pc.index(bad, True).as_py()
-    return pa.array(values, kind).take(coded.indices), None
+        codes = coded.indices.to_numpy(zero_copy_only=False)  # with NaN for nulls
+        return arrow_array([], kind), int(np.flatnonzero(np.isin(codes, unfit))[0])
+    return arrow_array(values, kind).take(coded.indices), None
 
 
 def _usual(chunk: pa.Array, to: CsvType) -> pa.BooleanArray | None:
@@ -180,7 +181,7 @@ def _usual(chunk: pa.Array, to: CsvType) -> pa.BooleanArray | None:
         # Arrow also reads '2024-01-05 10', an hour without minutes.
         odd = ~np.isin(lengths, _LENGTHS_OF_TIMES)
     odd &= lengths > 0  # nulls have no text; Arrow refuses other values without text
-    return pa.array(~odd) if odd.any() else None
+    return mask_array(~odd) if odd.any() else None
 
 
 def _fits_pattern(chunk: pa.Array, to: CsvType) -> pa.BooleanArray:
@@ -197,7 +198,7 @@ def _fits_pattern(chunk: pa.Array, to: CsvType) -> pa.BooleanArray:
         pattern = rf"^-?(?:0|[1-9][0-9]{{0,{whole - 1}}}){fraction}$"
     else:
         pattern = f"^{to.pattern}$"
-    return pc.fill_null(pc.match_substring_regex(chunk, pattern), True)
+    return pc.coalesce(pc.match_substring_regex(chunk, pattern), mask_array(np.ones(1, np.bool_))[0])
 
 
 def _text_bytes(chunk: pa.Array) -> tuple[Bytes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -231,6 +232,8 @@ def _converter(to: CsvType) -> Callable[[str], Any]:
 
     def convert(text: str) -> Any:
         trimmed = text.strip(BLANKS)
+        if to.kind == "bigint" and text[0] in "-123456789":
+            trimmed = text.rstrip(_TRIMMED_BY_CASTS)  # Spark's cast looks at such a text before the pattern does
         if pattern.fullmatch(trimmed) is None:
             return None
         try:

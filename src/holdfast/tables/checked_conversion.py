@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from holdfast.encode.arrow_column_type import arrow_column_type
+from holdfast.tables.arrow_arrays import arrow_array
 from holdfast.tables.checked_columns import Unfit, arrow_type
 from holdfast.tables.csv_types import CsvType
 
@@ -60,7 +61,7 @@ def checked_conversion(column: pa.ChunkedArray, to: CsvType) -> tuple[pa.Chunked
         first = int(np.flatnonzero(np.isin(coded.indices.fill_null(-1).to_numpy(), unfit))[0])
         shown = _to_text(column.type)(originals[coded.indices[first].as_py()])
         return column.slice(0, 0).cast(target), Unfit(first, shown)
-    return pa.chunked_array([pa.array(values, target).take(coded.indices)]), None
+    return pa.chunked_array([arrow_array(values, target).take(coded.indices)]), None
 
 
 def _converter(to: CsvType, source: pa.DataType) -> Callable[[Any], Any]:

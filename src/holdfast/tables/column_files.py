@@ -40,7 +40,9 @@ def read_column_files(files: DataFiles, columns: Collection[str] | None) -> tupl
             opened.append((_open(file, files), partitions[file]))
     schema = _merged([source.schema for source, _ in opened], files.name)
     folders = {column: value.type for _, values in opened for column, value in values.items()}
-    wanted = [field for field in schema if (columns is None or field.name in columns) and field.name not in folders]
+    stored = [field for field in schema if field.name not in folders]
+    # Without a column a table has no rows: one is read where none is needed.
+    wanted = [field for field in stored if columns is None or field.name in columns] or stored[:1]
     notes: list[str] = []
     tables: list[pa.Table] = []
     for source, values in opened:
@@ -65,7 +67,7 @@ def _open(file: Path, files: DataFiles) -> _File:
             return _ParquetFile(file)
         return _OrcFile(file) if files.format == "orc" else _ArrowFile(file)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        ended = files.format == "parquet" and "magic bytes" in str(error)
+        ended = any(sign in str(error) for sign in ("magic bytes", "postscript", "Not an ORC file"))
         trouble = "it does not end as one does" if ended else str(error).splitlines()[0].rstrip(".")
         raise wrong_format(file.name, files.format, trouble) from None
 

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 
 from holdfast.errors import HoldfastError
+from holdfast.tables.arrow_arrays import arrow_array
 from holdfast.tables.checked_columns import Unfit, arrow_type, checked_column, checked_text
 from holdfast.tables.csv_fields import csv_rows
 from holdfast.tables.csv_plan import CsvPlan, csv_charset, csv_delimiter, plan_csv, python_encoding
 from holdfast.tables.csv_sample import find_bad_bytes, not_utf8, open_file, sample_files
+from holdfast.tables.csv_types import CsvType
 from holdfast.tables.data_files import DataFiles, in_row_order
 from holdfast.tables.local_table import LocalTable
 from holdfast.tables.read_options import CsvLayout, Origin, ReadOptions
 from holdfast.tables.source_failures import MOST_SHOWN, damaged_file, ragged_row, unfit_value, unreadable_file
 
 _BLOCK = 1 << 20
+_ROWS_OF_CHUNK = 1 << 16
 _LARGEST_BLOCK = (1 << 31) - 1
 _QUOTE, _LINE_FEED, _RETURN = b'"\n\r'
 _BOM = b"\xef\xbb\xbf"
@@ -71,21 +75,24 @@ def _read_file(
         data = data.decode(errors="replace").encode()
         doubtful = True
     text = _text_columns(data, plan.layout, len(plan.names))
-    columns: list[pa.ChunkedArray] = []
-    first: tuple[int, int, Unfit] | None = None
-    for position, (column, type) in enumerate(zip(text.columns, plan.types, strict=True)):
+
+    def checked(column: pa.ChunkedArray, type: CsvType) -> tuple[pa.ChunkedArray, Unfit | None]:
         if type.kind == "text":
-            typed, unfit = checked_text(column, check_bytes=check_bytes and doubtful, null_values=options.null_values)
-        else:
-            typed, unfit = checked_column(column, type, null_values=options.null_values)
-        columns.append(typed)
-        if unfit is not None and (first is None or unfit.row < first[0]):
-            first = (unfit.row, position, unfit)
-    if first is not None:
-        raise _unfit(first[2], first[1], origin, name)
+            return checked_text(column, check_bytes=check_bytes and doubtful, null_values=options.null_values)
+        return checked_column(column, type, null_values=options.null_values)
+
+    if len(data) < _BLOCK:
+        columns = [checked(*pair) for pair in zip(text.columns, plan.types, strict=True)]
+    else:
+        with ThreadPoolExecutor(os.cpu_count()) as threads:  # Arrow's own work runs outside of Python's lock
+            columns = list(threads.map(checked, text.columns, plan.types))
+    wrong = [(unfit.row, position, unfit) for position, (_, unfit) in enumerate(columns) if unfit is not None]
+    if wrong:
+        _, position, unfit = min(wrong, key=lambda found: found[:2])
+        raise _unfit(unfit, position, origin, name)
     if text.ragged:
         raise ragged_row(file.name, origin, file)
-    return tuple(columns)
+    return tuple(column for column, _ in columns)
 
 
 def _unfit(unfit: Unfit, position: int, origin: Origin, name: str) -> HoldfastError:
@@ -142,15 +149,20 @@ def _is_regular(data: bytes, layout: CsvLayout, width: int) -> bool:
     if len(quotes) % 2:
         return False
     opening, closing = quotes[0::2], quotes[1::2]
-    ends = (ord(layout.delimiter), _LINE_FEED, _RETURN, _QUOTE)
-    before = text[np.maximum(opening - 1, 0)]
-    after = text[np.minimum(closing + 1, len(text) - 1)]
-    if not ((np.isin(before, ends) | (opening == 0)) & (np.isin(after, ends) | (closing == len(text) - 1))).all():
-        return False
-    return layout.multiline or not _breaks_inside(text, opening, closing)
+    ends = np.zeros(256, np.bool_)
+    ends[[ord(layout.delimiter), _LINE_FEED, _RETURN, _QUOTE]] = True
+    starts_well = ends[text[opening - 1]]
+    starts_well[opening == 0] = True
+    ends_well = ends[text[np.minimum(closing + 1, len(text) - 1)]]
+    ends_well[closing == len(text) - 1] = True
+    return bool(starts_well.all() and ends_well.all())
 
 
-def _breaks_inside(text: npt.NDArray[np.uint8], opening: npt.NDArray[np.intp], closing: npt.NDArray[np.intp]) -> bool:
+def _breaks_inside(data: bytes) -> bool:
+    """Whether there is a line break inside of quotes, which must be regular ones."""
+    text = np.frombuffer(data, np.uint8)
+    quotes = np.flatnonzero(text == _QUOTE)
+    opening, closing = quotes[0::2], quotes[1::2]
     breaks = np.flatnonzero((text == _LINE_FEED) | (text == _RETURN))
     return bool((np.searchsorted(breaks, opening) != np.searchsorted(breaks, closing)).any())
 
@@ -187,12 +199,21 @@ def _parsed_by_arrow(data: bytes, layout: CsvLayout, width: int) -> tuple[pa.Chu
             if ragged:
                 return None
             continue  # a row is longer than a block
+        if b'"' in data and not layout.multiline and table.num_rows != _lines(data) and _breaks_inside(data):
+            return None  # a row ends there to Spark
         return tuple(table.slice(1).columns)
     return None
 
 
+def _lines(data: bytes) -> int:
+    """Returns the number of lines, where no line is blank."""
+    breaks = data.count(b"\n") or data.count(b"\r")
+    return breaks + (not data.endswith((b"\n", b"\r")))
+
+
 def _cut_by_rows(data: bytes, layout: CsvLayout, width: int) -> _Text:
     columns: Sequence[list[str | None]] = [[] for _ in range(width)]
+    chunks: Sequence[list[pa.Array]] = [[] for _ in range(width)]
     ragged = False
     for number, fields in enumerate(csv_rows(data.decode(), layout.delimiter, multiline=layout.multiline)):
         if number == 0:
@@ -202,4 +223,13 @@ def _cut_by_rows(data: bytes, layout: CsvLayout, width: int) -> _Text:
             break
         for column, value in zip(columns, fields, strict=True):
             column.append(value)
-    return _Text(tuple(pa.chunked_array([pa.array(column, pa.string())]) for column in columns), ragged)
+        if number % _ROWS_OF_CHUNK == 0:
+            _add_chunks(columns, chunks)
+    _add_chunks(columns, chunks)
+    return _Text(tuple(pa.chunked_array(column, pa.string()) for column in chunks), ragged)
+
+
+def _add_chunks(columns: Sequence[list[str | None]], chunks: Sequence[list[pa.Array]]) -> None:
+    for column, own in zip(columns, chunks, strict=True):
+        own.append(arrow_array(column, pa.string()))
+        column.clear()

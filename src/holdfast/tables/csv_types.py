@@ -207,8 +207,11 @@ def infer(values: Iterable[str], null_values: Iterable[str] = ()) -> Inferred:
     nulls = frozenset(null_values)
     distinct = {text for value in values if (text := value.strip(BLANKS)) and text not in nulls}
     examples: dict[Shape, str] = {}
-    for text in sorted(distinct, key=lambda text: (len(text), text)):
-        examples.setdefault(shape(text), text)
+    for text in distinct:
+        looks = shape(text)
+        known = examples.get(looks)
+        if known is None or (len(text), text) < (len(known), known):
+            examples[looks] = text
     shapes = frozenset(examples)
     if not shapes:
         return Inferred(TEXT)

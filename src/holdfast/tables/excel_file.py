@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from holdfast.errors import OptionError, SourceError
+from holdfast.tables.arrow_arrays import arrow_array
 from holdfast.tables.data_files import DataFiles, in_row_order
 from holdfast.tables.source_failures import ambiguous_columns
 
@@ -73,16 +74,16 @@ def _header(cells: Sequence[Any], name: str) -> list[str]:
 def _column(name: str, values: Sequence[Any], notes: list[str]) -> pa.Array:
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {bool}:
-        return pa.array(values, pa.bool_() if kinds else pa.string())
+        return arrow_array(values, pa.bool_() if kinds else pa.string())
     if kinds <= {int} and all(value is None or -(2**63) <= value < 2**63 for value in values):
-        return pa.array(values, pa.int64())
+        return arrow_array(values, pa.int64())
     if kinds <= {int, float}:
-        return pa.array([None if value is None else float(value) for value in values], pa.float64())
+        return arrow_array([None if value is None else float(value) for value in values], pa.float64())
     if kinds <= {datetime.datetime, datetime.date}:
         if all(not isinstance(value, datetime.datetime) or value.time() == _MIDNIGHT for value in values):
             days = [value.date() if isinstance(value, datetime.datetime) else value for value in values]
-            return pa.array(days, pa.date32())
-        return pa.array(values, pa.timestamp("us"))
+            return arrow_array(days, pa.date32())
+        return arrow_array(values, pa.timestamp("us"))
     if kinds != {str}:
         notes.append(f"column '{name}' mixes values of several types; kept as text")
-    return pa.array([None if value is None else str(value) for value in values], pa.string())
+    return arrow_array([None if value is None else str(value) for value in values], pa.string())

@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.json
 
+from holdfast.tables.arrow_arrays import arrow_array
+from holdfast.tables.csv_plan import csv_charset
 from holdfast.tables.csv_sample import open_file
 from holdfast.tables.data_files import DataFiles, in_row_order
 from holdfast.tables.partition_values import partition_columns
@@ -66,7 +68,7 @@ def _text(file: Path, options: ReadOptions) -> bytes:
             data = stream.read()
     except (OSError, EOFError, zlib.error) as error:
         raise damaged_file(file) or unreadable_file(file.name, error) from None
-    if options.encoding is not None:
+    if csv_charset(options.encoding) is not None and options.encoding is not None:
         data = data.decode(options.encoding, errors="replace").encode()
     return data.removeprefix(b"\xef\xbb\xbf")
 
@@ -119,16 +121,16 @@ def _read_by_python(texts: dict[Path, bytes], options: ReadOptions, name: str, o
         for values in rows.values():
             for value in values:
                 kind = _merged(kind, _inferred(value))
-        schema = _arrow_schema(kind, name)
         if _has_mixed(kind):
             # What becomes text is shown as it is written: 1.50 is not 1.5.
             decoder = json.JSONDecoder(parse_float=_Number)
             rows = {file: list(_rows(text, options, decoder)) for file, text in texts.items()}
     except (ValueError, _NotRows):
         raise malformed_json(name, origin) from None
+    schema = _arrow_schema(kind, name)
     tables = []
     for values in rows.values():
-        columns = [pa.array([_fitted(row.get(f.name), f.type) for row in values], f.type) for f in schema]
+        columns = [arrow_array([_fitted(row.get(f.name), f.type) for row in values], f.type) for f in schema]
         tables.append(pa.table(columns, schema=schema))
     return tables
 

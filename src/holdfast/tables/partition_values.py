@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from holdfast.tables.arrow_arrays import arrow_array
 from holdfast.tables.checked_columns import checked_column
 from holdfast.tables.csv_types import CsvType, infer
 from holdfast.tables.data_files import DataFiles
@@ -55,7 +56,7 @@ def _values(steps: Sequence[str]) -> dict[str, str]:
 
 
 def _typed(texts: Sequence[str], *, as_text: bool) -> dict[str, pa.Scalar]:
-    column = pa.chunked_array([pa.array([None if text == NO_VALUE else text for text in texts], pa.string())])
+    column = pa.chunked_array([arrow_array([None if text == NO_VALUE else text for text in texts], pa.string())])
     type = infer(texts, (NO_VALUE,)).type
     if not as_text and type.kind not in ("text", "boolean"):
         # Spark reads times in folders' names as times of the session's zone.

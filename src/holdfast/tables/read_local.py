@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -22,7 +23,13 @@ from holdfast.tables.json_files import read_json_files
 from holdfast.tables.local_table import LocalTable
 from holdfast.tables.memory_table import local_table_of
 from holdfast.tables.read_options import Origin, ReadOptions
-from holdfast.tables.source_failures import MOST_SHOWN, refuse_csv_options, refuse_empty_file, unfit_value
+from holdfast.tables.source_failures import (
+    MOST_SHOWN,
+    impossible_types,
+    refuse_csv_options,
+    refuse_empty_file,
+    unfit_value,
+)
 
 __all__ = ["bytes_on_disk", "local_table_of", "read_local"]
 
@@ -40,7 +47,7 @@ def read_local(
     name = os.fspath(data)
     if name.startswith(("spark:", "jdbc:")) or (options.input_format is None and is_delta(name)):
         raise _only_spark(name)
-    files = find_local_files(name, options.input_format)
+    files = _find(name, options)
     if files is None:
         raise _only_spark(name) if has_scheme(name) and not name.startswith("file:") else missing_data(name)
     if files.format == "csv":
@@ -64,10 +71,16 @@ def bytes_on_disk(data: str | os.PathLike[str], options: ReadOptions = _NO_OPTIO
     if name.startswith(("spark:", "jdbc:")) or (options.input_format is None and is_delta(name)):
         return None
     try:
-        files: DataFiles | None = find_local_files(name, options.input_format)
+        files = _find(name, options)
         return None if files is None else sum(file.stat().st_size for file in files.local)
     except (HoldfastError, OSError):
         return None
+
+
+def _find(name: str, options: ReadOptions) -> DataFiles | None:
+    # file:/x, file:///x and /x are one path, unless a file is really called so.
+    plain = re.sub("^file:/*", "/", name) if name.startswith("file:/") and not os.path.lexists(name) else name
+    return find_local_files(plain, options.input_format)
 
 
 def _only_spark(name: str) -> OptionError:
@@ -90,12 +103,8 @@ def _with_types(rows: pa.Table, name: str, options: ReadOptions, origin: Origin,
     origin = replace(origin, columns=names, types=types)
     for i, type in enumerate(types):
         if type is not None and not can_convert(rows.schema.field(i).type, type):
-            wrong = ", ".join(f"{c}={t.option}" for c, t in given.items())
-            raise OptionError(
-                f"--types {wrong}: a column of {name} cannot become such a type "
-                f'(cannot cast "{sources[i].upper()}" to "{type.sql.upper()}").',
-                hint="columns are " + ", ".join(f"{n} ({s})" for n, s in zip(names, sources, strict=True)) + ".",
-            )
+            trouble = f'cannot cast "{_shown_type(rows.schema.field(i).type)}" to "{type.sql.upper()}"'
+            raise impossible_types(name, given, trouble, names, sources)
     first: tuple[int, int, str] | None = None
     columns: list[pa.ChunkedArray] = []
     for i, type in enumerate(types):
@@ -114,6 +123,15 @@ def _with_types(rows: pa.Table, name: str, options: ReadOptions, origin: Origin,
     if first is not None:
         raise unfit_value(name, origin, first[1], first[2][:MOST_SHOWN])
     return LocalTable(_table(names, columns), name, notes, origin)
+
+
+def _shown_type(kind: pa.DataType) -> str:
+    """Returns the type as Spark's messages write it."""
+    if pa.types.is_struct(kind):
+        return "STRUCT<" + ", ".join(f"{field.name}: {_shown_type(field.type)}" for field in kind.fields) + ">"
+    if pa.types.is_map(kind):
+        return f"MAP<{_shown_type(kind.key_type)}, {_shown_type(kind.item_type)}>"
+    return f"ARRAY<{_shown_type(kind.value_type)}>" if pa.types.is_list(kind) else arrow_sql_type(kind).upper()
 
 
 def _table(names: tuple[str, ...], columns: list[pa.ChunkedArray]) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from holdfast.errors import HoldfastError, OptionError, SourceError
@@ -139,9 +139,21 @@ def ambiguous_columns(name: str, column: str | None) -> SourceError:
 
 def different_types(name: str, trouble: str) -> SourceError:
     """Returns the error for files of one table of which one column has types that do not merge."""
+    what = trouble.partition(". ")[0]
     return SourceError(
-        f"The files of {name} have a column of different types: {trouble}.",
+        f"The files of {name} have a column of different types: {what}.",
         hint="write them with one schema, or read them one by one.",
+    )
+
+
+def impossible_types(
+    name: str, given: Mapping[str, CsvType], trouble: str, columns: Sequence[str], sources: Sequence[str]
+) -> OptionError:
+    """Returns the error for a type in `--types` that values of the column's own type can never have."""
+    wrong = ", ".join(f"{column}={type.option}" for column, type in given.items())
+    return OptionError(
+        f"--types {wrong}: a column of {name} cannot become such a type ({trouble}).",
+        hint="columns are " + ", ".join(f"{c} ({s})" for c, s in zip(columns, sources, strict=True)) + ".",
     )
 
 

@@ -4,55 +4,36 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from importlib import metadata
 from pathlib import Path
 
+from holdfast.engines.doctor import (
+    NEEDED,
+    card_finding,
+    extra_findings,
+    kernels_finding,
+    package_findings,
+    python_finding,
+)
 from holdfast.engines.findings import MachineFinding
 from holdfast.engines.physical_memory import physical_memory
 from holdfast.engines.spark.java import cache_folder, find_java, newest_java
 from holdfast.engines.spark.session import driver_memory_gigabytes, get_session
 from holdfast.errors import HoldfastError
-from holdfast.kernels import gpu_evidence
 from holdfast.rules.plain_words import number
 
-OLDEST_PYTHON = (3, 11)
 _GIGABYTE = 1 << 30
 _LEAST_DISK = 2 * _GIGABYTE
-_NEEDED = ("pyspark", "pyarrow", "numpy", "numba", "pyroaring", "lark", "jinja2")
-_EXTRAS = {"deltalake": ("Delta tables", "delta"), "grpcio": ("Spark Connect", "connect")}
+_NEEDED = ("pyspark", *NEEDED)
 
 
 def examine(env: Mapping[str, str] | None = None, *, start: bool) -> list[MachineFinding]:
     """Returns a finding for each thing that Holdfast needs; with `start`, also whether Spark starts and counts."""
     env = os.environ if env is None else env
-    findings = [_python(), *_packages(), _java(env), _memory(), *_folders(env), _kernels(), *_extras(), _card()]
+    findings = [python_finding(), *package_findings(_NEEDED), _java(env), _memory(), *_folders(env)]
+    findings += [kernels_finding(), *extra_findings(), card_finding()]
     return [*findings, _spark()] if start else findings
-
-
-def _python() -> MachineFinding:
-    version = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info[:2] < OLDEST_PYTHON:
-        return MachineFinding("Python", "problem", f"{version}", "install Python 3.11 or newer.")
-    return MachineFinding("Python", "ok", f"{version} at {sys.executable}")
-
-
-def _packages() -> Iterator[MachineFinding]:
-    missing = [name for name in _NEEDED if _version(name) is None]
-    there = ", ".join(f"{name} {_version(name)}" for name in _NEEDED if name not in missing)
-    if there:
-        yield MachineFinding("packages", "ok", there)
-    for name in missing:
-        yield MachineFinding("packages", "problem", f"{name} is not installed", "run pip install holdfast again.")
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _java(env: Mapping[str, str]) -> MachineFinding:
@@ -102,34 +83,6 @@ def _folder(what: str, place: Path) -> MachineFinding:
             what, "note", f"{near} has {free / _GIGABYTE:.1f} GB left", "large tables need more room there."
         )
     return MachineFinding(what, "ok", f"{place}, {free / _GIGABYTE:,.0f} GB free")
-
-
-def _kernels() -> MachineFinding:
-    folder = Path(gpu_evidence.__file__).parent / "__pycache__"
-    if any(folder.glob("*.nbi")):
-        return MachineFinding("kernels", "ok", "compiled, and kept for later")
-    return MachineFinding(
-        "kernels",
-        "note",
-        "not compiled yet: the first commands take a minute longer",
-        "run python -m holdfast.kernels once.",
-    )
-
-
-def _extras() -> Iterator[MachineFinding]:
-    for name, (what, extra) in _EXTRAS.items():
-        version = _version(name)
-        if version is None:
-            yield MachineFinding(what, "note", f"no {name}", f"run pip install 'holdfast[{extra}]' to use them.")
-        else:
-            yield MachineFinding(what, "ok", f"{name} {version}")
-
-
-def _card() -> MachineFinding:
-    missing = gpu_evidence.missing()
-    if missing is not None:
-        return MachineFinding("GPU", "note", missing)
-    return MachineFinding("GPU", "ok", "there is one, and CuPy")
 
 
 def _spark() -> MachineFinding:

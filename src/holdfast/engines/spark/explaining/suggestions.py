@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import json
+import pickle
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, DoubleType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, DoubleType, LongType, StringType, StructField, StructType
 
 from holdfast.engines.check_result import plain_key
+from holdfast.engines.spark.checking.kernel_engine import KernelEngine
 from holdfast.engines.spark.checking.rows import reread_rows
 from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS
 from holdfast.errors import OptionError
@@ -24,7 +23,9 @@ from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggesti
 from holdfast.explaining.limits import CHANGES_PER_ROW, OTHERS, TRIED_PER_ROW
 from holdfast.explaining.mends import mend_queries
 from holdfast.explaining.row_conflicts import RowConflicts, counted_in_one_pass
-from holdfast.rules.predicate import quoted_name
+from holdfast.explaining.row_positions import key_parts
+from holdfast.explaining.task import RowExplanationTask, SuggestTask
+from holdfast.violations.evaluate import UNLIMITED
 from holdfast.violations.witness import WorstRow
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 # So few variants of rows are held against the table in one pass.
 FEW = 50
+_UTC = ("UTC", "Etc/UTC", "GMT", "Z")
 
 
 def suggested_changes(result: SparkCheckResult) -> DataFrame:
@@ -41,6 +43,9 @@ def suggested_changes(result: SparkCheckResult) -> DataFrame:
     `resolves` and `adds` count violations of all rules; `confidence` is the share of the row's violations that go, less
     those that come, times how much speaks for the value. Of very many suspect rows some are tried.
     """
+    if _in_one_task(result):
+        task = SuggestTask(result.plan, _pair_limit(result), most_rows(result))
+        return _whole(result).mapInArrow(task, _suggestions_schema(result.scanned.schema["k"].dataType))
     keys = result.suspects.to_spark().select("key").distinct()
     return Trial(result, keys.orderBy("key").limit(most_rows(result))).suggestions
 
@@ -59,15 +64,53 @@ def most_rows(result: SparkCheckResult) -> int:
 def explained_row(result: SparkCheckResult, row: Any) -> RowExplanation:
     """What is to be said of the row with this key. OptionError where there is none."""
     started = time.monotonic()
-    wanted = result.scanned.where(_named(result, row))
-    trial = Trial(result, wanted.select(F.col("k").alias("key")))
-    rows = trial.given.limit(2).collect()
-    if not rows:
+    if len(result.outcome.key) > 1:
+        key_parts(row, result.outcome.key)
+    explanation = _explained_in_one_task(result, row) if _in_one_task(result) else _explained_by_sql(result, row)
+    if explanation is None:
         label = ", ".join(result.outcome.key) or "_row"
         raise OptionError(
             f"{result.outcome.table} has no row with {label} = {row!r}.",
             hint="name the row by its key, or without --key by its number, from 0.",
         )
+    return replace(explanation, seconds=result.outcome.seconds + time.monotonic() - started)
+
+
+def _in_one_task(result: SparkCheckResult) -> bool:
+    """Whether one task can do it without Spark SQL: kernels ran there, and what it computes of values is Spark's own.
+
+    Conditions may say more than is read without Spark, and times are written in the zone of the session.
+    """
+    plan, types = result.plan, result.plan.schema.types.values()
+    if not isinstance(result.engines[0], KernelEngine) or plan.conditions:
+        return False
+    if any(kind.family == "other" or kind.collated for kind in types):
+        return False
+    zone = result.scanned.sparkSession.conf.get("spark.sql.session.timeZone")
+    return zone in _UTC or not any(kind.sql == "timestamp" for kind in types)
+
+
+def _whole(result: SparkCheckResult) -> DataFrame:
+    """The key and all columns of the rows, in one partition."""
+    return result.whole_rows.select("k", *(f"c{i}" for i in range(len(result.plan.schema.types)))).coalesce(1)
+
+
+def _pair_limit(result: SparkCheckResult) -> int:
+    return UNLIMITED if result.outcome.limit is None else result.outcome.limit
+
+
+def _explained_in_one_task(result: SparkCheckResult, row: Any) -> RowExplanation | None:
+    task = RowExplanationTask(result.plan, _pair_limit(result), row, result.outcome.table)
+    lines = _whole(result).mapInArrow(task, StructType([StructField("told", BinaryType())])).collect()
+    return pickle.loads(lines[0]["told"]) if lines else None  # what the task above has pickled
+
+
+def _explained_by_sql(result: SparkCheckResult, row: Any) -> RowExplanation | None:
+    wanted = result.scanned.where(_named(result, row))
+    trial = Trial(result, wanted.select(F.col("k").alias("key")))
+    rows = trial.given.limit(2).collect()
+    if not rows:
+        return None
     names = result.plan.schema.types
     values = {name: rows[0][f"c{i}"] for i, name in enumerate(names)}
     broken = _broken(result, trial, rows[0]["k"])
@@ -80,7 +123,7 @@ def explained_row(result: SparkCheckResult, row: Any) -> RowExplanation:
         rules=len(result.outcome.rules),
         broken=tuple(broken),
         suggestions=tuple(_suggestion(change, values) for change in suggestions),
-        seconds=result.outcome.seconds + time.monotonic() - started,
+        seconds=0.0,
     )
 
 
@@ -95,25 +138,12 @@ def _named(result: SparkCheckResult, row: Any) -> Column:
     kind, names = result.scanned.schema["k"].dataType, result.outcome.key
     if len(names) <= 1:
         return F.col("k") == _typed(row, kind.simpleString())
-    parts = _parts(row) if isinstance(row, str) else row
-    if len(parts) != len(names):
-        raise OptionError(
-            f"the key has {len(names)} columns ({', '.join(map(quoted_name, names))}), but {row!r} names {len(parts)}.",
-            hint='write a value for each, as in "a,b".',
-        )
+    parts = key_parts(row, names)
     fields = zip(names, parts, kind.fields, strict=True)  # type: ignore[attr-defined]
     return reduce(
         Column.__and__,
         [F.col("k")[name] == _typed(part, field.dataType.simpleString()) for name, part, field in fields],
     )
-
-
-def _parts(text: str) -> list[Any]:
-    """The values in a JSON list, or in a text with commas."""
-    if text.startswith("["):
-        with suppress(ValueError):
-            return list(json.loads(text))
-    return next(csv.reader([text]), [])
 
 
 def _typed(value: Any, kind: str) -> Column:
@@ -248,7 +278,7 @@ class Trial:
             frames.append(self._sql(text, sound=sound))
         texts = F.array(*(F.col(f"c{i}").cast("string") for i in range(len(plan.schema.types))))
         there = self.given.select("k", texts.alias("texts"))
-        best = F.max_by(F.struct("backing", "low", "high"), F.col("backing"))
+        best = F.max(F.struct("backing", "low", "high"))  # of those as well backed, one with an interval
         merged = reduce(DataFrame.union, frames).where("value IS NOT NULL").groupBy("k", "place", "value")
         new = merged.agg(best.alias("best")).join(there, "k").where("NOT (texts[place] <=> value)")
         ranked = F.struct(-F.col("best.backing"), "place", "value", F.expr("texts[place]"), "best.low", "best.high")

@@ -82,10 +82,15 @@ def _careful(value: str, to: CsvType, complaint: str, null_values: tuple[str, ..
     trimmed = f"btrim({value}, {_literal(BLANKS)})"
     absent = f"{trimmed} IN ({', '.join(map(_literal, ('', *null_values)))})"
     pattern = to.pattern
-    cast = f"try_cast({value} AS {to.sql})"
+    cast = f"try_cast({_with_seconds(value) if to.kind == 'timestamp' else value} AS {to.sql})"
     if pattern is not None:
         cast = f"CASE WHEN {_matches(value, pattern)} THEN {cast} END"
     return f"CASE WHEN {absent} THEN NULL ELSE coalesce({cast}, {complaint}) END"
+
+
+def _with_seconds(value: str) -> str:
+    """Returns a time with its seconds: Spark reads '10:00', but not '10:00Z'."""
+    return f"regexp_replace({value}, {_literal('([ T][0-9]{2}:[0-9]{2})( ?[-+Z])')}, {_literal('$1:00$2')})"
 
 
 def _apart(column: str, expression_of_x: str) -> str:

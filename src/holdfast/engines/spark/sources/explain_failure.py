@@ -67,7 +67,8 @@ def explain(error: Exception, name: str, origin: Origin) -> HoldfastError | None
         record = re.search(r"Malformed CSV record: (.*?)(?: SQLSTATE|$)", text, re.MULTILINE)
         return ragged_row(shown, origin, local, record[1] if record else None)
     if origin.kind in ("parquet", "orc"):
-        trouble = "it does not end as one does" if "is not a Parquet file" in text else root_cause(text)
+        cut = any(sign in text for sign in ("is not a Parquet file", "Invalid postscript"))
+        trouble = "it does not end as one does" if cut else root_cause(text)
         return wrong_format(shown, origin.kind, trouble)
     return SourceError(f"{shown} cannot be read: {root_cause(text)}.")
 

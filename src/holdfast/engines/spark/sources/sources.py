@@ -23,7 +23,7 @@ from holdfast.engines.spark.sources.delta_table import open_delta
 from holdfast.engines.spark.sources.explain_failure import explain, explain_failure
 from holdfast.engines.spark.sources.table import Table, complaint_token
 from holdfast.errors import HoldfastError, OptionError, SourceError, SourceNotFoundError, closest_hint
-from holdfast.tables.csv_plan import column_types
+from holdfast.tables.csv_plan import column_types, csv_charset
 from holdfast.tables.csv_types import CsvType
 from holdfast.tables.data_files import DataFiles, is_delta
 from holdfast.tables.partition_values import text_partitions
@@ -31,6 +31,7 @@ from holdfast.tables.read_options import Origin, ReadOptions
 from holdfast.tables.source_failures import (
     ambiguous_columns,
     different_types,
+    impossible_types,
     no_columns,
     refuse_csv_options,
     refuse_empty_file,
@@ -75,7 +76,10 @@ def _read_other_files(spark: SparkSession, files: DataFiles, options: ReadOption
     if files.format == "json":
         reader = reader.options(mode="FAILFAST", multiLine=bool(options.multiline))
         if options.encoding is not None:
-            reader = reader.option("encoding", options.encoding)
+            charset = csv_charset(options.encoding)
+            reader = reader.option("encoding", charset)
+            if charset != "UTF-8" and not options.multiline:
+                reader = reader.option("lineSep", "\n")  # Spark wants it named; a return before it is a blank to JSON
     elif len(files.local) + len(files.remote) > 1:
         # Otherwise Spark takes the columns of one file for all, and drops other columns without a message.
         reader = reader.option("mergeSchema", True)
@@ -224,9 +228,6 @@ def _with_types(frame: DataFrame, name: str, options: ReadOptions, origin: Origi
         typed = plain.select(*columns).toDF(*names)
         typed.schema  # noqa: B018  with Connect this analyses the query
     except Exception as error:
-        wrong = ", ".join(f"{c}={t.option}" for c, t in given.items())
-        raise OptionError(
-            f"--types {wrong}: a column of {name} cannot become such a type ({root_cause(str(error))}).",
-            hint="columns are " + ", ".join(f"{n} ({s})" for n, s in zip(names, sources, strict=True)) + ".",
-        ) from None
+        cast = re.search(r'cannot cast "[^"]*" to "[^"]*"', str(error))
+        raise impossible_types(name, given, cast[0] if cast else root_cause(str(error)), names, sources) from None
     return Table(typed, name, notes, replace(origin, columns=names, types=tuple(types)))
