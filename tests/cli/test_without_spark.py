@@ -69,13 +69,31 @@ def test_a_part_of_the_library_that_needs_no_spark_works(name: str, folder: Path
     assert done.returncode == 0, done.stderr
 
 
+def test_jobs_on_files_run(folder: Path) -> None:
+    ended = {
+        "check orders.csv rules.yaml --key order_id --violations found --quarantine split --suggest mends": 1,
+        "check orders.csv rules.yaml --key order_id --baseline known.json --metrics metrics --report check.html": 0,
+        "explain orders.csv rules.yaml --key order_id SO-2577": 0,
+        "discover clean.csv --max-predicates 2 --report found.html -o found.yaml": 0,
+        "watch init watched --data orders.csv --rules rules.yaml --key order_id": 0,
+        "watch apply watched monday.csv": 0,
+        "watch show watched --report watch.html": 0,
+        "evolve init evolved --data clean.csv --key order_id --max-predicates 2": 0,
+        "evolve apply evolved wednesday.csv": 0,
+        "evolve show evolved": 0,
+    }
+    for command, code in ended.items():
+        done = run(COMMAND, folder, *command.split(), "--quiet")
+        assert done.returncode == code, f"{command}: {done.stderr}"
+
+
 @pytest.mark.parametrize(
     "command",
     [
         "check orders.csv rules.yaml --master local[1]",
         "discover clean.csv --master local[1]",
         "watch init state --data orders.csv --rules rules.yaml --key order_id --master local[1]",
-        "evolve show state --master local[1]",
+        "evolve init state --data clean.csv --key order_id --master local[1]",
         "fragments init state sites.yaml --master local[1]",
     ],
 )

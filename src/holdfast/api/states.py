@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from holdfast.engines.choose import EngineChoice
     from holdfast.engines.spark.fragments.fragments import FragmentedTable
     from holdfast.engines.spark.sources.table import Frame, Session
-    from holdfast.engines.states.engine_selection import EngineSelection
     from holdfast.engines.states.evolved_table import EvolvedTable
     from holdfast.engines.states.state_engine import SourceTable, StateEngine
+    from holdfast.engines.states.state_engine_choice import StateEngineChoice
     from holdfast.engines.states.state_table import StateTable
     from holdfast.engines.states.watched_table import WatchedTable
     from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus
@@ -42,7 +42,7 @@ _Outcome = TypeVar("_Outcome")
 class _State(Generic[_Table, _Outcome]):
     """A state that is open. `seconds` is how long it took to create it, where it was."""
 
-    def __init__(self, table: _Table, engines: EngineSelection, seconds: float = 0.0) -> None:
+    def __init__(self, table: _Table, engines: StateEngineChoice, seconds: float = 0.0) -> None:
         self._table, self._engines, self._seconds = table, engines, seconds
 
     @classmethod
@@ -58,9 +58,9 @@ class _State(Generic[_Table, _Outcome]):
 
         `engine` is where its jobs run, as in `check`: a state may be made on one engine and applied to on the other.
         """
-        from holdfast.engines.states.engine_selection import EngineSelection
+        from holdfast.engines.states.state_engine_choice import StateEngineChoice
 
-        engines = EngineSelection(engine, master, conf)
+        engines = StateEngineChoice(engine, master, conf)
         return cls(cls._opened(engines.local(), state), engines)
 
     @staticmethod
@@ -326,10 +326,10 @@ class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
 
         from holdfast.engines.spark.fragments.fragment_sources import given_tables
         from holdfast.engines.spark.fragments.fragments_init import init_fragments
-        from holdfast.engines.states.engine_selection import EngineSelection
+        from holdfast.engines.states.state_engine_choice import StateEngineChoice
 
         tables = None if data is None else given_tables(parsed, data)
-        engines = EngineSelection("spark", master, conf)
+        engines = StateEngineChoice("spark", master, conf)
         spark = engines.on_spark().spark
         started = time.monotonic()
         fragmented, shipped = init_fragments(spark, parsed, state, tables=tables)
@@ -353,9 +353,9 @@ class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
         if engine == "local":
             raise OptionError("fragments are kept on Spark.", hint="leave out the engine.")
         from holdfast.engines.spark.fragments.fragments import fragmented
-        from holdfast.engines.states.engine_selection import EngineSelection
+        from holdfast.engines.states.state_engine_choice import StateEngineChoice
 
-        engines = EngineSelection("spark", master, conf)
+        engines = StateEngineChoice("spark", master, conf)
         return cls(fragmented(engines.on_spark().spark, os.fspath(state)), engines)
 
     @property
@@ -388,14 +388,14 @@ def _loaded(
     master: str | None,
     conf: Mapping[str, str] | None,
     reading: Mapping[str, Any],
-) -> tuple[_Table, EngineSelection, float]:
+) -> tuple[_Table, StateEngineChoice, float]:
     """The state that `load` makes of the data, on the engine that is chosen for it, and the seconds it took."""
     from holdfast.engines.choose import chosen_engine
-    from holdfast.engines.states.engine_selection import EngineSelection
+    from holdfast.engines.states.state_engine_choice import StateEngineChoice
     from holdfast.errors import ConditionError, OnlySparkError
     from holdfast.tables.read_options import ReadOptions
 
-    options, engines = ReadOptions(**reading), EngineSelection(choice, master, conf)
+    options, engines = ReadOptions(**reading), StateEngineChoice(choice, master, conf)
     if chosen_engine(data, options, engine=choice, master=master, conf=conf) == "local":
         from holdfast.engines.local.sources import given_table
 

@@ -14,8 +14,7 @@ from holdfast.tables.pandas_later import postpone_pandas
 
 # The first line of each command's help stands here, so that the list of commands imports none of them.
 _COMMANDS = {
-    "demo": "Show what Holdfast does, on data that ships with it: the whole story in about a minute, "
-    "ending in a report.",
+    "demo": "Show what Holdfast does, on data that ships with it: the whole story in seconds, with a report to look at.",
     "discover": "Find the most general rules a table holds, the ones worth reading first.",
     "check": "Detect every violation of a set of rules, and count them exactly.",
     "explain": "Say which rules a row breaks, with which others, and which change of one cell would mend most of it.",

@@ -26,7 +26,7 @@ def demo(
     ] = None,
     telling: Telling,
 ) -> None:
-    """Show what Holdfast does, on data that ships with it: the whole story in about a minute, ending in a report."""
+    """Show what Holdfast does, on data that ships with it: the whole story in seconds, with a report to look at."""
     from holdfast.demo.run import run_demo
 
     run_demo(Console(), folder=folder, progress=telling.progress).close()

@@ -7,19 +7,21 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from holdfast.checking.outcome import FailOn
 from holdfast.engines.local.check import LocalCheckResult, plan_check, run_check
-from holdfast.engines.local.discover import LocalDiscovery
 from holdfast.errors import ConditionError, UnknownColumnError
 from holdfast.programs.plan import Plan
 from holdfast.rules.rule import RuleSet
 from holdfast.tables.local_table import LocalTable
 from holdfast.tables.read_local import local_table_of, read_local
 from holdfast.tables.read_options import ReadOptions
+
+if TYPE_CHECKING:
+    from holdfast.engines.local.discover import LocalDiscovery
 
 
 @dataclass(frozen=True)
@@ -80,4 +82,6 @@ class LocalJobTable:
         return self._whole.rows
 
     def discovery(self) -> LocalDiscovery:
+        from holdfast.engines.local.discover import LocalDiscovery  # with the compiler, which few rows of a check spare
+
         return LocalDiscovery(self._whole)

@@ -20,7 +20,7 @@ _Done = TypeVar("_Done")
 
 
 @dataclass(frozen=True)
-class EngineSelection:
+class StateEngineChoice:
     """Where the jobs of a state run, as its user chose, and where Spark is. A state is the same on both.
 
     `auto` is this process, unless what a job reads is too large for it or only Spark can read it, a master or settings

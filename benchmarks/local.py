@@ -1,0 +1,171 @@
+"""How long jobs take in this process, without Spark: the command from the keypress, and the library once it is warm.
+
+    python benchmarks/local.py [--rows 100000 1000000] [--spark] [--peers-up-to 100000] [--seed 1]
+
+First the cold wall clock of the command on the demo's orders, a new process each time, the best of `--repeat`. Then
+each rule of benchmarks/check.py on generated Parquet tables, read and checked by the library, beside DuckDB: the query
+that we could best write by hand, and the self-join that a person writes first, which is not tried beyond
+`--peers-up-to` rows. Then discoveries, and changes applied to states. Counts are asserted to be equal. `--spark` runs
+each of it on Spark, too, in a session that is warm. DuckDB is a peer, not a dependency: `pip install duckdb`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from check import BY_HAND, RULES, Peers, by_hand_cell, peer_sql, timed
+from tables import MAKERS, write_tables
+
+import holdfast as hf
+from holdfast.demo.run import CLEAN, DATA, KEY, MONDAY, WEDNESDAY, copy_demo
+from holdfast.demo.run import RULES as RULE_FILE
+
+COMMANDS = {
+    "check": f"check {DATA} {RULE_FILE} --key {KEY}",
+    "explain": f"explain {DATA} {RULE_FILE} --key {KEY} SO-2486",
+    "discover, 3 predicates": f"discover {CLEAN} --max-predicates 3",
+    "watch init": f"watch init {{state}} --data {DATA} --rules {RULE_FILE} --key {KEY}",
+    "watch apply": f"watch apply {{watched}} {MONDAY}",
+    "evolve apply": f"evolve apply {{evolved}} {WEDNESDAY}",
+    "help": "check --help",
+}
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
+    options.add_argument("--peers-up-to", type=int, default=100_000, help="rows up to which self-joins are tried")
+    options.add_argument("--peer-seconds", type=float, default=60)
+    options.add_argument("--noise", type=float, default=0.01)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--repeat", type=int, default=3)
+    options.add_argument("--spark", action="store_true", help="run it on Spark, too")
+    options.add_argument("--discover", nargs="*", default=[], metavar="FILE", help="tables to discover the rules of")
+    chosen = options.parse_args()
+    try:
+        import duckdb
+    except ImportError:
+        duckdb = None  # type: ignore[assignment]
+    engines = ["local", "spark"] if chosen.spark else ["local"]
+    with tempfile.TemporaryDirectory() as folder:
+        cold(Path(folder), engines, chosen.repeat)
+        for rows in chosen.rows:
+            print(
+                f"\n{rows:,} rows of Parquet, {chosen.noise:.0%} errors, seed {chosen.seed}: seconds, read and checked"
+            )
+            paths = write_tables(Path(folder), rows, chosen.noise, chosen.seed)
+            peers = Peers(None, duckdb, chosen.peer_seconds)
+            compare(peers, paths, engines, chosen.repeat, joined=rows <= chosen.peers_up_to)
+            states(Path(folder) / f"states-{rows}", paths["tax"], engines)
+        discoveries(chosen.discover, engines, chosen.repeat)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"\npeak memory of this process: {peak:.1f} GiB")
+
+
+def cold(folder: Path, engines: list[str], repeat: int) -> None:
+    """Seconds of wall clock of each command, from the start of the process to its end."""
+    place = copy_demo(folder / "demo")
+    print("demo orders (240 rows), seconds of wall clock, cold; best of", repeat)
+    print(f"{'command':24} " + " ".join(f"{engine:>8}" for engine in engines))
+    made = {"watched": f"watch init {{}} --data {DATA} --rules {RULE_FILE} --key {KEY} -q",
+            "evolved": f"evolve init {{}} --data {CLEAN} --key {KEY} --max-predicates 3 -q"}  # fmt: skip
+    for name, command in COMMANDS.items():
+        cells = []
+        for engine in engines:
+            best = float("inf")
+            for run in range(repeat if engine == "local" else 1):
+                names = {word: f"{word}-{name.replace(' ', '-')}-{engine}-{run}" for word in (*made, "state")}
+                for word, init in made.items():
+                    if f"{{{word}}}" in command:
+                        _command(place, init.format(names[word]))
+                where = [] if name == "help" else ["--engine", engine, "-q"]
+                best = min(best, timed(lambda n=names, w=where, c=command: _command(place, c.format(**n), *w))[0])
+            cells.append(f"{best:8.2f}")
+        print(f"{name:24} " + " ".join(cells), flush=True)
+
+
+def _command(place: Path, command: str, *more: str) -> None:
+    program = [sys.executable, "-c", "from holdfast.cli import main; main()", *command.split(), *more]
+    ended = subprocess.run(program, cwd=place, capture_output=True, text=True, check=False)
+    assert ended.returncode in (0, 1), ended.stderr
+
+
+def compare(peers: Peers, paths: dict[str, str], engines: list[str], repeat: int, *, joined: bool) -> None:
+    """One table: each rule's counts and seconds on each engine, beside DuckDB's seconds."""
+    heads = {"pairs": 16, "rows": 10, **dict.fromkeys(engines, 8), "duckdb by hand": 20, "duckdb join": 12}
+    print(f"{'rule':20} " + " ".join(f"{head:>{width}}" for head, width in heads.items()))
+    for engine in engines:
+        check(paths["orders"], ["unique(Customer, Supplier)", RULES["phi13"][1]], engine)  # warm
+    for name, (source, rule) in RULES.items():
+        told, cells = None, []
+        for engine in engines:
+            runs = [timed(lambda e=engine, s=source, r=rule: check(paths[s], [r], e)) for _ in range(repeat)]
+            found = runs[0][1]["rules"][0]
+            assert told is None or told == found, (told, found)
+            told = found
+            cells.append(f"{min(seconds for seconds, _ in runs):.2f}")
+        assert told is not None
+        counted, by_hand = BY_HAND.get(name, ("none", ""))
+        cells.append(by_hand_cell(peers, paths[source], by_hand, counted, told))
+        answer = peers.by_duckdb(paths[source], peer_sql(rule)) if joined and peers.duckdb else ("", None)
+        if answer is not None and answer[1] is not None:
+            assert answer[1] == told["violating_pairs"], (name, answer, told)
+        cells.append(f"> {peers.seconds:.0f}" if answer is None else f"{answer[0]:.2f}" if answer[0] else "")
+        values = [f"{told['violating_pairs']:,}", f"{told['violating_rows']:,}", *cells]
+        print(f"{name:20} " + " ".join(f"{v:>{w}}" for v, w in zip(values, heads.values(), strict=True)), flush=True)
+    for source in MAKERS:
+        mine = [rule for own, rule in RULES.values() if own == source]
+        if len(mine) > 1:
+            for engine in engines:
+                seconds, _ = timed(lambda e=engine, s=source, m=mine: check(paths[s], m, e))
+                print(f"all {len(mine)} rules of {source} together, {engine}: {seconds:.2f} s", flush=True)
+
+
+def check(path: str, rules: list[str], engine: str) -> dict[str, Any]:
+    with hf.check(path, rules, key="id", limit=100_000, engine=engine) as result:  # type: ignore[arg-type]
+        return result.to_dict()
+
+
+def states(folder: Path, path: str, engines: list[str]) -> None:
+    """Seconds to apply a thousand changes to a watched table; totals are asserted to be equal."""
+    import pyarrow.parquet as pq
+
+    folder.mkdir()
+    table = pq.read_table(path)
+    first, changes = table.slice(0, table.num_rows - 1000), table.slice(table.num_rows - 1000)
+    pq.write_table(first, folder / "first.parquet")
+    pq.write_table(changes, folder / "changes.parquet")
+    totals = []
+    rules = [RULES[name][1] for name in ("phi8", "phi10")]
+    for engine in engines:
+        where: dict[str, Any] = {"engine": engine}
+        made, state = timed(
+            lambda w=where, e=engine: hf.WatchState.create(folder / e, folder / "first.parquet", rules, key="id", **w)
+        )
+        applied, outcome = timed(lambda s=state: s.apply(folder / "changes.parquet"))
+        totals.append(dict(outcome.totals))
+        print(f"watch, phi8 and phi10, {engine}: init {made:.2f} s, 1,000 inserts {applied:.2f} s", flush=True)
+    assert all(total == totals[0] for total in totals), totals
+
+
+def discoveries(files: list[str], engines: list[str], repeat: int) -> None:
+    """Seconds to discover the rules of each table, read included; the rules are asserted to be the same."""
+    for file in files:
+        found: list[set[str]] = []
+        for engine in engines:
+            runs = [timed(lambda f=file, e=engine: hf.discover(f, engine=e, top=None)) for _ in range(repeat)]
+            result = runs[0][1]
+            found.append({entry["dc"] for entry in result.to_dict()["rules"]})
+            assert found[0] == found[-1], file
+            best = min(seconds for seconds, _ in runs)
+            print(f"discover {Path(file).name}, {engine}: {best:.2f} s, {len(found[-1]):,} rules", flush=True)
+
+
+if __name__ == "__main__":
+    main()
