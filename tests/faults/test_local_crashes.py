@@ -1,0 +1,63 @@
+"""A process that dies while it applies a batch, at whichever file, leaves a state with which the next one goes on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from faults.test_watch_crashes import RULES, assert_log_adds_up, written
+
+# Ends as if it was killed when it has put so many files on the disk; 0 is never.
+PROGRAM = """
+import json, os, sys
+from holdfast.api import WatchState
+place, data, rules, changes, last = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4], int(sys.argv[5])
+if not os.path.exists(place):
+    WatchState.create(place, data, rules, key="id", engine="local")
+synced, count = os.fsync, 0
+def fsync(file):
+    global count
+    synced(file)
+    count += 1
+    if count == last:
+        os._exit(9)
+os.fsync = fsync
+state = WatchState.open(place, engine="local")
+outcome = state.apply(changes, limit=None)
+shown = state.show()
+print(json.dumps({"applied": outcome.applied, "totals": dict(shown.totals), "rows": shown.rows, "synced": count,
+                  "version": shown.version}))
+"""
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", PROGRAM, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_batch_counts_once_wherever_its_process_dies(tmp_path: Path) -> None:
+    data, files, _ = written(tmp_path, 1)
+    rules, before = json.dumps(RULES), tmp_path / "before"
+    first = run(before, data, rules, files[0], 0)
+    assert first.returncode == 0, first.stderr
+    whole = run(shutil.copytree(before, tmp_path / "whole"), data, rules, files[1], 0)
+    expected = json.loads(whole.stdout)
+    assert expected["applied"]
+    died = 0
+    for last in range(1, expected["synced"] + 1):
+        state = shutil.copytree(before, tmp_path / f"died-{last}")
+        killed = run(state, data, rules, files[1], last)
+        assert killed.returncode == 9, killed.stderr
+        died += 1
+        again = run(state, data, rules, files[1], 0)
+        assert again.returncode == 0, again.stderr
+        told = json.loads(again.stdout)
+        # show() has checked the rows themselves: its totals are those of a check.
+        assert {name: told[name] for name in ("totals", "rows", "version")} == {
+            name: expected[name] for name in ("totals", "rows", "version")
+        }
+        assert_log_adds_up(state, told["totals"])
+    assert died > 3
