@@ -11,6 +11,9 @@ from holdfast.programs.sql_expression import Encoder
 from holdfast.rules.predicate import Column, Predicate, quoted_name
 from holdfast.rules.rule import Rule, RuleSet
 
+# Types, by how their names begin, of which neither Spark nor a kernel says whether two values are the same.
+_NO_KEYS = ("map", "variant", "array", "interval year", "interval month")
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -35,6 +38,14 @@ def require_columns(rules: RuleSet, key: Iterable[str], schema: Schema) -> None:
         for name in rule.body.columns:
             if name not in schema.types:
                 raise unknown_column(f"rule {rule.name!r} compares {name!r}", name, schema.table, schema.types)
+
+
+def require_key_types(key: Iterable[str], schema: Schema) -> None:
+    """TypeMismatchError when values of a column of the key cannot be told apart."""
+    for name in key:
+        kind = schema.types[name].sql
+        if kind.startswith(_NO_KEYS):
+            raise TypeMismatchError(f"the key {quoted_name(name)} is a {kind}, which cannot tell rows apart.")
 
 
 def mismatched_columns(rules: RuleSet, schema: Schema) -> frozenset[str]:

@@ -44,7 +44,14 @@ from holdfast.explaining.limits import most_rows
 from holdfast.explaining.trial import RowTrial, suggestions_schema
 from holdfast.programs.arrow_forms import flag_values
 from holdfast.programs.arrow_rows import TableColumns, arrow_type
-from holdfast.programs.bind import Schema, mismatched_columns, require_columns, require_types, without_types
+from holdfast.programs.bind import (
+    Schema,
+    mismatched_columns,
+    require_columns,
+    require_key_types,
+    require_types,
+    without_types,
+)
 from holdfast.programs.form import Where
 from holdfast.programs.plan import Plan, make_plan
 from holdfast.programs.program import GroupProgram
@@ -78,6 +85,7 @@ def plan_check(table: LocalTable, rules: RuleSet, key: Sequence[str]) -> Plan:
     """
     schema = schema_of(table)
     require_columns(rules, key, schema)
+    require_key_types(key, schema)
     odd = mismatched_columns(rules, schema)
     if odd:
         # A column that is entirely null has no type and compares with anything.

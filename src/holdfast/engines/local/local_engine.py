@@ -16,10 +16,9 @@ from holdfast.encode.spark_hash import spark_xxhash64
 from holdfast.engines.local.typed_changes import typed_changes
 from holdfast.engines.states.refused_changes import translate_unfit_values
 from holdfast.engines.states.state_engine import Changes, OpenedSource, SourceTable, StateEngine, Task
-from holdfast.errors import TypeMismatchError
 from holdfast.programs.arrow_rows import formed_rows
+from holdfast.programs.bind import require_key_types
 from holdfast.programs.plan import Plan
-from holdfast.rules.predicate import quoted_name
 from holdfast.search.lines import own_cores
 from holdfast.search.options import DiscoverOptions
 from holdfast.states.messages import MESSAGE, Message, messages_in
@@ -110,10 +109,7 @@ class LocalEngine(StateEngine):
         return 1
 
     def keyed(self, rows: Partitions, plan: Plan) -> Partitions:
-        for name in plan.key:
-            if plan.schema.types[name].sql.startswith(("map", "variant")):
-                kind = plan.schema.types[name].sql
-                raise TypeMismatchError(f"the key {quoted_name(name)} is a {kind}, which cannot tell rows apart.")
+        require_key_types(plan.key, plan.schema)
         parts = [f"c{plan.schema.position(name)}" for name in plan.key]
         return tuple(table.append_column("k", key_of(table, parts, plan.key)) for table in rows)
 

@@ -13,8 +13,8 @@ from pyspark.sql.types import BooleanType, NullType, StructType
 
 from holdfast.encode.column_type import column_type
 from holdfast.engines.spark.query_log import query_log_off
-from holdfast.errors import ConditionError, SourceError, TypeMismatchError
-from holdfast.programs.bind import Schema
+from holdfast.errors import ConditionError, SourceError
+from holdfast.programs.bind import Schema, require_key_types
 from holdfast.programs.plan import Plan
 from holdfast.programs.sql_expression import text_literal
 from holdfast.rules.predicate import quoted_name
@@ -174,12 +174,7 @@ def numbered(spark: SparkSession, rows: DataFrame) -> DataFrame:
 
 def keyed(rows: DataFrame, plan: Plan) -> DataFrame:
     """The rows with `k`, the value of their key column, or a struct of several under their own names."""
-    types = plan.schema.types
-    for name in plan.key:
-        if types[name].sql.startswith(("map", "variant", "interval year", "interval month")):
-            raise TypeMismatchError(
-                f"the key {quoted_name(name)} is a {types[name].sql}, which cannot tell rows apart."
-            )
+    require_key_types(plan.key, plan.schema)
     parts = [f"c{plan.schema.position(name)}" for name in plan.key]
     if len(parts) == 1:
         return rows.withColumn("k", F.col(parts[0]))
