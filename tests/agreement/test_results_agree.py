@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import holdfast as hf
-from holdfast.api import CheckResult
 from holdfast.demo.run import DATA, KEY, RULES, copy_demo
+from holdfast.engines.check_result import CheckResult
 
 UTC = dt.UTC
 # Values that engines write differently if they can: numbers and times as text, bytes, nulls, odd characters.

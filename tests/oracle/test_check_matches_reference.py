@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from holdfast.engines.spark.checking.check import EngineName, plan_check, run_ch
 from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import rule_set
 from holdfast.violations.route import Blocks, Meeting, routes_sql
+from matching_checks import assert_check_matches
 from strategies import RandomRules, RandomTable, rule_sets, tables
 
 slowly = settings(
@@ -96,16 +96,5 @@ def assert_matches(spark: SparkSession, case: tuple[RandomTable, RandomRules], e
             table.to_spark().collect() for table in (result.pairs, result.rows, result.groups, result.suspects)
         )
         outcomes = result.outcome.rules
-    for wanted, found in zip(expected, outcomes, strict=True):
-        name, told = wanted.rule.name, f"{wanted.rule} {random.rules.nulls} {table.rows}"
-        assert Counter((r.left, r.right) for r in pairs if r.rule == name) == Counter(wanted.pairs or ()), told
-        assert {r.key: r.conflicts for r in rows if r.rule == name} == wanted.conflicts, told
-        assert {r.key for r in suspects if r.rule == name} == wanted.suspects, told
-        assert Counter((r.column, r["rows"], tuple(r["keys"])) for r in groups if r.rule == name) == Counter(
-            (g.column, g.rows, g.keys) for g in wanted.groups or ()
-        ), told
-        assert found.violating_pairs == (None if wanted.pairs is None else len(wanted.pairs)), told
-        assert found.violating_rows == len(wanted.conflicts), told
-        assert found.suspect_rows == len(wanted.suspects), told
-        assert found.violating_groups == wanted.violating_groups, told
-        assert found.holds == wanted.holds, told
+    listed = [[row.asDict(recursive=True) for row in rows] for rows in (pairs, rows, groups, suspects)]
+    assert_check_matches(case, expected, outcomes, listed)

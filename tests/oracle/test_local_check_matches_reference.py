@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -11,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast import reference
 from holdfast.engines.local.check import plan_check, run_check
-from holdfast.engines.result_table import ResultTable
 from holdfast.tables.local_table import LocalTable
+from matching_checks import assert_check_matches
 from strategies import ARROW, RandomRules, RandomTable, rule_sets, tables
 
 
@@ -37,29 +36,13 @@ def test_check_in_this_process_matches_reference(case: tuple[RandomTable, Random
     expected = reference.check(table.rows, random.rules, where=random.conditions)
     source = LocalTable(arrow_of(table, dictionaries=dictionaries), "random")
     result = run_check(source, plan_check(source, random.rules, ("id",)), limit=None)
-    pairs, rows, groups, suspects = map(listed, (result.pairs, result.rows, result.groups, result.suspects))
-    for wanted, found in zip(expected, result.outcome.rules, strict=True):
-        name, told = wanted.rule.name, f"{wanted.rule} {random.rules.nulls} {table.rows}"
-        assert Counter((r["left"], r["right"]) for r in pairs if r["rule"] == name) == Counter(wanted.pairs or ()), told
-        assert {r["key"]: r["conflicts"] for r in rows if r["rule"] == name} == wanted.conflicts, told
-        assert {r["key"] for r in suspects if r["rule"] == name} == wanted.suspects, told
-        assert Counter((r["column"], r["rows"], tuple(r["keys"])) for r in groups if r["rule"] == name) == Counter(
-            (g.column, g.rows, g.keys) for g in wanted.groups or ()
-        ), told
-        assert found.violating_pairs == (None if wanted.pairs is None else len(wanted.pairs)), told
-        assert found.violating_rows == len(wanted.conflicts), told
-        assert found.suspect_rows == len(wanted.suspects), told
-        assert found.violating_groups == wanted.violating_groups, told
-        assert found.holds == wanted.holds, told
+    listed = [list(part) for part in (result.pairs, result.rows, result.groups, result.suspects)]
+    assert_check_matches((table, random), expected, result.outcome.rules, listed)
     clean, quarantined = result.split()
     assert clean.count() + quarantined.count() == len(table.rows)
-    assert {row["id"] for row in quarantined} == {row["key"] for row in suspects if row["rule"] in counted(result)}
+    assert {row["id"] for row in quarantined} == {row["key"] for row in listed[3] if row["rule"] in counted(result)}
     result.shown  # noqa: B018 (whatever the values are, a report can be made of them)
     assert result.summary()
-
-
-def listed(table: ResultTable) -> list[dict[str, Any]]:
-    return list(table)
 
 
 def counted(result: Any) -> set[str]:

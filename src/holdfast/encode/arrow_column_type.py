@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 
 from holdfast.encode.column_type import ColumnType, column_type
@@ -16,6 +18,33 @@ _NAMES = {
     "date": (pa.types.is_date,),
     "interval day to second": (pa.types.is_duration,),
 }
+_ARROW_TYPES = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "interval day to second": pa.duration("us"),
+    "void": pa.null(),
+}
+
+
+def arrow_type_of(sql: str) -> pa.DataType:
+    """Returns the Arrow type of values of a type that is not nested, by Spark's name of it. KeyError for others.
+
+    >>> arrow_type_of("decimal(10,2)"), arrow_type_of("int")
+    (Decimal128Type(decimal128(10, 2)), DataType(int32))
+    """
+    if decimal := re.fullmatch(r"decimal\((\d+),\s*(-?\d+)\)", sql):
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    return _ARROW_TYPES[sql]
 
 
 def arrow_column_type(kind: pa.DataType) -> ColumnType:

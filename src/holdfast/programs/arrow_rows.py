@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from holdfast.encode.arrow_column_type import arrow_type_of
 from holdfast.encode.codes import Coded, ranked_values, shared_codes
 from holdfast.encode.column_type import ColumnType, Encoding
 from holdfast.encode.digits import digits_key
@@ -28,20 +29,6 @@ from holdfast.rules.rule import Nulls
 
 Bools = NDArray[np.bool_]
 
-_ARROW_TYPES = {
-    "bigint": pa.int64(),
-    "int": pa.int32(),
-    "smallint": pa.int16(),
-    "tinyint": pa.int8(),
-    "double": pa.float64(),
-    "float": pa.float32(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-}
 # Decimals of more digits than this do not fit 64 bits, and have their place among the values for a code.
 _LONG_DIGITS = 18
 
@@ -178,15 +165,8 @@ def encoded_column(column: pa.ChunkedArray, kind: ColumnType, encoding: Encoding
             return column
 
 
-def arrow_type(sql: str) -> pa.DataType:
-    """The Arrow type of values that Spark calls `sql`."""
-    if decimal := re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", sql):
-        return pa.decimal128(int(decimal[1]), int(decimal[2]))
-    return _ARROW_TYPES[sql] if sql in _ARROW_TYPES else pa.duration("us")
-
-
 def _cast(column: pa.ChunkedArray, kind: ColumnType, target: str) -> pa.ChunkedArray:
-    wanted = arrow_type(target)
+    wanted = arrow_type_of(target)
     if kind.family == "void":
         return pa.chunked_array([pa.nulls(len(column), wanted)])
     if pa.types.is_decimal(wanted) and pa.types.is_integer(column.type):

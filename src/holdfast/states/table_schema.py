@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from holdfast.encode.arrow_column_type import arrow_sql_type, arrow_type_of
 from holdfast.encode.column_type import column_type
 from holdfast.errors import OnlySparkError, StateError
 from holdfast.programs.bind import Schema
@@ -21,24 +23,8 @@ FieldJson: TypeAlias = Mapping[str, Any]
 """A column as Spark's JSON has it: its name, its type, whether it may be null, and what else is known of it."""
 SchemaJson: TypeAlias = Mapping[str, Any]
 
-# By the name in JSON: the name in SQL where it is another, and the Arrow type of such a column.
+# By the name in JSON, the name in SQL where it is another.
 _SQL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-_ARROW_TYPES: Mapping[str, pa.DataType] = {
-    "byte": pa.int8(),
-    "short": pa.int16(),
-    "integer": pa.int32(),
-    "long": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-    "interval day to second": pa.duration("us"),
-    "void": pa.null(),
-}
 _COLLATIONS = "__COLLATIONS"
 
 
@@ -100,10 +86,8 @@ def _sql_type(kind: TypeJson, own: FieldJson) -> str:
 def arrow_type(kind: TypeJson) -> pa.DataType:
     """Returns the Arrow type of a column of this type, times with a zone in UTC. OnlySparkError where there is none."""
     if isinstance(kind, str):
-        if kind in _ARROW_TYPES:
-            return _ARROW_TYPES[kind]
-        if decimal := re.fullmatch(r"decimal\((\d+),\s*(-?\d+)\)", kind):
-            return pa.decimal128(int(decimal[1]), int(decimal[2]))
+        with suppress(KeyError):
+            return arrow_type_of(_SQL_NAMES.get(kind, kind))
         if re.match(r"(char|varchar)\(", kind):
             return pa.string()
     elif kind["type"] == "struct":
@@ -165,7 +149,9 @@ def type_json(kind: pa.DataType) -> TypeJson:
         return "binary"
     if pa.types.is_float16(kind):
         return "float"
-    known = next((name for name, arrow in _ARROW_TYPES.items() if arrow == kind), None)
-    if known is None:
-        raise StateError(f"a column of the type {kind} cannot be kept in a state.", hint="leave it out of the table.")
-    return known
+    sql = arrow_sql_type(kind)
+    names = {own: name for name, own in _SQL_NAMES.items()}
+    with suppress(KeyError):
+        if arrow_type_of(sql) == kind:
+            return names.get(sql, sql)
+    raise StateError(f"a column of the type {kind} cannot be kept in a state.", hint="leave it out of the table.")

@@ -21,6 +21,7 @@ from holdfast.checking.outcome import CheckOutcome, FailOn, Summary
 from holdfast.checking.output_folders import BROKEN_RULES, is_remote
 from holdfast.checking.shown_check import DOTS, GROUPS, KEYS, LINES, SIDES, WORST, Duplicate, ShownGroup, Side
 from holdfast.checking.task import Mode, Task, summaries
+from holdfast.encode.arrow_column_type import arrow_type_of
 from holdfast.encode.codes import Coded, dense_ids, shared_codes
 from holdfast.encode.column_type import column_type
 from holdfast.encode.spark_hash import spark_xxhash64
@@ -43,7 +44,7 @@ from holdfast.explaining.explanation import RowExplanation, redacted_explanation
 from holdfast.explaining.limits import most_rows
 from holdfast.explaining.trial import RowTrial, suggestions_schema
 from holdfast.programs.arrow_forms import flag_values
-from holdfast.programs.arrow_rows import TableColumns, arrow_type
+from holdfast.programs.arrow_rows import TableColumns
 from holdfast.programs.bind import (
     Schema,
     mismatched_columns,
@@ -327,7 +328,8 @@ class LocalCheckResult(CheckResult):
             return pa.array(
                 [None if value is None else value.hex().upper() for value in whole.to_pylist()], pa.string()
             )
-        return spark_text(whole)
+        # Groups have one zero, as on Spark.
+        return spark_text(pc.add(whole, pa.scalar(0.0, whole.type)) if pa.types.is_floating(whole.type) else whole)
 
     def split(self) -> tuple[ArrowResult, ArrowResult]:
         whole = self._whole_rows
@@ -510,9 +512,8 @@ class LocalCheckResult(CheckResult):
 
         if is_remote(folder):
             raise OutputError(f"{folder!r} is not on this machine.", hint="use --engine spark to write there.")
-        lines = zip(*metric_lines(self.outcome), strict=True)
-        arrays = [pa.array(line, arrow_type(kind)) for line, kind in zip(lines, METRICS.values(), strict=True)]
-        table = pa.table(arrays or [pa.array([], arrow_type(kind)) for kind in METRICS.values()], names=list(METRICS))
+        lines = [dict(zip(METRICS, line, strict=True)) for line in metric_lines(self.outcome)]
+        table = pa.Table.from_pylist(lines, pa.schema({name: arrow_type_of(kind) for name, kind in METRICS.items()}))
         try:
             os.makedirs(folder, exist_ok=True)
             name = os.path.join(folder, f"part-{uuid.uuid4()}.parquet")
