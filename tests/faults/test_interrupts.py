@@ -1,4 +1,4 @@
-"""Whoever ends a command while Spark works finds nothing half-written and no process left, and reads no traceback."""
+"""Whoever ends a command while it works finds nothing half-written and no process left, and reads no traceback."""
 
 from __future__ import annotations
 
@@ -31,15 +31,25 @@ def processes_of(session: int) -> list[str]:
     return found
 
 
+def cpu_seconds(process: int) -> float:
+    """How long the process has computed."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.parametrize(
     ("sent", "code", "words"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
 )
-def test_a_command_that_is_ended_leaves_nothing(tmp_path: Path, sent: signal.Signals, code: int, words: str) -> None:
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_a_command_that_is_ended_leaves_nothing(
+    tmp_path: Path, sent: signal.Signals, code: int, words: str, engine: str
+) -> None:
     chance = Random(7)
     lines = [f"{i},{chance.randrange(10**6)},{chance.randrange(10**6)},{i % 3}" for i in range(200_000)]
     (tmp_path / "big.csv").write_text("id,a,b,g\n" + "\n".join(lines) + "\n")
     rule = "not(t.a > s.a and t.b < s.b and t.g != s.g)"  # takes far longer than the test
     command = [str(HOLDFAST), "check", "big.csv", rule, "--violations", "found", "--report", "report.html"]
+    command += ["--engine", engine]
     running = subprocess.Popen(
         command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -49,7 +59,11 @@ def test_a_command_that_is_ended_leaves_nothing(tmp_path: Path, sent: signal.Sig
         while "checking" not in said:
             said = running.stderr.readline()
             assert said, "it ended by itself"
-        wait_until(lambda: workers(running.pid), "Spark to work", seconds=300)
+        if engine == "spark":
+            wait_until(lambda: workers(running.pid), "Spark to work", seconds=300)
+        else:
+            before = cpu_seconds(running.pid)
+            wait_until(lambda: cpu_seconds(running.pid) > before + 2, "the kernels to work", seconds=300)
         assert running.poll() is None
         os.killpg(running.pid, sent) if sent is signal.SIGINT else running.send_signal(sent)  # as a terminal does
         out, err = running.communicate(timeout=300)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.command import add_commands, end_on_sigterm
+from holdfast.cli.command import add_commands, end_on_sigterm, leave_at_once
 from holdfast.cli.lazy_group import LazyCommand, lazy_group
 from holdfast.tables.pandas_later import postpone_pandas
 
@@ -78,4 +78,8 @@ def _root(
 def main() -> None:
     end_on_sigterm()
     postpone_pandas()
-    app()
+    try:
+        app()
+    except SystemExit as end:
+        leave_at_once(end.code)
+        raise

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import logging
+import os
 import signal
 import sys
 import traceback
@@ -93,6 +94,17 @@ def end_on_sigterm() -> None:
         raise Terminated
 
     signal.signal(signal.SIGTERM, end)
+
+
+def leave_at_once(code: object) -> None:
+    """Ends the process where somebody has ended the command: threads that still compute would keep it for minutes.
+
+    Where Spark is, its own end comes first.
+    """
+    if code in (INTERRUPTED, TERMINATED) and isinstance(code, int) and "pyspark" not in sys.modules:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 @contextlib.contextmanager

@@ -6,4 +6,4 @@ from numba import njit
 
 from holdfast.kernels.cover import take_greedily
 
-take_greedily_compiled = njit(cache=True)(take_greedily)
+take_greedily_compiled = njit(cache=True, nogil=True)(take_greedily)

@@ -10,7 +10,7 @@ from holdfast.kernels.xxhash64 import PRIMES
 _PRIME_1, _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = PRIMES
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def hash_ints_compiled(values, valid, seeds):  # type: ignore[no-untyped-def]
     hashes = np.empty(len(values), np.int64)
     for i in range(len(values)):
@@ -22,7 +22,7 @@ def hash_ints_compiled(values, valid, seeds):  # type: ignore[no-untyped-def]
     return hashes
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def hash_longs_compiled(values, valid, seeds):  # type: ignore[no-untyped-def]
     hashes = np.empty(len(values), np.int64)
     for i in range(len(values)):
@@ -33,7 +33,7 @@ def hash_longs_compiled(values, valid, seeds):  # type: ignore[no-untyped-def]
     return hashes
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def hash_wide_compiled(low, high, valid, seeds):  # type: ignore[no-untyped-def]
     hashes = np.empty(len(low), np.int64)
     whole = np.empty(16, np.uint8)
@@ -53,7 +53,7 @@ def hash_wide_compiled(low, high, valid, seeds):  # type: ignore[no-untyped-def]
     return hashes
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def hash_bytes_compiled(data, starts, ends, valid, seeds):  # type: ignore[no-untyped-def]
     hashes = np.empty(len(starts), np.int64)
     for i in range(len(starts)):

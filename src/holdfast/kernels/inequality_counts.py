@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def rank_runs(ids, values, order, ranks):  # type: ignore[no-untyped-def]
     rank = 0
     for at in range(len(order)):
@@ -17,7 +17,7 @@ def rank_runs(ids, values, order, ranks):  # type: ignore[no-untyped-def]
         ranks[order[at]] = rank
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _common_groups(left_ids, right_ids):  # type: ignore[no-untyped-def]
     """(start, end) among the left rows and (start, end) among the right rows, of every group that has both."""
     groups = [(0, 0, 0, 0) for _ in range(0)]
@@ -38,7 +38,7 @@ def _common_groups(left_ids, right_ids):  # type: ignore[no-untyped-def]
     return groups
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def count_inequality(left_ids, right_ids, a, b, lefts, rights, as_left, as_right):  # type: ignore[no-untyped-def]
     for i, i_end, j, j_end in _common_groups(left_ids, right_ids):
         q = j
@@ -53,14 +53,14 @@ def count_inequality(left_ids, right_ids, a, b, lefts, rights, as_left, as_right
             as_right[rights[q]] = p - i
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _add(tree, at, amount):  # type: ignore[no-untyped-def]
     while at < len(tree):
         tree[at] += amount
         at += at & -at
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _below(tree, at):  # type: ignore[no-untyped-def]
     """How many were added at places up to `at`."""
     total = 0
@@ -70,7 +70,7 @@ def _below(tree, at):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def count_two(left_ids, right_ids, a, b, left_ranks, right_ranks, lefts, rights, as_left, as_right):  # type: ignore[no-untyped-def]
     x, y = left_ranks[0], right_ranks[0]
     for i, i_end, j, j_end in _common_groups(left_ids, right_ids):
@@ -95,7 +95,7 @@ def count_two(left_ids, right_ids, a, b, left_ranks, right_ranks, lefts, rights,
             as_left[lefts[p]] = (j_end - 1 - q) - _below(tree, x[p])
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def count_three(left_ids, right_ids, a, b, left_ranks, right_ranks, lefts, rights, as_left, as_right):  # type: ignore[no-untyped-def]
     """Divide and conquer: order by the first inequality, merge by the second, a Fenwick tree for the third."""
     for i, i_end, j, j_end in _common_groups(left_ids, right_ids):
@@ -115,7 +115,7 @@ def count_three(left_ids, right_ids, a, b, left_ranks, right_ranks, lefts, right
         _merge_count(second, third, row, np.zeros(top + 1, np.int64), lefts, rights, as_left, as_right)
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _merge_count(second, third, row, tree, lefts, rights, as_left, as_right):  # type: ignore[no-untyped-def]
     size = len(row)
     second_out, third_out, row_out = np.empty_like(second), np.empty_like(third), np.empty_like(row)
@@ -160,7 +160,7 @@ def _merge_count(second, third, row, tree, lefts, rights, as_left, as_right):  #
         width *= 2
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def count_many(left_ids, right_ids, a, b, left_ranks, right_ranks, lefts, rights, as_left, as_right):  # type: ignore[no-untyped-def]
     for i, i_end, j, j_end in _common_groups(left_ids, right_ids):
         first = j

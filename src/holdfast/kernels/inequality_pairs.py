@@ -8,7 +8,7 @@ from numba import njit
 _SMALL, _LARGE = 64, 4096
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _tops(values, width):  # type: ignore[no-untyped-def]
     tops = np.empty((len(values) + width - 1) // width, np.int64)
     for block in range(len(tops)):
@@ -16,7 +16,7 @@ def _tops(values, width):  # type: ignore[no-untyped-def]
     return tops
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def list_inequality_pairs(lefts, rights, starts, ends, a, b, second, left_unequal, right_unequal, order, once, limit):  # type: ignore[no-untyped-def]
     small, large = _tops(second, _SMALL), _tops(second, _LARGE)
     pairs_left, pairs_right = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]

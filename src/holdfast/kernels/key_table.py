@@ -10,7 +10,7 @@ from holdfast.kernels.runs import row_hash
 FREE, LEFT = -1, -2
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def find_keys(table, stored, codes, columns, row_slots):  # type: ignore[no-untyped-def]
     """Per row of codes the slot of the stored row that has the same key, or -1, in `row_slots`."""
     mask = len(table) - 1
@@ -31,7 +31,7 @@ def find_keys(table, stored, codes, columns, row_slots):  # type: ignore[no-unty
             at = (at + 1) & mask
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def add_keys(table, stored, slots, columns):  # type: ignore[no-untyped-def]
     """How many free places the slots, whose keys are not in the table, have taken."""
     mask = len(table) - 1
@@ -45,7 +45,7 @@ def add_keys(table, stored, slots, columns):  # type: ignore[no-untyped-def]
     return taken
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def remove_keys(table, stored, slots, columns):  # type: ignore[no-untyped-def]
     """The places of the slots, which are in the table, are left: passed over in a search."""
     mask = len(table) - 1

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def ranked(values, order):  # type: ignore[no-untyped-def]
     value_ranks = np.empty(len(values), np.int64)
     rank = 0
@@ -17,7 +17,7 @@ def ranked(values, order):  # type: ignore[no-untyped-def]
     return value_ranks
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def by_digits(values, low, bits):  # type: ignore[no-untyped-def]
     """Radix sort, lowest digit first. Differences are taken modulo 2^64, where they cannot overflow."""
     mask = np.uint64(2047)
@@ -37,7 +37,7 @@ def by_digits(values, low, bits):  # type: ignore[no-untyped-def]
     return order
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def by_group(order, groups, top):  # type: ignore[no-untyped-def]
     place = np.zeros(top + 1, np.int64)
     for group in groups:

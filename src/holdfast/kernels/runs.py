@@ -91,7 +91,7 @@ class PairCounting(NamedTuple):
     whole_compares: NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def hash_rows(codes, valid, slots, columns, nulls_equal):  # type: ignore[no-untyped-def]
     """A hash per row of its values in these columns. Rows that differ there may share one."""
     found = np.empty(len(slots), np.uint64)
@@ -117,7 +117,7 @@ def row_hash(codes, valid, slot, columns, nulls_equal):  # type: ignore[no-untyp
     return h
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def collides(codes, valid, slots, hashes, columns):  # type: ignore[no-untyped-def]
     """Whether two neighbours share a hash and not the values."""
     for at in range(1, len(slots)):
@@ -183,7 +183,7 @@ def alone_together(rows: Rows, slots: NDArray[np.int32], probe: Probe) -> int:
     return int(_alone_together_flat(*rows, slots, *probe))
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _alone_together_flat(  # type: ignore[no-untyped-def]
     codes, valid, flags, alive, twin, slots, compares, equal, by, flag, others, other_compares, nulls_equal
 ):
@@ -357,7 +357,7 @@ def probed(
     return found
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def _probed_flat(  # type: ignore[no-untyped-def]
     codes, valid, flags, alive, twin, runs, hashes, xs, slots, ranks, by_rank, sorted_ys, levels, tail, probes,
     compares, equal, by, flag, others, other_compares, nulls_equal, once, each, enough, only_alive, kept, left, whole,

@@ -37,6 +37,7 @@ from holdfast.engines.check_result import (
     plain_key,
     rule_outcome,
 )
+from holdfast.engines.local.interruptible import interruptible
 from holdfast.engines.result_table import ArrowResult
 from holdfast.errors import OutputError, SourceError
 from holdfast.explaining.explained_row import explained_row
@@ -152,8 +153,12 @@ class LocalScan:
     def findings(self, mode: Mode, which: Iterable[int], limit: int | None) -> pa.Table:
         """The findings of the rules; `key` and `other` are positions of rows."""
         task = Task(self.plan.programs, tuple(which), mode, UNLIMITED if limit is None else limit)
-        positions = pa.chunked_array([pa.array(np.arange(self.part.size))])
-        return pa.Table.from_batches(task.findings(positions, self.part), _FINDINGS)
+
+        def findings() -> pa.Table:
+            positions = pa.chunked_array([pa.array(np.arange(self.part.size))])
+            return pa.Table.from_batches(task.findings(positions, self.part), _FINDINGS)
+
+        return interruptible(findings)
 
 
 _FINDINGS = pa.schema(

@@ -13,6 +13,7 @@ from holdfast.discovery.with_constants import find_with_constants
 from holdfast.encode.column_type import ColumnType
 from holdfast.engines.discovery import DiscoverySource, Searched
 from holdfast.engines.local.check import plan_check, run_check, schema_of
+from holdfast.engines.local.interruptible import interruptible
 from holdfast.rules.rule import RuleSet
 from holdfast.search.find import find
 from holdfast.search.lines import own_cores
@@ -36,6 +37,9 @@ class LocalDiscovery(DiscoverySource):
         return int(self._table.rows.num_rows)
 
     def search(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Searched:
+        return interruptible(lambda: self._search(types, options))
+
+    def _search(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Searched:
         rows = self._compared(types)
         if rows.num_rows == 0:
             return None, None
