@@ -145,7 +145,7 @@ def test_fewer_than_two_rows_have_no_rules_and_it_says_why(
     found = hf.discover(spark.createDataFrame(rows, "a int, b string").repartition(partitions), top="all")
     assert found.to_dict() | {"seconds": 0} == {
         "rows": len(rows), "predicates": found.outcome.predicates, "evidence": 0, "complete": True, "seconds": 0,
-        "rules": [],
+        "engine": "spark", "rules": [],
     }  # fmt: skip
     assert [note for note in found.outcome.notes if said in note]
     assert len(found.rules) == 0

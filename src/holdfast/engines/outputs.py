@@ -22,11 +22,12 @@ def write_folders(tables: Mapping[str, ResultTable], folder: str) -> None:
         return
     try:
         place = Path(folder).absolute()
-        place.mkdir(parents=True, exist_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
         waiting = place.parent / f".{place.name}.{secrets.token_hex(4)}.tmp"
         try:
             for name, table in tables.items():
                 table.write_parquet(str(waiting / name))
+            place.mkdir(exist_ok=True)
             for name in tables:
                 shutil.rmtree(place / name, ignore_errors=True)
                 os.replace(waiting / name, place / name)
