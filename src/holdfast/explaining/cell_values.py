@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.encode.column_type import ColumnType
+from holdfast.encode.one_array import decoded, one_array
 
 _WIDE = Context(prec=200)
 _DAY = re.compile(r"([+-]?\d{4,6})(?:-(\d{1,2}))?(?:-(\d{1,2}))?\Z")
@@ -65,9 +66,7 @@ def typed(values: Sequence[Any], kind: ColumnType, stored: pa.DataType) -> pa.Ar
 
 def plain_array(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     """The values in one piece, and not as a dictionary."""
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+    return decoded(one_array(array))
 
 
 def _fitting(value: Any, kind: ColumnType, stored: pa.DataType) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.encode.codes import Coded, shared_codes
+from holdfast.encode.one_array import decoded
 from holdfast.encode.spark_text import spark_text
 from holdfast.explaining.candidates import Candidates, CandidateSource, Floats, sets_bounds
 from holdfast.explaining.cell_values import plain_array
@@ -287,7 +288,7 @@ def _codes_of_family(
             own = np.flatnonzero((row >= 0) & (row // size == number)) if size else np.empty(0, np.int64)
             wanted = trial.plan.programs.forms[form]
             column = trial.rows.column(wanted.column).take(pa.array(row[own] - number * size))
-            column = _decoded(encoded_column(column, trial.plan.schema.types[wanted.column], wanted.encoding))
+            column = decoded(encoded_column(column, trial.plan.schema.types[wanted.column], wanted.encoding))
             codes.append(own)
             parts += column.cast(new[family[0]].type).chunks
         values, *coded_new = shared_codes([pa.chunked_array(parts, new[family[0]].type), *new.values()])
@@ -307,12 +308,8 @@ def _has_own_codes(kind: pa.DataType) -> bool:
     return any(test(kind) for test in tests) or (pa.types.is_decimal(kind) and kind.precision <= 18)
 
 
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
 def _chunked(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray:
-    return _decoded(column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column]))
+    return decoded(column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column]))
 
 
 def _joined(arrays: Sequence[np.ndarray], kind: type) -> np.ndarray:

@@ -19,6 +19,7 @@ from holdfast.encode.codes import Coded, ranked_values, shared_codes
 from holdfast.encode.column_type import ColumnType, Encoding
 from holdfast.encode.digits import digits_key
 from holdfast.encode.live_codes import BoundCode, coder_for, constant_value
+from holdfast.encode.one_array import decoded, one_array
 from holdfast.errors import ConditionError, closest_hint
 from holdfast.programs.arrow_forms import flag_values
 from holdfast.programs.form import Form
@@ -106,7 +107,7 @@ class TableColumns:
         return coder_for([kind], ordered=True, settled=True).constant(value)
 
     def values(self, names: Sequence[str]) -> pa.Table:
-        return pa.table({name: _decoded(self.rows.column(self._resolved(name))) for name in names})
+        return pa.table({name: decoded(self.rows.column(self._resolved(name))) for name in names})
 
     def _resolved(self, name: str) -> str:
         """The column that a condition means, upper and lower case apart, as in SQL."""
@@ -126,7 +127,7 @@ class TableColumns:
             if kind.family == "void" or pa.types.is_null(column.type):
                 self._codes[name] = Coded(np.zeros(len(self), np.int64), valid)
             elif kind.family in ("text", "binary") or _is_wide(kind):
-                codes, self._ranked[name] = ranked_values(_whole(column))
+                codes, self._ranked[name] = ranked_values(one_array(column))
                 self._codes[name] = Coded(codes, valid)
             else:
                 self._codes[name] = shared_codes([column])[0]
@@ -156,11 +157,11 @@ def encoded_column(column: pa.ChunkedArray, kind: ColumnType, encoding: Encoding
         case "cast":
             return _cast(column, kind, encoding.target)
         case "digits":
-            distinct = _whole(column).dictionary_encode()
+            distinct = one_array(column).dictionary_encode()
             keys = [digits_key(value) for value in distinct.dictionary.to_pylist()]
             return pa.chunked_array([pa.array(keys, pa.binary()).take(distinct.indices)])
         case "halves":
-            return pa.chunked_array([_halves(_whole(column), kind)])
+            return pa.chunked_array([_halves(one_array(column), kind)])
         case _:
             return column
 
@@ -194,11 +195,3 @@ def _halves(array: pa.Array, kind: ColumnType) -> pa.Array:
 
 def _is_wide(kind: ColumnType) -> bool:
     return kind.family == "decimal" and kind.precision > _LONG_DIGITS
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-
-
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

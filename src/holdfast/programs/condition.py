@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from holdfast.encode.arrow_column_type import arrow_column_type
 from holdfast.encode.codes import comparable_codes
 from holdfast.encode.column_type import ColumnType
+from holdfast.encode.one_array import one_array
 from holdfast.errors import ConditionError
 from holdfast.rules.kept_parser import kept_parser
 from holdfast.rules.relation import EQ, GT, LT, mask_of
@@ -137,14 +138,8 @@ def _parser() -> Lark:
 def _array(value: Any, table: pa.Table) -> pa.Array:
     """The value as an array with a place per row of the table."""
     if isinstance(value, pa.ChunkedArray | pa.Array):
-        return _combined(value)
+        return one_array(value)
     return pa.repeat(_scalar(value), table.num_rows)
-
-
-def _combined(value: pa.ChunkedArray | pa.Array) -> pa.Array:
-    if isinstance(value, pa.ChunkedArray):
-        return pa.concat_arrays(value.chunks) if value.num_chunks else pa.array([], value.type)
-    return value
 
 
 def _scalar(value: Any) -> pa.Scalar:
@@ -238,7 +233,7 @@ def _divided(a: Any, b: Any) -> Any:
 
 
 def _remainder(a: Any, b: Any) -> Any:
-    left, right = (_combined(v) if isinstance(v, pa.ChunkedArray | pa.Array) else _place(v) for v in (a, b))
+    left, right = (one_array(v) if isinstance(v, pa.ChunkedArray | pa.Array) else _place(v) for v in (a, b))
     known = [array.is_valid().to_numpy(zero_copy_only=False) for array in (left, right)]
     x, y = (pc.fill_null(array, 1).to_numpy(zero_copy_only=False) for array in (left, right))
     rest = np.fmod(x, np.where(y == 0, 1, y))

@@ -24,6 +24,7 @@ from holdfast.checking.task import Mode, Task, summaries
 from holdfast.encode.arrow_column_type import arrow_type_of
 from holdfast.encode.codes import Coded, dense_ids, shared_codes
 from holdfast.encode.column_type import column_type
+from holdfast.encode.one_array import decoded, one_array
 from holdfast.encode.spark_hash import spark_xxhash64
 from holdfast.encode.spark_json import spark_json
 from holdfast.encode.spark_text import spark_text
@@ -60,6 +61,7 @@ from holdfast.programs.program import GroupProgram
 from holdfast.rules.dependency import Key
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import RuleSet
+from holdfast.states.segment import key_of
 from holdfast.tables.local_table import LocalTable
 from holdfast.violations.evaluate import UNLIMITED, group_sides
 from holdfast.violations.part import Part, families
@@ -118,12 +120,7 @@ class LocalScan:
         rows, key = self.table.rows, self.plan.key
         if not key:
             return pa.chunked_array([pa.array(np.arange(rows.num_rows))])
-        parts = [_decoded(rows.column(name)) for name in key]
-        if len(parts) == 1:
-            return parts[0]
-        arrays = [_whole(part) for part in parts]
-        fields = [pa.field(name, array.type) for name, array in zip(key, arrays, strict=True)]
-        return pa.chunked_array([pa.StructArray.from_arrays(arrays, fields=fields)])
+        return key_of(pa.table({name: decoded(rows.column(name)) for name in key}), key, key)
 
     @cached_property
     def part(self) -> Part:
@@ -313,7 +310,7 @@ class LocalCheckResult(CheckResult):
             column = forms[program.right[sides.right].form].column
             value = pc.if_else(pa.array(sides.is_null), None, self._text(table.column(column).take(first)))
             offsets = pa.array(np.concatenate([[0], sides.ends]).astype(np.int32))
-            keys = pa.ListArray.from_arrays(offsets, _whole(self._keys(pa.array(sides.members))))
+            keys = pa.ListArray.from_arrays(offsets, one_array(self._keys(pa.array(sides.members))))
             yield pa.table(
                 {
                     "rule": pa.repeat(self.plan.rules.rules[i].name, len(first)),
@@ -328,7 +325,7 @@ class LocalCheckResult(CheckResult):
     @staticmethod
     def _text(column: pa.ChunkedArray) -> pa.Array:
         """Values as results write them; bytes in hexadecimal."""
-        whole = _whole(_decoded(column))
+        whole = one_array(decoded(column))
         if pa.types.is_binary(whole.type):
             return pa.array(
                 [None if value is None else value.hex().upper() for value in whole.to_pylist()], pa.string()
@@ -363,7 +360,7 @@ class LocalCheckResult(CheckResult):
     @cached_property
     def _whole_rows(self) -> pa.Table:
         whole = self._read_whole()
-        return pa.table([_decoded(column) for column in whole.columns], names=whole.column_names)
+        return pa.table([decoded(column) for column in whole.columns], names=whole.column_names)
 
     @cached_property
     def _rows(self) -> pa.Table:
@@ -381,7 +378,7 @@ class LocalCheckResult(CheckResult):
 
     def _named(self, lines: pa.Table, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
         names = pa.array([rule.name for rule in self.plan.rules], pa.string())
-        return pa.table({"rule": names.take(_whole(lines["i"])), **columns})
+        return pa.table({"rule": names.take(one_array(lines["i"])), **columns})
 
     def _keys(self, positions: pa.Array | pa.ChunkedArray) -> pa.ChunkedArray:
         return self._scan.keys.take(positions)
@@ -482,7 +479,7 @@ class LocalCheckResult(CheckResult):
         members = rows[ids == ids[at]]
         shown = members[np.argsort(self._scan.part.order[members])][:KEYS]
         table = self._scan.table.rows
-        texts = (spark_text(_whole(_decoded(table.column(name).slice(int(rows[at]), 1))))[0] for name in body.columns)
+        texts = (spark_text(one_array(decoded(table.column(name).slice(int(rows[at]), 1))))[0] for name in body.columns)
         keys = tuple(plain_key(self._key(int(row))) for row in shown)
         return Duplicate(tuple(text.as_py() for text in texts), len(members), keys)
 
@@ -580,7 +577,7 @@ def _equals(column: pa.ChunkedArray, value: Any) -> NDArray[np.bool_]:
     """Which values are the same as this one, null and NaN among them."""
     if value is None:
         return np.asarray(column.is_null().to_numpy(), np.bool_)
-    values = _decoded(column)
+    values = decoded(column)
     distinct = pc.unique(values)
     same = [i for i, own in enumerate(map(plain_value, distinct)) if own == value or (own != own and value != value)]
     places = pc.index_in(values, value_set=distinct.take(pa.array(same, pa.int64())))
@@ -591,13 +588,3 @@ def _runs(values: NDArray[Any]) -> list[tuple[int, int]]:
     """(start, end) of each run of equal values."""
     cuts = np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if len(values) else np.empty(0, np.int64)
     return list(zip(cuts.tolist(), [*cuts[1:].tolist(), len(values)], strict=True)) if len(cuts) else []
-
-
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
-def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    if isinstance(column, pa.Array):
-        return column
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
