@@ -44,22 +44,29 @@ class Task:
 
     def findings(self, keys: pa.ChunkedArray, part: Part) -> Iterator[pa.RecordBatch]:
         """What the programs find in rows that are arrays already; `keys` names them."""
-        if self.mode == "summary" and not self.routed:
-            twice = Lines(keys).key_twice(part.order)
-            if twice is not None:  # nothing else can be told of rows that their keys do not tell apart
-                yield twice
-                return
+        twice = self.key_twice(keys, part)
+        if twice is not None:  # nothing else can be told of rows that their keys do not tell apart
+            yield twice
+            return
         for i in self.which:
-            program, lines = self.programs.programs[i], Lines(keys, i)
-            if self.mode == "pairs":
-                yield from lines.pairs(program, part, self.limit)
-            elif part.roles is not None:
-                assert isinstance(program, PairProgram), "only pairs are routed to several pieces of work"
-                yield from lines.partial(program, part)
-            elif self.mode == "summary":
-                yield from lines.summary(program, part, self.limit)
-            else:
-                yield from lines.rows(program, part, self.limit)
+            yield from self.findings_of(i, keys, part)
+
+    def key_twice(self, keys: pa.ChunkedArray, part: Part) -> pa.RecordBatch | None:
+        """A key that occurs twice; None where there is none, or where it is not for this task to tell."""
+        return Lines(keys).key_twice(part.order) if self.mode == "summary" and not self.routed else None
+
+    def findings_of(self, i: int, keys: pa.ChunkedArray, part: Part) -> Iterator[pa.RecordBatch]:
+        """What the program at position `i` finds; such programs may run side by side."""
+        program, lines = self.programs.programs[i], Lines(keys, i)
+        if self.mode == "pairs":
+            yield from lines.pairs(program, part, self.limit)
+        elif part.roles is not None:
+            assert isinstance(program, PairProgram), "only pairs are routed to several pieces of work"
+            yield from lines.partial(program, part)
+        elif self.mode == "summary":
+            yield from lines.summary(program, part, self.limit)
+        else:
+            yield from lines.rows(program, part, self.limit)
 
 
 def _roles(table: pa.Table) -> Roles | None:

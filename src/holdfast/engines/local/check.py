@@ -7,7 +7,8 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from holdfast.engines.check_result import (
     plain_key,
     rule_outcome,
 )
-from holdfast.engines.local.interruptible import interruptible
+from holdfast.engines.local.interruptible import interruptible, interruptible_each
 from holdfast.engines.result_table import ArrowResult
 from holdfast.errors import OutputError, SourceError
 from holdfast.explaining.explained_row import explained_row
@@ -127,11 +128,21 @@ class LocalScan:
         """Forms and flags as arrays; forms that some program compares with each other share their codes."""
         programs, columns = self.plan.programs, self.columns
         forms: dict[int, Coded] = {}
-        for family in families(programs.programs, len(programs.forms)):
+        flags: list[NDArray[np.bool_]] = []
+
+        def encode(family: Sequence[int]) -> None:
             values = [columns.form(programs.forms[i]) for i in family]
-            forms |= dict(zip(family, shared_codes(values), strict=True))
-        flags = [flag_values(flag, columns) for flag in programs.flags]
-        order = shared_codes([self.keys])[0].codes
+            forms.update(zip(family, shared_codes(values), strict=True))
+
+        def decide_flags() -> None:
+            flags.extend(flag_values(flag, columns) for flag in programs.flags)
+
+        def order_keys() -> Ints:
+            return shared_codes([self.keys])[0].codes
+
+        works: list[Callable[[], Any]] = [order_keys, decide_flags]
+        works += [partial(encode, family) for family in families(programs.programs, len(programs.forms))]
+        order = interruptible_each(lambda work: work(), works)[0]
         return Part(len(columns), [forms[i] for i in range(len(forms))], flags, order, programs.nulls)
 
     @property
@@ -149,13 +160,14 @@ class LocalScan:
 
     def findings(self, mode: Mode, which: Iterable[int], limit: int | None) -> pa.Table:
         """The findings of the rules; `key` and `other` are positions of rows."""
+        part = self.part
+        positions = pa.chunked_array([pa.array(np.arange(part.size))])
         task = Task(self.plan.programs, tuple(which), mode, UNLIMITED if limit is None else limit)
-
-        def findings() -> pa.Table:
-            positions = pa.chunked_array([pa.array(np.arange(self.part.size))])
-            return pa.Table.from_batches(task.findings(positions, self.part), _FINDINGS)
-
-        return interruptible(findings)
+        twice = interruptible(lambda: task.key_twice(positions, part))
+        if twice is not None:
+            return pa.Table.from_batches([twice], _FINDINGS)
+        by_rule = interruptible_each(lambda i: list(task.findings_of(i, positions, part)), task.which)
+        return pa.Table.from_batches(chain.from_iterable(by_rule), _FINDINGS)
 
 
 _FINDINGS = pa.schema(
