@@ -21,6 +21,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 # Whoever runs the tests may have a narrow window; what is printed to a file is as wide as it is for everybody.
 os.environ.pop("COLUMNS", None)
 
+# A Spark of the tests lives shortly, on tables of a few rows: Java's second compiler costs more there than it brings.
+os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:TieredStopAtLevel=1 {os.environ.get('SPARK_SUBMIT_OPTS', '')}".rstrip()
+
 # No deadline: the machines that run these tests are shared, and a time says nothing there.
 settings.register_profile("holdfast", deadline=None, print_blob=True)
 settings.load_profile("holdfast")

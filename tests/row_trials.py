@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -61,3 +62,22 @@ def trial_of(
         every = [suspects(i) for i in range(len(rules))]
         given = np.unique(np.concatenate([np.empty(0, np.int64), *every])).tolist()
     return RowTrial(rows, keys, plan, part, suspects, np.array(given, np.int64))
+
+
+def suggested_lines(changes: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    """The suggestions in an order of their own, as values that compare alike whichever engine made them."""
+    return sorted(
+        (
+            change["key"],
+            change["column"],
+            change["suggested"],
+            str(change["value"]),
+            change["resolves"],
+            change["adds"],
+            tuple(change["rules"]),
+            round(change["confidence"], 12),
+            str(change["low"]),
+            str(change["high"]),
+        )
+        for change in changes
+    )

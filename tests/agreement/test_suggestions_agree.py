@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
@@ -17,7 +15,7 @@ from holdfast.demo.run import DATA, KEY, RULES, copy_demo
 from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
 from holdfast.engines.spark.sources.table import Table
 from holdfast.explaining.explained_row import explained_row
-from row_trials import random_trial
+from row_trials import random_trial, suggested_lines
 from strategies import RandomRules, RandomTable, rule_sets, tables
 
 
@@ -26,30 +24,12 @@ def frame_of(spark: SparkSession, table: RandomTable) -> DataFrame:
     return spark.createDataFrame([tuple(row.values()) for row in table.rows], StructType(fields))
 
 
-def lines(changes: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    return sorted(
-        (
-            change["key"],
-            change["column"],
-            change["suggested"],
-            str(change["value"]),
-            change["resolves"],
-            change["adds"],
-            tuple(change["rules"]),
-            round(change["confidence"], 12),
-            str(change["low"]),
-            str(change["high"]),
-        )
-        for change in changes
-    )
-
-
 def test_of_the_demo_all_suggestions_and_explanations_agree(spark: SparkSession, tmp_path: Path) -> None:
     folder = copy_demo(tmp_path)
     suggested, explained = [], []
     for engine in ("local", "spark"):
         with hf.check(folder / DATA, folder / RULES, key=KEY, all_columns=True, engine=engine) as result:
-            suggested.append(lines(list(result.suggestions)))
+            suggested.append(suggested_lines(list(result.suggestions)))
             explained.append([{**result.explain(row).to_dict(), "seconds": 0} for row in ("SO-2486", "SO-2593")])
     assert suggested[0] == suggested[1]
     assert len(suggested[0]) > 10
@@ -69,10 +49,11 @@ def cases(draw: st.DrawFn) -> tuple[RandomTable, RandomRules]:
     return table, random
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("engine", ["sql", "kernel"])
 @settings(
     deadline=None,
-    max_examples=2,
+    max_examples=15,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
@@ -91,4 +72,4 @@ def test_of_random_tables_all_suggestions_agree(
     if told is not None:
         here = explained_row(trial, expected[0]["key"], table="random").to_dict()
         assert {**here, "seconds": 0} == {**told, "seconds": 0}, f"{random.rules} {table.rows}"
-    assert lines(found) == lines(expected), f"{random.rules} {table.rows}"
+    assert suggested_lines(found) == suggested_lines(expected), f"{random.rules} {table.rows}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.test_watch_crashes import kill, lines_until, moment, written
+from faults.test_watch_crashes import BATCHES, MANY_BATCHES, kill, lines_until, moment, written
 
 # Applies what it is given, and says which rules there are then, and which a discovery finds.
 PROGRAM = """
@@ -48,8 +48,8 @@ def started(folder: Path, data: Path, files: list[Path]) -> subprocess.Popen[str
     )
 
 
-def crash(folder: Path, seed: int) -> None:
-    data, files, rows = written(folder, seed)
+def crash(folder: Path, seed: int, batches: int = BATCHES) -> None:
+    data, files, rows = written(folder, seed, batches)
     process = started(folder, data, files)
     lines_until(process, "init")
     chance = random.Random(seed)
@@ -70,4 +70,4 @@ def test_a_killed_process_loses_no_rule(tmp_path: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(2, 22))
 def test_many_killed_processes_lose_no_rule(tmp_path: Path, seed: int) -> None:
-    crash(tmp_path, seed)
+    crash(tmp_path, seed, MANY_BATCHES)

@@ -23,7 +23,7 @@ import pytest
 from waiting import wait_until
 
 RULES = ["g -> a", "not(t.g = s.g and t.a > s.a and t.b < s.b)", "unique(b)", "not(t.a > 8)"]
-ROWS, BATCHES = 60, 4
+ROWS, BATCHES, MANY_BATCHES = 60, 2, 4
 
 # Applies what it is given, tries again where Spark failed, and says what it did.
 PROGRAM = """
@@ -68,8 +68,8 @@ print(json.dumps({"totals": dict(state.manifest.totals), "fresh": fresh, "rows":
 """
 
 
-def written(folder: Path, seed: int) -> tuple[Path, list[Path], int]:
-    """A table, files of changes to it, and how many rows there are after them."""
+def written(folder: Path, seed: int, batches: int = BATCHES) -> tuple[Path, list[Path], int]:
+    """A table, so many files of changes to it, and how many rows there are after them."""
     chance = random.Random(seed)
 
     def row(key: int) -> str:
@@ -78,7 +78,7 @@ def written(folder: Path, seed: int) -> tuple[Path, list[Path], int]:
     (folder / "in").mkdir()
     (folder / "t.csv").write_text("id,g,a,b\n" + "\n".join(map(row, range(ROWS))) + "\n")
     there, after, files = set(range(ROWS)), ROWS, []
-    for number in range(BATCHES):
+    for number in range(batches):
         lines = ["id,g,a,b,_change_type"]
         some = chance.sample(sorted(there), 12)
         lines += [f"{key},,,,delete" for key in some[:5]]
@@ -168,20 +168,20 @@ def kill_workers(process: subprocess.Popen[str], when: Callable[[], bool]) -> li
     return killed
 
 
-def crash(folder: Path, seed: int, whom: str) -> None:
+def crash(folder: Path, seed: int, whom: str, batches: int = BATCHES) -> None:
     """Kills the driver and its JVM, or workers only, once they work, and looks at what is there in the end."""
     chance = random.Random(seed)
-    data, files, rows = written(folder, seed)
+    data, files, rows = written(folder, seed, batches)
     mode = "run" if whom == "driver of a run" else "apply"
     process = started(folder, data, files, mode)
     early = whom == "early driver"
     lines_until(process, "up" if early else "init")
     # The first version is the state as it was made, and each batch is one more.
-    made = 0 if early else 1 + chance.randrange(BATCHES)
+    made = 0 if early else 1 + chance.randrange(batches)
     when = moment(folder / "state", versions=made, files=chance.randrange(6))
     if whom == "worker":
         assert kill_workers(process, when), "there was no worker to kill"
-        if made < BATCHES:  # once more, while there is a batch to come
+        if made < batches:  # once more, while there is a batch to come
             assert kill_workers(process, moment(folder / "state", versions=made, files=1))
         output = process.communicate(timeout=600)[0]
     else:
@@ -221,4 +221,4 @@ def test_a_killed_process_loses_nothing(tmp_path: Path, whom: str) -> None:
 @pytest.mark.parametrize("whom", ["driver", "worker", "early driver", "driver of a run"])
 @pytest.mark.parametrize("seed", range(2, 10))
 def test_many_killed_processes_lose_nothing(tmp_path: Path, seed: int, whom: str) -> None:
-    crash(tmp_path, seed, whom)
+    crash(tmp_path, seed, whom, MANY_BATCHES)

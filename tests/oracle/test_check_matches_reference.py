@@ -38,13 +38,13 @@ def cases(draw: st.DrawFn) -> tuple[RandomTable, RandomRules]:
     return table, draw(rule_sets(table, size=6))
 
 
-@settings(slowly, max_examples=40)
+@settings(slowly, max_examples=15)
 @given(case=cases())
 def test_check_by_kernels_matches_reference(spark: SparkSession, case: tuple[RandomTable, RandomRules]) -> None:
     assert_matches(spark, case, "kernel")
 
 
-@settings(slowly, max_examples=10)
+@settings(slowly, max_examples=5)
 @given(case=cases())
 def test_check_by_sql_matches_reference(spark: SparkSession, case: tuple[RandomTable, RandomRules]) -> None:
     assert_matches(spark, case, "sql")
@@ -77,7 +77,7 @@ def test_check_by_spread_tasks_matches_reference(spark: SparkSession, monkeypatc
     monkeypatch.setattr(spread_engine, "routes_sql", routes)
     monkeypatch.setattr(spread_engine, "BlockTask", block_task)
 
-    @settings(slowly, max_examples=3)
+    @settings(slowly, max_examples=1)
     @example(case=spread_example())
     @given(case=cases())
     def matches(case: tuple[RandomTable, RandomRules]) -> None:
@@ -85,6 +85,16 @@ def test_check_by_spread_tasks_matches_reference(spark: SparkSession, monkeypatc
 
     matches()
     assert divided == {"buckets", "blocks", "grid"}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("engine", ["kernel", "sql", "spread"])
+@settings(slowly, max_examples=60)
+@given(case=cases())
+def test_many_checks_match_reference(
+    spark: SparkSession, engine: EngineName, case: tuple[RandomTable, RandomRules]
+) -> None:
+    assert_matches(spark, case, engine)
 
 
 def assert_matches(spark: SparkSession, case: tuple[RandomTable, RandomRules], engine: EngineName) -> None:

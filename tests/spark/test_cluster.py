@@ -9,12 +9,13 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
 
+import holdfast as hf
 from holdfast.api import WatchState
 from holdfast.engines.spark.archive import write_archive
-from holdfast.engines.spark.checking.check import plan_check, run_check
-from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import rule_set
 
 RULES = [
@@ -25,6 +26,8 @@ RULES = [
     "not(t.d = s.e and t.e = s.d and t.b != s.b)",
     "not(t.a > t.b and t.d = 3)",
 ]
+# A grouping, rows that meet by an equality, and rows that meet by nothing.
+FEW_RULES = RULES[1:4]
 # Few: without an equality, Spark SQL compares all pairs. A discovery has more, so that no rule holds by accident.
 ROWS = 600
 NUMBERS = """
@@ -106,7 +109,10 @@ print(json.dumps([said, found, told]))
 """
 
 
-def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rules", [FEW_RULES, pytest.param(RULES, marks=pytest.mark.soak)], ids=["few", "all"])
+def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(
+    spark: SparkSession, tmp_path: Path, rules: list[str]
+) -> None:
     archive = tmp_path / "holdfast.zip"
     write_archive(archive)
     # Without site, no .pth file is read, and so an editable installation of the project is not seen.
@@ -118,7 +124,7 @@ def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(spark: Spa
     assert "No module named 'holdfast'" in bare.stderr
 
     tests = str(Path(__file__).parents[1])
-    arguments = [str(archive), json.dumps(RULES), str(tmp_path / "files"), NUMBERS, tests, str(ROWS)]
+    arguments = [str(archive), json.dumps(rules), str(tmp_path / "files"), NUMBERS, tests, str(ROWS)]
     command = [sys.executable, "-c", SCRIPT, *arguments]
     env = {**os.environ, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable}
     done = subprocess.run(
@@ -126,15 +132,15 @@ def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(spark: Spa
     )
     assert done.returncode == 0, done.stderr[-3000:]
     (kernel, spread), (alone, shared), watched = json.loads(done.stdout.splitlines()[-1])
-    # What Spark SQL alone says of the same rows, without executors of its own.
-    table = Table(spark.sql(NUMBERS.format(rows=ROWS)), "numbers")
-    with run_check(spark, table, plan_check(table, rule_set(RULES), ("id",)), limit=None, engine="sql") as result:
+    # What this process says of the same rows, without Spark.
+    numbers = spark.sql(NUMBERS.format(rows=ROWS))
+    with hf.check(numbers.toArrow(), rules, key="id", limit=None, engine="local") as result:
         tables = (result.pairs, result.rows, result.suspects)
-        sql = json.loads(json.dumps([result.to_dict()["rules"], *(table.count() for table in tables)]))
-    assert [rule["name"] for rule in sql[0]] == [rule.name for rule in rule_set(RULES)]
-    assert all(rule["violating_rows"] for rule in sql[0])
-    assert kernel == sql
-    assert spread == sql
+        here = json.loads(json.dumps([result.to_dict()["rules"], *(table.count() for table in tables)]))
+    assert [rule["name"] for rule in here[0]] == [rule.name for rule in rule_set(rules)]
+    assert all(rule["violating_rows"] for rule in here[0])
+    assert kernel == here
+    assert spread == here
     assert alone[0] == ["g -> h", "if t.id <= s.id then t.week <= s.week", "unique(id)"]
     assert alone[2] is True
     assert shared == alone
@@ -146,9 +152,10 @@ def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(spark: Spa
     assert more["applied"]
     assert changed["added_count"] > 0 < changed["removed_count"]
     assert more["totals"] == totals
-    # The same in one process, of the same rows: the hashes are Spark's own.
-    here = WatchState.create(tmp_path / "state", spark.sql(NUMBERS.format(rows=ROWS)), RULES, key="id").status
-    assert here.totals == first
+    # The same in this process, of the same rows: the hashes are Spark's own.
+    pq.write_table(numbers.toArrow(), tmp_path / "numbers.parquet")
+    made = WatchState.create(tmp_path / "state", tmp_path / "numbers.parquet", rules, key="id", engine="local")
+    assert made.status.totals == first
     for folder, told in (("changes", changed), ("more", more)):
-        done_here = WatchState.open(tmp_path / "state").apply(tmp_path / "files" / folder).to_dict()
+        done_here = WatchState.open(tmp_path / "state", engine="local").apply(tmp_path / "files" / folder).to_dict()
         assert {**done_here, "batch": told["batch"]} == told

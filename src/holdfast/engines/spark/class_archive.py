@@ -1,13 +1,14 @@
-"""An archive of Spark's classes (Java's AppCDS), which makes a start a third shorter. Off by default."""
+"""An archive of Spark's classes (Java's AppCDS), which makes a start a third shorter.
+
+The first session that this machine starts writes it as its Java ends, in the background; later ones use it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import os
-import subprocess
-import sys
-import tempfile
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,74 +16,66 @@ import pyspark
 
 from holdfast.engines.spark.java import Java, cache_folder
 
-ENABLE_VARIABLE = "HOLDFAST_CDS"
-_TRAINING = "HOLDFAST_CDS_TRAINING"
+SWITCH_VARIABLE = "HOLDFAST_CDS"
 
 # Java skips an archive that does not fit; no need to warn the user.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xshare:auto"
-
-# Does what a first check does: read, group, join, sort, run a Python worker. Java writes the archive when it ends.
-_TRAINING_RUN = """
-from holdfast.engines.spark.session import get_session
-from pyspark import SparkContext
-session = get_session(master="local[1]")
-frame = session.createDataFrame([(i, i % 7, str(i % 5)) for i in range(50)], "a long, b long, c string")
-frame.createOrReplaceTempView("t")
-session.sql("select c, count(distinct b), max(a) from t group by c order by c").collect()
-session.sql("select count(*) from t l join t r on l.b = r.b where l.a < r.a and l.c <> r.c").collect()
-frame.mapInArrow(lambda batches: batches, frame.schema).count()
-java = SparkContext._gateway.proc
-session.stop()
-java.stdin.close()
-raise SystemExit(java.wait(120))
-"""
+_OLDEST_JAVA = 17
+# Java writes the head of an archive last, so that one with these four bytes, in either order, is whole.
+_HEADS = (b"\xf0\x0b\xab\xa8", b"\xa8\xab\x0b\xf0")
+_MOST_TRIES = 3
 
 
 def class_archive_options(java: Java, env: Mapping[str, str]) -> str:
-    """Returns the options with which Java uses the archive; none where it is off or could not be created.
+    """Returns the options with which Java uses the archive, or writes one when it ends; none where it is off.
 
-    The first call creates the archive in a process of its own: about 20 s and 160 MB, once for each Java and PySpark.
-    It is put in place by a rename, so that no process sees a part of it.
+    There is one archive, of about 160 MB, for each Java and PySpark. It is written under a name of its own and renamed
+    when it is whole, so that no process sees a part of it. `HOLDFAST_CDS=0` turns it off.
     """
-    if env.get(_TRAINING):
-        return f'"-XX:ArchiveClassesAtExit={env[_TRAINING]}" {_QUIET}'
     cache = cache_folder(env)
-    if env.get(ENABLE_VARIABLE, "").lower() not in ("1", "true", "yes") or cache is None:
+    if env.get(SWITCH_VARIABLE, "").lower() in ("0", "false", "no", "off") or cache is None:
         return ""
-    identity = f"{java.home} {java.version} {pyspark.__version__} {Path(pyspark.__file__).parent}"
-    archive = cache / f"classes-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.jsa"
-    failed = archive.with_suffix(".failed")
-    if failed.exists():
+    archive = _archive(java, cache)
+    fresh = sorted(archive.parent.glob(f"{archive.stem}.*.new"))
+    if not archive.is_file():
+        for candidate in filter(_is_whole, fresh):
+            with contextlib.suppress(OSError):
+                os.replace(candidate, archive)
+                break
+    if archive.is_file():
+        for leftover in fresh:
+            leftover.unlink(missing_ok=True)
+        return f'"-XX:SharedArchiveFile={archive}" {_QUIET}'
+    tries = sorted(archive.parent.glob(f"{archive.stem}.*.try"))
+    if java.version < _OLDEST_JAVA or len(tries) >= _MOST_TRIES:
         return ""
-    if not archive.is_file() and not _create_archive(archive, env):
-        # Some Javas cannot create one; without this file every start would try again and be slower.
-        with contextlib.suppress(OSError):
-            failed.touch()
-        return ""
-    return f'"-XX:SharedArchiveFile={archive}" {_QUIET}'
-
-
-def _create_archive(archive: Path, env: Mapping[str, str]) -> bool:
-    print("Holdfast: archiving Spark's classes, once, for quicker starts …", file=sys.stderr)
+    candidate = archive.with_suffix(f".{secrets.token_hex(4)}.new")
     try:
         archive.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
-            fresh = Path(folder, "classes.jsa")
-            # The training run uses the Java of this process, but none of the user's Spark settings.
-            bare = {name: value for name, value in env.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-            run = subprocess.run(
-                [sys.executable, "-c", _TRAINING_RUN],
-                cwd=folder,
-                env=bare | {_TRAINING: str(fresh)},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=300,
-                check=False,
-            )
-            if run.returncode != 0 or not fresh.is_file():
-                return False
-            os.replace(fresh, archive)
-    except (OSError, subprocess.TimeoutExpired):
+        # Some Javas cannot write one; after a few tries they are no longer asked to.
+        candidate.with_suffix(".try").touch()
+    except OSError:
+        return ""
+    return f'"-XX:ArchiveClassesAtExit={candidate}" {_QUIET}'
+
+
+def forget_class_archive(java: Java, env: Mapping[str, str]) -> bool:
+    """Removes the archive of this Java, with which it did not start; returns whether there was one."""
+    cache = cache_folder(env)
+    archive = None if cache is None else _archive(java, cache)
+    if archive is None or not archive.is_file():
         return False
+    with contextlib.suppress(OSError):
+        archive.unlink()
     return True
+
+
+def _archive(java: Java, cache: Path) -> Path:
+    identity = f"{java.home} {java.version} {pyspark.__version__} {Path(pyspark.__file__).parent}"
+    return cache / f"classes-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.jsa"
+
+
+def _is_whole(file: Path) -> bool:
+    with contextlib.suppress(OSError), open(file, "rb") as opened:
+        return opened.read(4) in _HEADS
+    return False

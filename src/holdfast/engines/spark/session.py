@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
 from pyspark import SparkConf
@@ -25,8 +25,8 @@ from pyspark.find_spark_home import _find_spark_home
 from pyspark.sql import SparkSession
 
 from holdfast.engines.physical_memory import physical_memory
-from holdfast.engines.spark.class_archive import class_archive_options
-from holdfast.engines.spark.java import find_java, newest_java, spark_java_home
+from holdfast.engines.spark.class_archive import class_archive_options, forget_class_archive
+from holdfast.engines.spark.java import Java, find_java, newest_java, spark_java_home
 from holdfast.engines.spark.java_bridge import Py4JError, Py4JJavaError, active_context, require_bridge
 from holdfast.engines.spark.query_log import quiet_query_log
 from holdfast.errors import OptionError, SessionError
@@ -372,23 +372,31 @@ def _launch_jvm(plan: Launch, output: _JvmOutput) -> SparkConf:
     """Returns the settings of `plan` for Spark; starts a JVM with them unless one still runs."""
     require_bridge()
     from pyspark import SparkContext
-    from pyspark.java_gateway import launch_gateway
 
     conf = SparkConf(loadDefaults=False)
     for key, value in plan.conf.items():
         conf.set(key, value)
     if SparkContext._gateway is None:
-        with _environment(_java_environment()), output.pipe() as end:
-            gateway = launch_gateway(conf, popen_kwargs={"stdout": end, "stderr": end})  # type: ignore[no-untyped-call]
+        java = find_java(os.environ, newest=newest_java())
+        try:
+            gateway = _launch_gateway(conf, java, output)
+        except (PySparkException, Py4JError, OSError):
+            if not forget_class_archive(java, os.environ):
+                raise
+            output.kept.clear()
+            gateway = _launch_gateway(conf, java, output)
         SparkContext._ensure_initialized(gateway=gateway)
     return conf
 
 
-def _java_environment() -> dict[str, str]:
-    """Returns the variables with which the launcher of Spark finds Java and starts it quickly."""
-    java = find_java(os.environ, newest=newest_java())
+def _launch_gateway(conf: SparkConf, java: Java, output: _JvmOutput) -> Any:
+    """Returns the way to a new JVM, started by the launcher of Spark."""
+    from pyspark.java_gateway import launch_gateway
+
     options = f"{class_archive_options(java, os.environ)} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".strip()
-    return {"JAVA_HOME": str(spark_java_home(java, os.environ)), "SPARK_SUBMIT_OPTS": options}
+    changes = {"JAVA_HOME": str(spark_java_home(java, os.environ)), "SPARK_SUBMIT_OPTS": options}
+    with _environment(changes), output.pipe() as end:
+        return launch_gateway(conf, popen_kwargs={"stdout": end, "stderr": end})  # type: ignore[no-untyped-call]
 
 
 def _not_started(error: BaseException, master: str, java_error: str = "") -> SessionError:
