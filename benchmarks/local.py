@@ -6,12 +6,16 @@ First the cold wall clock of the command on the demo's orders, a new process eac
 each rule of benchmarks/check.py on generated Parquet tables, read and checked by the library, beside DuckDB: the query
 that we could best write by hand, and the self-join that a person writes first, which is not tried beyond
 `--peers-up-to` rows. Then discoveries, and changes applied to states. Counts are asserted to be equal. `--spark` runs
-each of it on Spark, too, in a session that is warm. DuckDB is a peer, not a dependency: `pip install duckdb`.
+each of it on Spark, too, in a session that is warm. DuckDB is a peer, not a dependency: `pip install duckdb`. With
+`--desbordante PYTHON`, the Python of an environment that has it, Desbordante verifies each rule on the same rows as
+CSV, which is what it reads; it says whether a rule holds, and that has to be our verdict.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import resource
 import subprocess
 import sys
@@ -19,12 +23,16 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 from check import BY_HAND, RULES, Peers, by_hand_cell, peer_sql, timed
 from tables import MAKERS, write_tables
 
 import holdfast as hf
 from holdfast.demo.run import CLEAN, DATA, KEY, MONDAY, WEDNESDAY, copy_demo
 from holdfast.demo.run import RULES as RULE_FILE
+from holdfast.rules.dependency import FD, Key
 
 COMMANDS = {
     "check": f"check {DATA} {RULE_FILE} --key {KEY}",
@@ -46,6 +54,7 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--repeat", type=int, default=3)
     options.add_argument("--spark", action="store_true", help="run it on Spark, too")
+    options.add_argument("--desbordante", metavar="PYTHON", help="a Python that has Desbordante")
     options.add_argument("--discover", nargs="*", default=[], metavar="FILE", help="tables to discover the rules of")
     chosen = options.parse_args()
     try:
@@ -61,7 +70,8 @@ def main() -> None:
             )
             paths = write_tables(Path(folder), rows, chosen.noise, chosen.seed)
             peers = Peers(None, duckdb, chosen.peer_seconds)
-            compare(peers, paths, engines, chosen.repeat, joined=rows <= chosen.peers_up_to)
+            joined = rows <= chosen.peers_up_to
+            compare(peers, paths, engines, chosen.repeat, joined=joined, desbordante=chosen.desbordante)
             states(Path(folder) / f"states-{rows}", paths["tax"], engines)
         discoveries(chosen.discover, engines, chosen.repeat)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
@@ -96,9 +106,12 @@ def _command(place: Path, command: str, *more: str) -> None:
     assert ended.returncode in (0, 1), ended.stderr
 
 
-def compare(peers: Peers, paths: dict[str, str], engines: list[str], repeat: int, *, joined: bool) -> None:
-    """One table: each rule's counts and seconds on each engine, beside DuckDB's seconds."""
+def compare(
+    peers: Peers, paths: dict[str, str], engines: list[str], repeat: int, *, joined: bool, desbordante: str | None
+) -> None:
+    """One table: each rule's counts and seconds on each engine, beside the peers' seconds."""
     heads = {"pairs": 16, "rows": 10, **dict.fromkeys(engines, 8), "duckdb by hand": 20, "duckdb join": 12}
+    heads |= {"desbordante": 12} if desbordante else {}
     print(f"{'rule':20} " + " ".join(f"{head:>{width}}" for head, width in heads.items()))
     for engine in engines:
         check(paths["orders"], ["unique(Customer, Supplier)", RULES["phi13"][1]], engine)  # warm
@@ -117,6 +130,8 @@ def compare(peers: Peers, paths: dict[str, str], engines: list[str], repeat: int
         if answer is not None and answer[1] is not None:
             assert answer[1] == told["violating_pairs"], (name, answer, told)
         cells.append(f"> {peers.seconds:.0f}" if answer is None else f"{answer[0]:.2f}" if answer[0] else "")
+        if desbordante:
+            cells.append(verified(desbordante, paths[source], rule, told, peers.seconds))
         values = [f"{told['violating_pairs']:,}", f"{told['violating_rows']:,}", *cells]
         print(f"{name:20} " + " ".join(f"{v:>{w}}" for v, w in zip(values, heads.values(), strict=True)), flush=True)
     for source in MAKERS:
@@ -127,6 +142,32 @@ def compare(peers: Peers, paths: dict[str, str], engines: list[str], repeat: int
                 print(f"all {len(mine)} rules of {source} together, {engine}: {seconds:.2f} s", flush=True)
 
 
+def verified(python: str, path: str, rule: str, told: dict[str, Any], most: float) -> str:
+    """Desbordante's seconds for the rule, reading included; its verdict is asserted to be ours."""
+    csv_file = Path(path).with_suffix(".csv")
+    table = pq.read_table(path)
+    if not csv_file.exists():
+        pa.csv.write_csv(table, csv_file)
+    places = {name: place for place, name in enumerate(table.column_names)}
+    match hf.parse_rule(rule).body:
+        case Key() as key:
+            wanted: list[Any] = ["key", [places[name] for name in key.columns]]
+        case FD() as fd:
+            wanted = ["fd", [places[name] for name in fd.left], [places[name] for name in fd.right]]
+        case _:
+            wanted = ["dc", re.sub(r"(?<![<>!])=", "==", rule).replace("not(", "!(", 1)]
+    script = [python, str(Path(__file__).with_name("desbordante_check.py")), str(csv_file), json.dumps(wanted)]
+    try:
+        ended = subprocess.run(script, capture_output=True, text=True, check=False, timeout=most)
+    except subprocess.TimeoutExpired:
+        return f"> {most:.0f}"
+    if ended.returncode != 0:
+        return "fails"
+    answer = json.loads(ended.stdout.splitlines()[-1])
+    assert answer["holds"] == (told["violating_rows"] == 0), (rule, answer, told)
+    return f"{answer['seconds']:.2f}"
+
+
 def check(path: str, rules: list[str], engine: str) -> dict[str, Any]:
     with hf.check(path, rules, key="id", limit=100_000, engine=engine) as result:  # type: ignore[arg-type]
         return result.to_dict()
@@ -134,8 +175,6 @@ def check(path: str, rules: list[str], engine: str) -> dict[str, Any]:
 
 def states(folder: Path, path: str, engines: list[str]) -> None:
     """Seconds to apply a thousand changes to a watched table; totals are asserted to be equal."""
-    import pyarrow.parquet as pq
-
     folder.mkdir()
     table = pq.read_table(path)
     first, changes = table.slice(0, table.num_rows - 1000), table.slice(table.num_rows - 1000)

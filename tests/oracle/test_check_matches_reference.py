@@ -14,12 +14,14 @@ from holdfast import reference
 from holdfast.checking.grid import BlockTask
 from holdfast.engines.spark.checking import spread_engine
 from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
+from holdfast.engines.spark.checking.spread_engine import SpreadLimits
 from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import rule_set
 from holdfast.violations.route import Blocks, Meeting, routes_sql
 from matching_checks import assert_check_matches
 from strategies import RandomRules, RandomTable, rule_sets, tables
 
+SPREAD = SpreadLimits(least_rows=2)  # so that a few rows are several pieces of work
 slowly = settings(
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
@@ -73,7 +75,6 @@ def test_check_by_spread_tasks_matches_reference(spark: SparkSession, monkeypatc
         divided.add("grid")
         return BlockTask(*arguments)
 
-    monkeypatch.setattr(spread_engine, "LEAST_ROWS", 2)  # so that a few rows are several pieces of work
     monkeypatch.setattr(spread_engine, "routes_sql", routes)
     monkeypatch.setattr(spread_engine, "BlockTask", block_task)
 
@@ -101,7 +102,9 @@ def assert_matches(spark: SparkSession, case: tuple[RandomTable, RandomRules], e
     table, random = case
     expected = reference.check(table.rows, random.rules, where=random.conditions)
     source = Table(frame_of(spark, table), "random")
-    with run_check(spark, source, plan_check(source, random.rules, ("id",)), limit=None, engine=engine) as result:
+    with run_check(
+        spark, source, plan_check(source, random.rules, ("id",)), limit=None, engine=engine, spread=SPREAD
+    ) as result:
         pairs, rows, groups, suspects = (
             table.to_spark().collect() for table in (result.pairs, result.rows, result.groups, result.suspects)
         )

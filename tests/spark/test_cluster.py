@@ -26,8 +26,8 @@ RULES = [
     "not(t.d = s.e and t.e = s.d and t.b != s.b)",
     "not(t.a > t.b and t.d = 3)",
 ]
-# A grouping, rows that meet by an equality, and rows that meet by nothing.
-FEW_RULES = RULES[1:4]
+# A grouping, rows that meet by an equality, and rows that meet as left row here and as right row there.
+FEW_RULES = [RULES[n] for n in (1, 2, 4)]
 # Few: without an equality, Spark SQL compares all pairs. A discovery has more, so that no rule holds by accident.
 ROWS = 600
 NUMBERS = """
@@ -40,7 +40,7 @@ SCRIPT = """
 import json, sys
 import holdfast as hf
 from holdfast.rules.rule import rule_set
-from holdfast.engines.spark.checking import spread_engine
+from holdfast.engines.spark.checking.spread_engine import SpreadLimits
 from holdfast.engines.spark.checking.check import plan_check, run_check
 from holdfast.engines.spark.session import get_session
 from holdfast.engines.spark.sources.table import Table
@@ -50,19 +50,23 @@ spark = get_session(master="local-cluster[2,1,1024]", conf={
     "spark.executorEnv.XDG_CACHE_HOME": sys.argv[3] + "/cache",
 })
 rows = int(sys.argv[6])
-spread_engine.LEAST_ROWS = rows // 4
+spread = SpreadLimits(least_rows=rows // 4)
 frame = spark.sql(sys.argv[4].format(rows=rows))
 said = []
 for engine in ("kernel", "spread"):
     table = Table(frame, "numbers")
-    with run_check(spark, table, plan_check(table, rule_set(rules), ("id",)), limit=None, engine=engine) as result:
+    plan = plan_check(table, rule_set(rules), ("id",))
+    with run_check(spark, table, plan, limit=None, engine=engine, spread=spread) as result:
         said.append([result.to_dict()["rules"], result.pairs.count(), result.rows.count(), result.suspects.count()])
-from holdfast.engines.spark.discovery import discover
+from holdfast.engines.discovery import run_discover
+from holdfast.engines.spark.discovery.discover import SparkDiscovery
+from holdfast.search.limits import SearchLimits
+from holdfast.search.options import DiscoverOptions
 found = []
 for least in (10 ** 9, 2):
-    discover.SHARED_ROWS = least
     some = spark.sql(sys.argv[4].format(rows=2000)).selectExpr("id", "g", "pmod(g, 4) AS h", "id div 7 AS week", "b")
-    outcome = hf.discover(some, cross_columns="off", top="all")
+    options = DiscoverOptions(cross_columns=None, limits=SearchLimits(shared_rows=least))
+    outcome = run_discover(SparkDiscovery(Table(some, "some")), options).outcome
     found.append([sorted(str(rule) for rule in outcome.rules), outcome.to_dict()["evidence"], outcome.complete])
     found[-1].append([one["coverage"] for one in outcome.to_dict()["rules"]])
 import os, signal, threading

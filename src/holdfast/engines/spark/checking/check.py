@@ -26,7 +26,7 @@ from holdfast.engines.spark.checking.kernel_engine import KernelEngine
 from holdfast.engines.spark.checking.outputs import append_metrics
 from holdfast.engines.spark.checking.rows import entirely_null, schema_of
 from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS, Scan
-from holdfast.engines.spark.checking.spread_engine import SpreadEngine
+from holdfast.engines.spark.checking.spread_engine import SpreadEngine, SpreadLimits
 from holdfast.engines.spark.checking.sql_engine import SqlEngine, unfit_workers
 from holdfast.engines.spark.frame_result import FrameResult
 from holdfast.engines.spark.java_bridge import Py4JJavaError
@@ -43,6 +43,7 @@ from holdfast.rules.rule import RuleSet
 from holdfast.violations.witness import WorstRow
 
 EngineName = Literal["auto", "sql", "kernel", "spread"]
+_SPREAD = SpreadLimits()
 
 
 def plan_check(table: Table, rules: RuleSet, key: Sequence[str]) -> Plan:
@@ -69,12 +70,13 @@ def run_check(
     engine: EngineName = "auto",
     key_required: bool = False,
     redact: Sequence[str] = (),
+    spread: SpreadLimits = _SPREAD,
 ) -> SparkCheckResult:
     """What the plan finds. `limit` caps the pairs that are listed per rule; counts are exact.
 
     A key that is null or occurs twice is told in the notes, and rows are numbered instead; with `key_required`, that is
     a SourceError. `engine` forces the way: `sql` for Spark SQL alone, `kernel` for one task, `spread` for many. The
-    values of the columns in `redact` are not shown to anybody.
+    values of the columns in `redact` are not shown to anybody. `spread` says how large pieces of work are.
     """
     hidden = hidden_columns(redact, table.frame.columns, table.name)
     started = time.monotonic()
@@ -86,7 +88,7 @@ def run_check(
         in_one_task = _in_one_task(scan, engine)
         problem, engines = scan.key_missing or (None if in_one_task else scan.duplicate_key), []
         if problem is None:
-            engines = _engines(scan, limit, engine, notes)
+            engines = _engines(scan, limit, engine, notes, spread)
             first = engines[0]
             problem = scan.duplicate_key_text(first.duplicate_key) if first.finds_duplicate_keys else scan.duplicate_key
         if problem is not None:
@@ -98,7 +100,7 @@ def run_check(
             notes.append(f"{problem}; rows are named by _row instead")
             plan = replace(plan, key=())
             scan = Scan(spark, table, plan, all_columns, hidden)
-            engines = _engines(scan, limit, engine, notes)
+            engines = _engines(scan, limit, engine, notes, spread)
         by_rule = {i: summary for checking in engines for i, summary in checking.summaries.items()}
     summaries = [by_rule[i] for i in range(len(plan.rules))]
     outcome = CheckOutcome(
@@ -124,7 +126,9 @@ def register_functions(spark: SparkSession, plan: Plan) -> None:
         spark.udf.register(DIGITS_FUNCTION, F.udf(_digits, BinaryType(), useArrow=True))
 
 
-def _engines(scan: Scan, limit: int | None, engine: EngineName, notes: list[str]) -> list[CheckEngine]:
+def _engines(
+    scan: Scan, limit: int | None, engine: EngineName, notes: list[str], spread: SpreadLimits
+) -> list[CheckEngine]:
     """The engines that together check all rules, their summaries known."""
     programs = scan.plan.programs.programs
     everything = range(len(programs))
@@ -137,7 +141,7 @@ def _engines(scan: Scan, limit: int | None, engine: EngineName, notes: list[str]
         # Groups and filters are what Spark SQL does well; pairs are spread over tasks.
         paired = [i for i in everything if SpreadEngine.takes(programs[i])]
         others = [i for i in everything if i not in paired]
-        with_kernels = [SqlEngine(scan, others, limit), SpreadEngine(scan, paired, limit)]
+        with_kernels = [SqlEngine(scan, others, limit), SpreadEngine(scan, paired, limit, spread)]
     try:
         for candidate in with_kernels:
             candidate.summaries  # noqa: B018 (runs now, to see whether it can)

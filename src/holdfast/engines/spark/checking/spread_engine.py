@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, Self
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -41,9 +41,18 @@ from holdfast.violations.route import (
 )
 from holdfast.violations.witness import WorstRow
 
-# Rows of one piece of work: enough to be worth a task, few enough for its memory.
-LEAST_ROWS, MOST_ROWS = 20_000, 1_000_000
 _SAMPLE = 200_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpreadLimits:
+    """How many rows one piece of work has: enough to be worth a task, few enough for its memory."""
+
+    least_rows: int = 20_000
+    most_rows: int = 1_000_000
+
+
+_DEFAULT_LIMITS = SpreadLimits()
 
 
 @dataclass(frozen=True)
@@ -68,11 +77,16 @@ class _Gridded:
 class SpreadEngine(CheckEngine):
     """Programs over two rows. Rules that meet by the same equalities share one shuffle."""
 
-    def __init__(self, scan: Scan, which: Sequence[int], limit: int | None) -> None:
+    def __init__(
+        self, scan: Scan, which: Sequence[int], limit: int | None, limits: SpreadLimits = _DEFAULT_LIMITS
+    ) -> None:
         super().__init__(scan, which, limit)
-        self._count = scan.count
+        self._count, self._limits = scan.count, limits
         self._to_cover: list[int] = []
         self._known_routings: dict[Meeting, list[_Routed]] = {}
+
+    def limited(self, limit: int) -> Self:
+        return type(self)(self._scan, self.which, limit, self._limits)
 
     @staticmethod
     def takes(program: Program) -> bool:
@@ -86,7 +100,8 @@ class SpreadEngine(CheckEngine):
 
     @cached_property
     def _target(self) -> int:
-        return min(max(math.ceil(self._count / (4 * self._parallelism)), LEAST_ROWS), MOST_ROWS)
+        wanted = math.ceil(self._count / (4 * self._parallelism))
+        return min(max(wanted, self._limits.least_rows), self._limits.most_rows)
 
     @cached_property
     def _by_meeting(self) -> dict[Meeting, list[int]]:
@@ -211,7 +226,7 @@ class SpreadEngine(CheckEngine):
         count = max(2, math.ceil(2 * largest / self._target))
         # More blocks mean more copies of each row: no more than keep every core busy, or than memory asks for.
         busy = math.ceil(math.sqrt(8 * self._parallelism))
-        count = max(min(count, busy), math.ceil(2 * largest / (4 * MOST_ROWS)))
+        count = max(min(count, busy), math.ceil(2 * largest / (4 * self._limits.most_rows)))
         compare = dividing_compare(self._program(which[0]))
         if compare is None:
             return Blocks(count)

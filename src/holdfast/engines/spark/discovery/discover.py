@@ -41,8 +41,6 @@ from holdfast.search.space import PredicateSpace
 LINES = "part string, piece int, bytes binary"
 # A range of so many numbers has a partition for every slot of a cluster.
 _MANY = 1_000_000
-# From so many distinct rows on, the tasks of a cluster share all pairs.
-SHARED_ROWS = 20_000
 
 
 class SparkDiscovery(DiscoverySource):
@@ -99,7 +97,7 @@ def search(
     try:
         encoded = kept.where("piece >= 0")
         about = encoded.where("part = 'about'").first()
-        if about is not None and slots > 1 and worth_sharing(bytes(about["bytes"]), SHARED_ROWS):
+        if about is not None and slots > 1 and worth_sharing(bytes(about["bytes"]), options.limits.shared_rows):
             shares = spark.range(0, slots, 1, slots).withColumnRenamed("id", "share")
             shared = encoded.crossJoin(shares).repartitionByRange(slots, "share")
             encoded = shared.mapInArrow(OnCard(EvidenceTask(slots, options.device)), LINES)
