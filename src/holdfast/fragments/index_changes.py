@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.encode.codes import dense_ids, shared_codes
+from holdfast.errors import RunError, StateError
 from holdfast.fragments.door import Door
 from holdfast.fragments.horizontal import Local, settle, settle_first
 from holdfast.fragments.ids import Ids, from_arrow, hashes_of
@@ -86,7 +87,10 @@ class _Work:
         _, first, self.group = np.unique(hashes_of(groups), return_index=True, return_inverse=True)
         self.ids: Ids = groups[first]
         self.part_of: Ints = self.part[first]
-        assert (self.ids[self.group] == groups).all(), "ids do not clash"
+        if not (self.ids[self.group] == groups).all():
+            raise RunError(
+                "two ids of groups begin alike, so that they cannot be told apart.", hint="make a new state."
+            )
         # All groups of sites have a place at the table; whether they have rows of a group they look up when told of it.
         self.local = [self._nothing(number) for number in range(len(task.plan.groups))]
         self.indexes: dict[int, SiteIndex] = {}
@@ -158,7 +162,8 @@ class _Work:
         before = IndexCounts.nothing(len(ids)) if self.task.first else index.look_up(ids)
         after = before.copy()
         np.add.at(after.n, side, self.sign[rows])
-        assert (after.n >= 0).all(), "no side loses more rows than it has"
+        if (after.n < 0).any():
+            raise StateError(f"the state {self.task.store.root} is damaged: a side would lose more rows than it has.")
         turned = (before.n == 0) != (after.n == 0)
         np.add.at(local.after.n, group[turned], np.where(after.n[turned] > 0, 1, -1))
         for word in range(2):

@@ -12,6 +12,8 @@ from functools import reduce
 from operator import or_
 from typing import TypeAlias
 
+from holdfast.errors import RunError
+
 Mask: TypeAlias = int
 
 
@@ -81,14 +83,16 @@ class Problem:
         chosen = _exact_cover(usable, target & ~own)
         if chosen is not None:
             return target & ~reduce(or_, chosen, 0), chosen
-        assert not self.disjoint, "what is known can be made"
         covering: list[Mask] = []
         missing = target & ~own
         for mask in usable:
             if mask & missing:
                 covering.append(mask)
                 missing &= ~mask
-        assert missing == 0, "what is known can be made"
+        if missing or self.disjoint:
+            raise RunError(
+                f"a plan of shipments is wrong: site {site} cannot make an id that it is to ship or settle by."
+            )
         return own, tuple(covering)
 
 
