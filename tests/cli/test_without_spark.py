@@ -81,6 +81,9 @@ def test_jobs_on_files_run(folder: Path) -> None:
         "evolve init evolved --data clean.csv --key order_id --max-predicates 2": 0,
         "evolve apply evolved wednesday.csv": 0,
         "evolve show evolved": 0,
+        "fragments init fragmented sites.yaml": 0,
+        "fragments apply fragmented monday.csv": 0,
+        "fragments show fragmented --violations broken": 0,
     }
     for command, code in ended.items():
         done = run(COMMAND, folder, *command.split(), "--quiet")
