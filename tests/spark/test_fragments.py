@@ -24,6 +24,7 @@ from unit.engines.test_fragmented_table import (
     HORIZONTAL,
     HYBRID,
     PEOPLE,
+    RULES,
     VERTICAL,
     assert_only_keys_ids_and_counts,
     made,
@@ -54,7 +55,9 @@ def test_sites_that_cannot_be_are_refused(spark: SparkSession, tmp_path: Path) -
     pq.write_table(big, tmp_path / "big.parquet")
     near = pa.table({"id": ["k91"], "town": ["t"], "zip": pa.array([0.5]), "street": ["s"], "grade": ["B"]})
     pq.write_table(near, tmp_path / "near.parquet")
-    other = "\n".join(line for line in HORIZONTAL.splitlines() if "A.parquet" not in line)
+    other = "\n".join(line for line in HORIZONTAL.splitlines() if "A.parquet" not in line).replace(
+        RULES, "[zip -> street]"
+    )
     for text, told in (
         (VERTICAL.replace("Z.parq", "short.parq"), "'T' has the key 'k0', but 'Z' has not"),
         (HORIZONTAL.replace("grade = 'C'", "grade === 'C'"), "cannot be read"),
@@ -70,19 +73,15 @@ def test_sites_that_cannot_be_are_refused(spark: SparkSession, tmp_path: Path) -
 def test_a_condition_that_only_spark_computes_is_computed_there(spark: SparkSession, tmp_path: Path) -> None:
     """What is true of a rule's constants, too: rows of grade A are at the first site alone."""
     written(tmp_path)
-    text = HORIZONTAL.replace("grade = ", "upper(grade) = ")
-    with pytest.raises(HoldfastError, match="without Spark"):
-        init_fragments(LocalEngine(), parse_sites(text, folder=tmp_path), tmp_path / "refused")
-    (tmp_path / "sites.yaml").write_text(text.replace("zip -> street", "grade = 'A', zip -> street"), encoding="utf-8")
-    engines = StateEngineChoice()
+    text = HORIZONTAL.replace("grade = ", "upper(grade) = ").replace("zip -> street", "grade = 'A', zip -> street")
+    sites = parse_sites(text, folder=tmp_path)
     with pytest.warns(UserWarning, match="this runs on Spark: the condition"):
-        engines.run(
-            LocalEngine(), lambda engine: init_fragments(engine, parse_sites(text, folder=tmp_path), tmp_path / "other")
+        state, _ = StateEngineChoice().run(
+            LocalEngine(), lambda engine: init_fragments(engine, sites, tmp_path / "state")
         )
-    state = FragmentsState.create(tmp_path / "state", tmp_path / "sites.yaml")
-    assert (0, 0, 1) in state._table.fixed.meetings.apart
-    assert (1, 0, 1) not in state._table.fixed.meetings.apart
-    assert state.apply(tmp_path / "changes.parquet").applied
+    assert (0, 0, 1) in state.fixed.meetings.apart
+    assert (1, 0, 1) not in state.fixed.meetings.apart
+    assert state.newest().apply_file(str(tmp_path / "changes.parquet"), limit=None).applied
 
 
 def test_frames_of_a_caller_are_sites(spark: SparkSession, tmp_path: Path) -> None:

@@ -168,6 +168,15 @@ def test_conditions_on_the_left_side_need_nobody_else(tmp_path: Path) -> None:
     assert shipped.tuples <= 8
 
 
+def test_a_value_that_fits_no_common_type_is_refused(tmp_path: Path) -> None:
+    for name, value in (("X", 2**53 + 1), ("Y", 0.5)):
+        rows = {"id": [name], "zip": [value], "street": ["s"], "s": [name]}
+        pq.write_table(pa.table(rows), tmp_path / f"{name}.parquet")
+    sites = "  X: {where: s = 'X', data: X.parquet}\n  Y: {where: s = 'Y', data: Y.parquet}\n"
+    told = refused(tmp_path, f"key: id\nsites:\n{sites}rules: [zip -> street]\n")
+    assert "the value 9007199254740993 of the column 'zip' does not fit" in told
+
+
 @pytest.mark.parametrize("name", ["it's", 'in "', "2nd", "a`b"])
 def test_rows_meet_whatever_the_column_is_called_that_splits_them(name: str, tmp_path: Path) -> None:
     quoted = "`" + name.replace("`", "``") + "`"
