@@ -56,12 +56,13 @@ class IndexChangesTask(PieceTask):
         kind = piece.column("k").type
         for message in messages_in([piece]):
             yield _message(kind, message)
-        rows = piece.filter(piece.column(MESSAGE).is_null())
-        alone = rows.column("grp").to_numpy() < 0
-        single = rows.filter(pa.array(alone))
+        group, sign = piece.column("grp").to_numpy(), piece.column("sign").to_numpy()
+        # Nearly all rows are in groups, and copying them takes time.
+        single = piece.take(pa.array(np.flatnonzero((group < 0) & (sign != 0))))
         rules = self.rules[single.column("part").to_numpy()]
         yield from _violation_rows(rules, single.column("sign").to_numpy(), single.column("k"))
-        rows = rows.filter(pa.array(~alone))
+        grouped = group >= 0
+        rows = piece if grouped.all() else piece.filter(pa.array(grouped))
         if rows.num_rows:
             yield from _Work(self, rows).settled()
 
@@ -84,9 +85,9 @@ class _Work:
         self.keys = rows.column("k")
         self.sides = from_arrow(rows.column("sid"))
         groups = from_arrow(rows.column("gid"))
-        _, first, self.group = np.unique(hashes_of(groups), return_index=True, return_inverse=True)
-        self.ids: Ids = groups[first]
-        self.part_of: Ints = self.part[first]
+        some, self.group = _distinct(hashes_of(groups))
+        self.ids: Ids = groups[some]
+        self.part_of: Ints = self.part[some]
         if not (self.ids[self.group] == groups).all():
             raise RunError(
                 "two ids of groups begin alike, so that they cannot be told apart.", hint="make a new state."
@@ -157,8 +158,8 @@ class _Work:
 
     def _take_in_site(self, local: Local, site: int, rows: Ints) -> None:
         index = self._index(site)
-        _, first, side = np.unique(hashes_of(self.sides[rows]), return_index=True, return_inverse=True)
-        ids, group = self.sides[rows][first], self.group[rows][first]
+        some, side = _distinct(hashes_of(self.sides[rows]))
+        ids, group = self.sides[rows[some]], self.group[rows[some]]
         before = IndexCounts.nothing(len(ids)) if self.task.first else index.look_up(ids)
         after = before.copy()
         np.add.at(after.n, side, self.sign[rows])
@@ -211,6 +212,14 @@ class _Work:
         for site, at in self._by_site(local.site, local.touched | local.read):
             entries = self._index(site).entries(self.ids[at], local.before.take(at), local.after.take(at))
             self.counted.setdefault(site, []).append(entries)
+
+
+def _distinct(hashes: Ints) -> tuple[Ints, Ints]:
+    """A place of each distinct hash, in order of the hashes; and for each place, the number of its hash."""
+    distinct, number = np.unique(hashes, return_inverse=True)
+    some = np.empty(len(distinct), np.int64)
+    some[number] = np.arange(len(hashes))
+    return some, number
 
 
 def _violation_rows(rules: Ints, signs: Any, keys: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:
