@@ -136,7 +136,7 @@ class _Work:
         """The groups among those given, by the site of the group of sites that settles their part."""
         at = np.flatnonzero(which)
         sites = self.local[number].places[at]
-        for site in np.unique(sites):
+        for site in np.flatnonzero(np.bincount(sites)):
             yield int(site), at[sites == site]
 
     def _load(self, local: Local, which: Bools) -> None:
@@ -152,7 +152,7 @@ class _Work:
         local.touched[self.group[rows]] = True
         if not self.task.first:
             self._load(local, local.touched.copy())
-        for site in np.unique(self.site[rows]):
+        for site in np.flatnonzero(np.bincount(self.site[rows])):
             self._take_in_site(local, int(site), rows[self.site[rows] == site])
         return rows
 
