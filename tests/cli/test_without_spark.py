@@ -105,6 +105,15 @@ def test_a_command_that_needs_spark_says_in_one_line_what_to_install(command: st
     assert (done.returncode, done.stdout, done.stderr) == (2, "", ONE_LINE)
 
 
+def test_a_condition_that_only_spark_computes_says_so(folder: Path) -> None:
+    (folder / "upper.yaml").write_text(
+        "key: order_id\nsites:\n  all: {where: \"upper(country) <> ''\", data: orders.csv}\nrules: [zip -> city]\n"
+    )
+    done = run(COMMAND, folder, "fragments", "init", "upper", "upper.yaml", "--quiet")
+    note = "note: this runs on Spark: the condition \"upper(country) <> ''\" cannot be computed without Spark.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", note + ONE_LINE)
+
+
 def test_the_library_raises_it_as_an_import_error(folder: Path) -> None:
     done = run("import holdfast as hf\ntry:\n    hf.watch(None, 'a -> b', key='k', checkpoint='c')\n"
                "except ImportError as problem:\n    print(problem)", folder)  # fmt: skip

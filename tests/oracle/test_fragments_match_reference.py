@@ -118,7 +118,7 @@ def at_once(history: History) -> list[list[Event]]:
     return [[event for batch in history.batches for event in batch]]
 
 
-many = settings(slowly, max_examples=120, phases=[phase for phase in Phase if phase is not Phase.explain])
+many = settings(slowly, max_examples=100, phases=[phase for phase in Phase if phase is not Phase.explain])
 
 
 @many
