@@ -2,6 +2,7 @@
 
     python benchmarks/fragments.py [--split vertical horizontal] [--rows 200000] [--changes 2000] [--rules 25]
                                    [--sites 10] [--scale-up] [--crossover] [--plan] [--noise 0.0005] [--seed 1]
+                                   [--engine local]
 
 The table is that of benchmarks/sales.py; changes are 80 % inserts and 20 % deletes. Several values of --rows,
 --changes, --rules or --sites are tried in turn, the others at their first value. Beside each batch (incVer, incHor)
@@ -13,7 +14,8 @@ stand
 
 Bytes of bat are those of the values in Arrow, of ibat and of a batch those that went through the door. --scale-up grows
 rows, changes and sites together; --crossover grows the change until recomputing wins; --plan plans 50 rules over 10
-sites. The first batch of each state warms Spark up and is not counted.
+sites. --engine says where all of it runs, as that of the command does. The first batch of each state warms up what
+runs it, and is not counted.
 """
 
 from __future__ import annotations
@@ -35,21 +37,21 @@ import yaml
 from overlapping import overlapping
 from sales import horizontal, rules, sales, vertical
 
-from holdfast.engines.spark.checking.check import plan_check, run_check
-from holdfast.engines.spark.fragments.fragments import fragmented
-from holdfast.engines.spark.fragments.fragments_init import init_fragments
-from holdfast.engines.spark.session import get_session
-from holdfast.engines.spark.sources.sources import read_table
-from holdfast.engines.spark.sources.table import Table
+import holdfast as hf
+from holdfast.engines.states.fragmented_table import fragmented
+from holdfast.engines.states.init_fragments import init_fragments
+from holdfast.engines.states.state_engine import StateEngine
+from holdfast.engines.states.state_engine_choice import StateEngineChoice
 from holdfast.fragments.shipment_plan import plan_shipments
 from holdfast.fragments.sites import SplitTable, parse_sites
+from holdfast.tables.read_options import ReadOptions
 
 
 @dataclass
 class Case:
     """A state of fragments, and all rows that may come into it."""
 
-    spark: Any
+    engine: StateEngine
     folder: Path
     split: str
     rows: int
@@ -61,7 +63,7 @@ class Case:
 
     @classmethod
     def made(
-        cls, spark: Any, folder: Path, split: str, rows: int, count: int, sites: int, more: int, options: Any
+        cls, engine: StateEngine, folder: Path, split: str, rows: int, count: int, sites: int, more: int, options: Any
     ) -> Case:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
@@ -73,7 +75,9 @@ class Case:
             for name, held in places.items()
         }
         text = yaml.safe_dump({"key": "id", "sites": content, "rules": rules(count, options.seed)})
-        made = cls(spark, folder, split, rows, parse_sites(text, folder=folder), everything, np.arange(rows), rows, rng)
+        made = cls(
+            engine, folder, split, rows, parse_sites(text, folder=folder), everything, np.arange(rows), rows, rng
+        )
         made.write(everything.slice(0, rows), folder)
         made.sites = parse_sites(text, folder=folder)
         return made
@@ -90,7 +94,7 @@ class Case:
     def init(self) -> tuple[float, Any]:
         shutil.rmtree(self.folder / "state", ignore_errors=True)
         started = time.perf_counter()
-        _, shipped = init_fragments(self.spark, self.sites, self.folder / "state")
+        _, shipped = init_fragments(self.engine, self.sites, self.folder / "state")
         return time.perf_counter() - started, shipped
 
     def apply(self, size: int) -> tuple[float, Any]:
@@ -104,7 +108,7 @@ class Case:
         self.there = np.concatenate([np.delete(self.there, gone), new])
         self.after += len(new)
         started = time.perf_counter()
-        outcome = fragmented(self.spark, str(self.folder / "state")).apply_file(
+        outcome = fragmented(self.engine, self.folder / "state").apply_file(
             str(self.folder / "changes.parquet"), limit=1000
         )
         return time.perf_counter() - started, outcome
@@ -115,31 +119,36 @@ class Case:
         place = self.folder / "now"
         place.mkdir(exist_ok=True)
         self.write(now, place)
-        state = fragmented(self.spark, str(self.folder / "state"))
+        state = fragmented(self.engine, self.folder / "state")
         used = sorted({name for rule in self.sites.rules for name in rule.body.columns})
         started = time.perf_counter()
-        frames = [read_table(self.spark, str(place / f"{site.name}.parquet")).frame for site in self.sites.sites]
-        if self.split == "vertical":
-            seen: set[str] = set()
-            cut = []
-            for frame, site in zip(frames, self.sites.sites, strict=True):
-                own = [name for name in site.columns or () if name in used and name not in seen]
-                seen |= set(own)
-                cut.append(frame.select("id", *own))
-            whole = reduce(lambda a, b: a.join(b, "id"), cut)
-        else:
-            whole = reduce(lambda a, b: a.unionByName(b), [frame.select("id", *used) for frame in frames])
-        table = Table(whole, "whole")
-        with run_check(self.spark, table, plan_check(table, self.sites.rules, ("id",)), limit=0) as result:
+        whole = self._whole(place, used)
+        with hf.check(whole, self.sites.rules, key="id", limit=0, engine=self.engine.name) as result:
             found = {rule["name"]: rule["violating_rows"] for rule in result.to_dict()["rules"]}
         seconds = time.perf_counter() - started
         assert found == dict(state.manifest.totals), "the counts are those of a check"
         again = Case(
-            self.spark, place, self.split, len(now), _moved(self.sites, place), now, self.there, self.after, self.rng
+            self.engine, place, self.split, len(now), _moved(self.sites, place), now, self.there, self.after, self.rng
         )
         ibat, shipped = again.init()
         shutil.rmtree(place)
         return seconds, self._values(now, used), ibat, shipped.bytes
+
+    def _whole(self, place: Path, used: list[str]) -> Any:
+        """All that rules name, of all sites at one place: a DataFrame on Spark, an Arrow table in this process."""
+        here = self.engine.name == "local"
+        files = [str(place / f"{site.name}.parquet") for site in self.sites.sites]
+        tables = [self.engine.frame_of(self.engine.read_table(file, ReadOptions())) for file in files]
+        if self.split == "horizontal":
+            cut = [table.select(["id", *used]) for table in tables]
+            return pa.concat_tables(cut) if here else reduce(lambda a, b: a.unionByName(b), cut)
+        seen: set[str] = set()
+        cut = []
+        for table, site in zip(tables, self.sites.sites, strict=True):
+            own = [name for name in site.columns or () if name in used and name not in seen]
+            seen |= set(own)
+            cut.append(table.select(["id", *own]))
+        return reduce(lambda a, b: a.join(b, "id"), cut)
 
     def _values(self, now: pa.Table, used: list[str]) -> int:
         """The bytes that sites ship for bat: all but those of the place where most is."""
@@ -193,23 +202,26 @@ def main() -> None:
     if options.plan:
         _plan(options.seed)
         return
-    spark = get_session(conf={"spark.driver.memory": options.memory})
+    conf = {"spark.driver.memory": options.memory} if options.engine == "spark" else None
+    engine = StateEngineChoice(options.engine, conf=conf).for_rows(0)
     folder = Path(tempfile.mkdtemp(prefix="holdfast-fragments-", dir=options.folder))
-    print(f"seed {options.seed}, noise {options.noise}\n{HEAD}", flush=True)
+    print(f"seed {options.seed}, noise {options.noise}, engine {engine.name}\n{HEAD}", flush=True)
     try:
         for split in options.split:
             if options.scale_up:
-                _scale_up(spark, folder, split, options)
+                _scale_up(engine, folder, split, options)
             elif options.crossover:
-                _crossover(spark, folder, split, options)
+                _crossover(engine, folder, split, options)
             else:
-                _varied(spark, folder, split, options)
+                _varied(engine, folder, split, options)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _case(spark: Any, folder: Path, split: str, rows: int, count: int, sites: int, more: int, options: Any) -> Case:
-    case = Case.made(spark, folder / f"{split}-{rows}-{count}-{sites}", split, rows, count, sites, more, options)
+def _case(
+    engine: StateEngine, folder: Path, split: str, rows: int, count: int, sites: int, more: int, options: Any
+) -> Case:
+    case = Case.made(engine, folder / f"{split}-{rows}-{count}-{sites}", split, rows, count, sites, more, options)
     seconds, shipped = case.init()
     print(
         f"{split:10} {rows:>9,} {'init':>8} {count:>5} {sites:>5} {'':9}  {seconds:7.2f} {shipped.bytes / 1e6:8.2f}",
@@ -219,7 +231,7 @@ def _case(spark: Any, folder: Path, split: str, rows: int, count: int, sites: in
     return case
 
 
-def _varied(spark: Any, folder: Path, split: str, options: Any) -> None:
+def _varied(engine: StateEngine, folder: Path, split: str, options: Any) -> None:
     first = {
         "rows": options.rows[0],
         "changes": options.changes[0],
@@ -235,7 +247,7 @@ def _varied(spark: Any, folder: Path, split: str, options: Any) -> None:
         shape = one["rows"], one["rules"], one["sites"]
         if shape not in cases:
             more = options.repeat * sum(options.changes) + 10_000
-            cases[shape] = _case(spark, folder, split, *shape, more, options)
+            cases[shape] = _case(engine, folder, split, *shape, more, options)
         line = measured(cases[shape], one["changes"], options)
         if {**one, "rows": 0} == {**first, "rows": 0}:
             inc[one["rows"]] = line["inc"]
@@ -243,20 +255,20 @@ def _varied(spark: Any, folder: Path, split: str, options: Any) -> None:
         print(f"{split}: {max(inc):,} rows take {inc[max(inc)] / inc[min(inc)]:.2f} times as long as {min(inc):,}")
 
 
-def _scale_up(spark: Any, folder: Path, split: str, options: Any) -> None:
+def _scale_up(engine: StateEngine, folder: Path, split: str, options: Any) -> None:
     base = None
     for step in (2, 4, 6, 8, 10):
         rows, size = options.rows[0] * step // 10, options.changes[0] * step // 10
-        case = _case(spark, folder, split, rows, options.rules[0], step, options.repeat * size + 10_000, options)
+        case = _case(engine, folder, split, rows, options.rules[0], step, options.repeat * size + 10_000, options)
         line = measured(case, size, options)
         base = base or (line["inc"], line["bat"])
         print(f"{'':10} scale-up: inc {base[0] / line['inc']:.2f}, bat {base[1] / line['bat']:.2f}")
 
 
-def _crossover(spark: Any, folder: Path, split: str, options: Any) -> None:
+def _crossover(engine: StateEngine, folder: Path, split: str, options: Any) -> None:
     rows, size = options.rows[0], options.changes[0]
     options.repeat = 1
-    case = _case(spark, folder, split, rows, options.rules[0], options.sites[0], 10 * rows, options)
+    case = _case(engine, folder, split, rows, options.rules[0], options.sites[0], 10 * rows, options)
     while size <= 2 * rows:
         line = measured(case, size, options)
         if line["inc"] > min(line["bat"], line["ibat"]):
@@ -290,7 +302,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--noise", type=float, default=0.0005)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--memory", default="6g")
+    parser.add_argument("--engine", default="auto", choices=["auto", "local", "spark"])
+    parser.add_argument("--memory", default="6g", help="of Spark's driver")
     parser.add_argument("--folder", default=None, help="where to put files while it runs")
     return parser.parse_args()
 

@@ -135,9 +135,13 @@ class MissingPackageError(HoldfastError, ImportError):
 
 
 class RunError(HoldfastError, RuntimeError):
-    """Spark failed while a job was running; the input is not the cause."""
+    """A job failed while it was running; the input is not the cause."""
 
     exit_code = 3
+
+
+class DoorError(RunError):
+    """A site would have told another something else than keys, ids and counts; nothing of it crossed."""
 
 
 def unknown_column(named: str, name: str, table: str, columns: Iterable[str]) -> UnknownColumnError:

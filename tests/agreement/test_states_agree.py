@@ -10,15 +10,20 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.engines.local.local_engine import LocalEngine
 from holdfast.engines.spark.states.spark_engine import SparkEngine
+from holdfast.engines.states.fragmented_table import FragmentedTable
+from holdfast.engines.states.init_fragments import init_fragments
 from holdfast.engines.states.state_engine import StateEngine
 from holdfast.engines.states.watched_table import WatchedTable, init_watch
-from holdfast.rules.rule import rule_set
+from holdfast.fragments.sites import Site, SplitTable
+from holdfast.rules.rule import Nulls, rule_set
 from holdfast.rules.rule_file import as_rule_set
 from holdfast.states.segment import OpenSegment
 
@@ -89,12 +94,12 @@ def batches(seed: int) -> list[pa.Table]:
     return made
 
 
-def state_by(engines: Sequence[StateEngine], folder: Path) -> WatchedTable:
+def given(engine: StateEngine, rows: pa.Table) -> Any:
+    return engine.spark.createDataFrame(rows) if isinstance(engine, SparkEngine) else rows
+
+
+def watched_by(engines: Sequence[StateEngine], folder: Path) -> WatchedTable:
     """The state, made on the first engine; each batch is applied on the next one."""
-
-    def given(engine: StateEngine, rows: pa.Table) -> Any:
-        return engine.spark.createDataFrame(rows) if isinstance(engine, SparkEngine) else rows
-
     rules = as_rule_set(RULES)
     rules = rule_set([*rules, replace(rules.rules[0], name="some", where="n % 3 = 0 AND zip > '1'")])
     table = pa.Table.from_pylist(random_rows(random.Random(1), range(ROWS)), SCHEMA)
@@ -107,7 +112,62 @@ def state_by(engines: Sequence[StateEngine], folder: Path) -> WatchedTable:
     return state.newest()
 
 
-def entries(state: WatchedTable) -> dict[str, list[str]]:
+# By how rows are split: the sites, and which rows are at which, by the remainder of `n`.
+BY_COLUMNS = {"X": ("zip", "a", "at"), "Y": ("city", "b", "c"), "Z": ("day", "ok", "raw", "fine", "a")}
+SITES = {
+    "columns": tuple(Site(name, columns) for name, columns in BY_COLUMNS.items()),
+    "rows": tuple(Site(f"R{i}", where=f"n % 3 = {i}") for i in range(3)),
+    "both": (
+        Site("X", ("zip", "a", "b", "c", "at"), "n % 2 = 0"),
+        Site("Y", ("city", "day", "ok", "raw", "fine"), "n % 2 = 0"),
+        Site("Z", where="n % 2 = 1"),
+    ),
+}
+DEPENDENCIES = [
+    "zip -> city, ok",
+    "zip = '3' -> city = 'c'",
+    "b -> city",
+    "c, fine -> day",
+    "at -> raw",
+    "day, raw -> zip, at",
+    "b = 2.5, ok -> c",
+    "not(t.ok = false and t.a > 3)",
+]
+
+
+def fragmented_by(engines: Sequence[StateEngine], folder: Path, split: str, nulls: Nulls) -> FragmentedTable:
+    """The state of fragments, made on the first engine; each batch is applied on the next one."""
+    rules = as_rule_set(DEPENDENCIES, nulls=nulls)
+    scoped = replace(rules.rules[0], name="some", where="n % 3 = 0 AND zip > '1'")
+    sites = SplitTable(("k", "n"), SITES[split], replace(rules, rules=(*rules, scoped), key=("k", "n")))
+    table = with_fine(pa.Table.from_pylist(random_rows(random.Random(1), range(ROWS)), SCHEMA))
+    first, tables = engines[0], []
+    for site in sites.sites:
+        own = table if site.columns is None else table.select(["k", "n", *site.columns])
+        if site.where is not None:
+            _, _, share, _, rest = site.where.split()
+            own = own.filter(pa.array(np.asarray(own.column("n")) % int(share) == int(rest)))
+        tables.append(first.table_of(given(first, own), site.name))
+    state, _ = init_fragments(first, sites, folder, tables=tables, secret=b"0123456789abcdef")
+    for number, changes in enumerate(batches(2)):
+        engine = engines[(number + 1) % len(engines)]
+        state = replace(state, engine=engine)
+        state.apply_frame(given(engine, with_fine(changes)), batch=str(number), limit=None)
+    return state.newest()
+
+
+def with_fine(rows: pa.Table) -> pa.Table:
+    """The rows with doubles that Java writes in its own way, and decimals that some sessions write with an exponent."""
+    keys = rows.column("n").to_pylist()
+    odd = [[2.0**-44, 2e23, 1.1e-7, None, 5e-324][key % 5] for key in keys]
+    fine = [[Decimal("0.00000012"), Decimal("0"), None, Decimal("1234567.5")][key % 4] for key in keys]
+    b = [odd[i] if keys[i] % 3 == 0 else value for i, value in enumerate(rows.column("b").to_pylist())]
+    rows = rows.set_column(rows.column_names.index("b"), "b", pa.array(b, pa.float64()))
+    place = rows.column_names.index("raw") + 1
+    return rows.add_column(place, "fine", pa.array(fine, pa.decimal128(20, 8)))
+
+
+def entries(state: WatchedTable | FragmentedTable) -> dict[str, list[str]]:
     """All entries of each table, as text, in order; and the log."""
     told = {}
     for name, table in state.manifest.body.tables.items():
@@ -127,7 +187,7 @@ def test_states_are_the_same_whichever_engine_made_them(spark: SparkSession, tmp
             "in turn": [here, there],
             "the other way": [there, here],
         }
-        states = {name: state_by(engines, tmp_path / name) for name, engines in ways.items()}
+        states = {name: watched_by(engines, tmp_path / name) for name, engines in ways.items()}
     finally:
         spark.conf.unset("spark.sql.session.timeZone")
     first = states["here"]
@@ -138,3 +198,27 @@ def test_states_are_the_same_whichever_engine_made_them(spark: SparkSession, tmp
         assert state.manifest.schema == first.manifest.schema
         assert list(state.manifest.body.tables) == list(first.manifest.body.tables)
         assert entries(state) == entries(first)
+
+
+@pytest.mark.parametrize(("split", "nulls"), [("columns", "sql"), ("rows", "sql"), ("both", "equal")])
+def test_fragments_are_the_same_whichever_engine_made_them(
+    split: str, nulls: Nulls, spark: SparkSession, tmp_path: Path
+) -> None:
+    here, there = LocalEngine(), SparkEngine(spark)
+    first = fragmented_by([here], tmp_path / "here", split, nulls)
+    assert all(first.manifest.totals.values())
+    # How a session writes decimals, and in which zone times, is no matter.
+    settings = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "Asia/Kolkata"}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        other = fragmented_by([there, here], tmp_path / "there", split, nulls)
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+    assert other.fixed == first.fixed
+    assert (other.manifest.totals, other.manifest.rows) == (first.manifest.totals, first.manifest.rows)
+    assert other.manifest.schema == first.manifest.schema
+    assert list(other.manifest.body.tables) == list(first.manifest.body.tables)
+    assert entries(other) == entries(first)
+    assert sorted(map(str, other.violations)) == sorted(map(str, first.violations))

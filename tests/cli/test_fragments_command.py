@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from holdfast.cli import app
@@ -32,12 +31,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def holdfast(*arguments: str, code: int = 0) -> str:
-    done = CliRunner().invoke(app, ["fragments", *arguments])
+    # The session of other tests in this process would be the choice of `auto`.
+    engine = [] if arguments[0] == "plan" or "--engine" in arguments else ["--engine", "local"]
+    done = CliRunner().invoke(app, ["fragments", *arguments, *engine])
     assert done.exit_code == code, done.output
     return done.stdout if code == 0 else done.stderr
 
 
-def test_plan_init_apply_and_show(folder: Path, spark: SparkSession) -> None:
+def test_plan_init_apply_and_show(folder: Path) -> None:
     plan = holdfast("plan", "sites.yaml", "--picture", "plan.dot")
     assert "codes  ->  places  CC = 44  uk" in plan
     assert '"codes" -> "places" [label="CC = 44"]' in Path("plan.dot").read_text("utf-8")
@@ -63,13 +64,18 @@ def deletes(folder: Path) -> Path:
     return folder / "gone.csv"
 
 
-def test_mistakes_are_told_without_a_traceback(folder: Path, spark: SparkSession) -> None:
+def test_mistakes_are_told_without_a_traceback(folder: Path) -> None:
     assert "there is no sites file 'nothing.yaml'" in holdfast("plan", "nothing.yaml", code=2)
     Path("bad.yaml").write_text(SITES.replace("street, zip]", "street]"), encoding="utf-8")
     assert "rule 'uk' names the column 'zip', which no site holds" in holdfast("plan", "bad.yaml", code=2)
     assert "cannot be drawn as '.png'" in holdfast("plan", "sites.yaml", "--picture", "plan.png", code=2)
     assert "there is no state at" in holdfast("apply", "nowhere", "new.csv", code=2)
     Path("gap.yaml").write_text(SITES.replace("codes.csv", "nothing.csv"), encoding="utf-8")
-    assert "nothing.csv" in holdfast("init", "state", "gap.yaml", code=2)
+    told = holdfast("init", "state", "gap.yaml", code=2)
+    assert "site 'codes': " in told
+    assert "nothing.csv" in told
+    Path("remote.yaml").write_text(SITES.replace("codes.csv", "'jdbc:derby:codes#codes'"), encoding="utf-8")
+    assert "jdbc:derby:codes#codes can only be read on Spark" in holdfast("init", "state", "remote.yaml", code=2)
+    assert "engine" in holdfast("init", "state", "sites.yaml", "--engine", "elsewhere", code=2)
     Path("text.yaml").write_text(SITES.replace("CC = 44", "CC = 'UK'"), encoding="utf-8")
     assert "rule 'uk' compares" in holdfast("init", "state", "text.yaml", code=2)

@@ -81,6 +81,9 @@ def test_jobs_on_files_run(folder: Path) -> None:
         "evolve init evolved --data clean.csv --key order_id --max-predicates 2": 0,
         "evolve apply evolved wednesday.csv": 0,
         "evolve show evolved": 0,
+        "fragments init fragmented sites.yaml": 0,
+        "fragments apply fragmented monday.csv": 0,
+        "fragments show fragmented --violations broken": 0,
     }
     for command, code in ended.items():
         done = run(COMMAND, folder, *command.split(), "--quiet")
@@ -100,6 +103,15 @@ def test_jobs_on_files_run(folder: Path) -> None:
 def test_a_command_that_needs_spark_says_in_one_line_what_to_install(command: str, folder: Path) -> None:
     done = run(COMMAND, folder, *command.split(), "--quiet")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", ONE_LINE)
+
+
+def test_a_condition_that_only_spark_computes_says_so(folder: Path) -> None:
+    (folder / "upper.yaml").write_text(
+        "key: order_id\nsites:\n  all: {where: \"upper(country) <> ''\", data: orders.csv}\nrules: [zip -> city]\n"
+    )
+    done = run(COMMAND, folder, "fragments", "init", "upper", "upper.yaml", "--quiet")
+    note = "note: this runs on Spark: the condition \"upper(country) <> ''\" cannot be computed without Spark.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", note + ONE_LINE)
 
 
 def test_the_library_raises_it_as_an_import_error(folder: Path) -> None:

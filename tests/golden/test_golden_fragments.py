@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import yaml
-from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from holdfast.api import fragments_plan
@@ -22,7 +21,9 @@ EXPECTED = yaml.safe_load((DATA / "expected.yaml").read_text("utf-8"))
 
 
 def holdfast(*arguments: str | Path) -> Any:
-    done = CliRunner().invoke(app, [*map(str, arguments), "--format", "json", "--quiet"])
+    # The session of other tests in this process would be the choice of `auto`.
+    engine = [] if "plan" in arguments else ["--engine", "local"]
+    done = CliRunner().invoke(app, [*map(str, arguments), *engine, "--format", "json", "--quiet"])
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
 
@@ -84,7 +85,7 @@ def emp_sites(folder: Path, split: str) -> Path:
 
 
 @pytest.mark.parametrize("split", ["vertical", "horizontal"])
-def test_the_employees_of_the_paper(split: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_the_employees_of_the_paper(split: str, tmp_path: Path) -> None:
     case = EXPECTED["emp.csv"]
     state = tmp_path / "state"
     made = holdfast("fragments", "init", state, emp_sites(tmp_path, split))

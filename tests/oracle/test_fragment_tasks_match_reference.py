@@ -144,10 +144,11 @@ class Sites3:
         for row in rows:
             for site in self.plan.groups[self.case.group(row)].sites:
                 ids, bits = self._packed(row, self.held_atoms.held[site])
-                lines.append({"site": site, "k": row["id"], "h": _hash(row["id"]), "ids": ids, "bits": bits})
+                line = {"site": site, "k": row["id"], "h": _hash(row["id"]), "ids": ids, "bits": bits}
+                lines.append({**line, "inside": self._inside(row)})
         kinds = {"site": pa.int32(), "k": pa.int64(), "h": pa.int64(), "ids": pa.binary(), "bits": pa.binary()}
         task = FirstSiteRowsTask(self.store, self.plan, self.held_atoms, 1, str(self.record))
-        table = _table(lines, {**kinds, "wrong": pa.int32()})
+        table = _table(lines, {**kinds, "inside": pa.binary()})
         return self._steps(task, table, first=True)[1]
 
     def apply(self, events: Sequence[Event]) -> tuple[set[tuple[str, int]], set[tuple[str, int]], Shipped]:
@@ -157,7 +158,7 @@ class Sites3:
             whole = {**dict.fromkeys(COLUMNS), **row}
             ids, bits = self._packed(whole, range(len(self.held_atoms.atoms)))
             line = {"k": row["id"], "h": _hash(row["id"]), "ct": CHANGES[kind], "o0": "", "o1": 0, "o2": place}
-            lines.append({**line, "grp": self.case.group(whole), "ids": ids, "bits": bits})
+            lines.append({**line, "ids": ids, "bits": bits, "inside": self._inside(whole)})
         kinds = {
             "k": pa.int64(),
             "h": pa.int64(),
@@ -169,7 +170,7 @@ class Sites3:
         task = SiteChangesTask(
             self.store, self.tables, self.plan, self.held_atoms, self.version, 1, True, record=str(self.record)
         )
-        table = _table(lines, {**kinds, "grp": pa.int32(), "ids": pa.binary(), "bits": pa.binary()})
+        table = _table(lines, {**kinds, "ids": pa.binary(), "bits": pa.binary(), "inside": pa.binary()})
         messages, shipped = self._steps(task, table, first=False)
         logs = [pq.read_table(self.store.path(f"{PENDING}/{log.name}")) for log in of_type(messages, LogFile)]
         listed = [line for log in logs for line in log.to_pylist()]
@@ -220,6 +221,9 @@ class Sites3:
                 assert atom.predicate is not None
                 bits += bytes([reference.satisfied(atom.predicate, row, row, mode)])
         return ids, bits
+
+    def _inside(self, row: Row) -> bytes:
+        return bytes(number == self.case.group(row) for number in range(len(self.plan.groups)))
 
     def violations(self) -> set[tuple[str, int]]:
         batches = PresentViolationsTask(self.store, self.tables[VIOLATIONS], 2, self.names)(_numbers(2))

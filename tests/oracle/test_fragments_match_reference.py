@@ -1,26 +1,28 @@
-"""holdfast fragments on Spark says of random tables, sites, rules and histories what reference.py says."""
+"""holdfast fragments says of random tables, sites, rules and histories what reference.py says."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from holdfast import reference
-from holdfast.engines.spark.fragments.fragments_init import init_fragments
-from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.local.local_engine import LocalEngine
+from holdfast.engines.spark.states.spark_engine import SparkEngine
+from holdfast.engines.states.init_fragments import init_fragments
+from holdfast.engines.states.state_engine import StateEngine
 from holdfast.fragments.sites import Site, SplitTable
 from holdfast.rules.dependency import CFD, FD
 from holdfast.rules.rule import Rule, RuleSet
-from oracle.test_check_matches_reference import frame_of, slowly
-from oracle.test_watch_matches_reference import Event, changes_frame, rows_after
+from oracle.test_check_matches_reference import slowly
+from oracle.test_watch_matches_reference import IN_MEMORY, Event, changes_on, rows_after, table_on
 from strategies import DOMAINS, RandomTable, dependencies, tables
 
 PARITY, SCOPE = "id % 2 = {}", "id % 3 <> 1"
@@ -73,11 +75,11 @@ def histories(draw: st.DrawFn) -> History:
     return History(table, SplitTable(("id",), tuple(sites), rules), tuple(batches))
 
 
-def fragment(spark: SparkSession, history: History, site: Site) -> Table:
+def fragment(engine: StateEngine, history: History, site: Site) -> Any:
     own = ("id", *(site.columns or ()))
     kept = [r for r in history.table.rows if site.where is None or PARITY.format(r["id"] % 2) == site.where]
     rows = tuple({name: row[name] for name in own} for row in kept)
-    return Table(frame_of(spark, RandomTable({n: history.table.types[n] for n in own}, rows)), site.name)
+    return table_on(engine, RandomTable({n: history.table.types[n] for n in own}, rows))
 
 
 def in_violation(rules: RuleSet, rows: Sequence[Mapping[str, Any]]) -> set[tuple[str, int]]:
@@ -86,30 +88,61 @@ def in_violation(rules: RuleSet, rows: Sequence[Mapping[str, Any]]) -> set[tuple
     return {(name, key) for name, some in found.items() for pair in some for key in pair if key is not None}
 
 
-def assert_kept(spark: SparkSession, history: History, batches: Sequence[Sequence[Event]]) -> None:
+def assert_kept(engines: Sequence[StateEngine], history: History, batches: Sequence[Sequence[Event]]) -> None:
+    """The state is made on the first of the engines, and each batch is applied on the next of them."""
     rows: list[Mapping[str, Any]] = list(history.table.rows)
     rules = history.sites.rules
-    with tempfile.TemporaryDirectory() as folder:
-        fragments = [fragment(spark, history, site) for site in history.sites.sites]
-        state, _ = init_fragments(spark, history.sites, Path(folder, "state"), tables=fragments)
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
+        fragments = [fragment(engines[0], history, site) for site in history.sites.sites]
+        state, _ = init_fragments(engines[0], history.sites, Path(folder, "state"), tables=fragments)
         before = in_violation(rules, rows)
         assert sum(state.manifest.totals.values()) == len(before)
         for number, events in enumerate(batches):
             rows = rows_after(rows, events)
             after = in_violation(rules, rows)
-            frame = changes_frame(spark, history.table, events)
-            outcome = state.newest().apply_frame(frame, batch=str(number), limit=None)
+            engine = engines[(number + 1) % len(engines)]
+            state = replace(state, engine=engine)
+            outcome = state.apply_frame(changes_on(engine, history.table, events), batch=str(number), limit=None)
             added, removed = ({(v.rule, v.left) for v in some} for some in (outcome.added, outcome.removed))
             assert (added, removed) == (after - before, before - after)
             assert outcome.changes.rows == len(rows)
             before = after
-        assert {(row["rule"], row["key"]) for row in state.newest().violations.collect()} == before
+        assert {(row["rule"], row["key"]) for row in state.newest().violations} == before
 
 
-@settings(slowly, max_examples=3)
+def one_by_one(history: History) -> list[list[Event]]:
+    return [[event] for batch in history.batches for event in batch]
+
+
+def at_once(history: History) -> list[list[Event]]:
+    return [[event for batch in history.batches for event in batch]]
+
+
+many = settings(slowly, max_examples=100, phases=[phase for phase in Phase if phase is not Phase.explain])
+
+
+@many
 @given(history=histories())
-def test_changes_one_batch_after_the_other(spark: SparkSession, history: History) -> None:
-    assert_kept(spark, history, history.batches)
+def test_changes_one_batch_after_the_other(history: History) -> None:
+    assert_kept([LocalEngine()], history, history.batches)
+
+
+@many
+@given(history=histories())
+def test_changes_one_by_one(history: History) -> None:
+    assert_kept([LocalEngine()], history, one_by_one(history))
+
+
+@many
+@given(history=histories())
+def test_changes_as_one_batch(history: History) -> None:
+    assert_kept([LocalEngine()], history, at_once(history))
+
+
+@settings(slowly, max_examples=2)
+@given(history=histories())
+def test_changes_on_spark_and_in_this_process_in_turn(spark: SparkSession, history: History) -> None:
+    assert_kept([SparkEngine(spark), LocalEngine()], history, history.batches)
 
 
 @settings(slowly, max_examples=1)
@@ -117,13 +150,20 @@ def test_changes_one_batch_after_the_other(spark: SparkSession, history: History
 def test_changes_as_one_batch_over_several_partitions(spark: SparkSession, history: History) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", "4")
     try:
-        assert_kept(spark, history, [[event for batch in history.batches for event in batch]])
+        assert_kept([SparkEngine(spark)], history, at_once(history))
     finally:
         spark.conf.set("spark.sql.shuffle.partitions", "1")
 
 
 @pytest.mark.soak
+@settings(slowly, max_examples=5000)
+@given(history=histories())
+def test_long_histories(history: History) -> None:
+    assert_kept([LocalEngine()], history, one_by_one(history))
+
+
+@pytest.mark.soak
 @settings(slowly, max_examples=60)
 @given(history=histories())
-def test_long_histories(spark: SparkSession, history: History) -> None:
-    assert_kept(spark, history, [[event] for batch in history.batches for event in batch])
+def test_long_histories_on_spark(spark: SparkSession, history: History) -> None:
+    assert_kept([SparkEngine(spark), LocalEngine()], history, one_by_one(history))

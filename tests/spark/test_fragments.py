@@ -1,245 +1,97 @@
-"""Fragments on Spark: nothing but keys, ids and counts crosses, types meet, exactly once, and a database as a site."""
+"""Fragments on Spark: what Spark says of bad sites, types that meet, nothing but keys crosses, a database as a site."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-import holdfast
-from holdfast.engines.spark.fragments.fragment_meetings import meetings_of
-from holdfast.engines.spark.fragments.fragments import FragmentedTable, fragmented
-from holdfast.engines.spark.fragments.fragments_init import init_fragments
-from holdfast.errors import HoldfastError
-from holdfast.fragments.shipment_plan import plan_shipments
+from holdfast.api import FragmentsState
+from holdfast.engines.local.local_engine import LocalEngine
+from holdfast.engines.spark.states.spark_engine import SparkEngine
+from holdfast.engines.states.init_fragments import init_fragments
+from holdfast.engines.states.state_engine_choice import StateEngineChoice
+from holdfast.errors import HoldfastError, SitesError
 from holdfast.fragments.sites import parse_sites
-from holdfast.states.limits import StateLimits
 from postgres_server import driver_jar, postgres_server
-
-PEOPLE = [
-    {"id": f"k{i}", "town": f"town-{i % 4}", "zip": f"zip-{i % 3}", "street": f"street-{i % 2}", "grade": "ABC"[i % 3]}
-    for i in range(12)
-]
-RULES = (
-    "[\"zip -> street\", \"town = 'town-1', zip -> grade\", \"zip = 'zip-0', town = 'town-0' -> street = 'street-1'\"]"
+from unit.engines.test_fragmented_table import (
+    HORIZONTAL,
+    HYBRID,
+    PEOPLE,
+    RULES,
+    VERTICAL,
+    assert_only_keys_ids_and_counts,
+    made,
+    written,
 )
-VERTICAL = f"""
-key: id
-sites:
-  T: {{columns: [town], data: T.parquet}}
-  Z: {{columns: [zip], data: Z.parquet}}
-  S: {{columns: [street, grade], data: S.parquet}}
-rules: {RULES}
-"""
-HORIZONTAL = f"""
-key: id
-sites:
-  A: {{where: "grade = 'A'", data: A.parquet}}
-  B: {{where: "grade = 'B'", data: B.parquet}}
-  C: {{where: "grade = 'C'", data: C.parquet}}
-rules: {RULES}
-"""
-HYBRID = f"""
-key: id
-sites:
-  A1: {{where: "grade < 'B'", columns: [town, grade], data: A1.parquet}}
-  A2: {{where: "grade < 'B'", columns: [zip, street], data: A2.parquet}}
-  R: {{where: "grade >= 'B'", data: R.parquet}}
-rules: {RULES}
-"""
 
 
-def written(folder: Path) -> None:
-    table = pa.Table.from_pylist(PEOPLE)
-    for name, columns in (("T", ["town"]), ("Z", ["zip"]), ("S", ["street", "grade"])):
-        pq.write_table(table.select(["id", *columns]), folder / f"{name}.parquet")
-    for grade in "ABC":
-        pq.write_table(table.filter(pc.equal(table.column("grade"), grade)), folder / f"{grade}.parquet")
-    first = pc.equal(table.column("grade"), "A")
-    pq.write_table(table.filter(first).select(["id", "town", "grade"]), folder / "A1.parquet")
-    pq.write_table(table.filter(first).select(["id", "zip", "street"]), folder / "A2.parquet")
-    pq.write_table(table.filter(pc.invert(first)), folder / "R.parquet")
-    changed = [
-        {**PEOPLE[0], "id": "k90", "_change_type": "insert"},
-        {**PEOPLE[1], "street": "street-9", "_change_type": "update_postimage"},
-        {**PEOPLE[2], "_change_type": "delete"},
-        {**PEOPLE[3], "grade": "C", "zip": "zip-7", "_change_type": "update_postimage"},
-    ]
-    pq.write_table(pa.Table.from_pylist(changed), folder / "changes.parquet")
-
-
-def made(spark: SparkSession, folder: Path, text: str) -> FragmentedTable:
-    written(folder)
-    (folder / "crossings").mkdir()
-    sites = parse_sites(text, folder=folder)
-    return init_fragments(spark, sites, folder / "state", record=str(folder / "crossings"))[0]
-
-
-def test_no_value_of_the_table_crosses_between_sites_and_all_splits_tell_the_same(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    limits = StateLimits(files_of_one_size=2)  # files are merged after every other batch
+def test_no_value_of_the_table_crosses_between_sites(spark: SparkSession, tmp_path: Path) -> None:
     told = []
-    for name, text in (("v", VERTICAL), ("h", HORIZONTAL), ("y", HYBRID)):
-        folder = tmp_path / name
+    for engine in (SparkEngine(spark), LocalEngine()):
+        folder = tmp_path / engine.name
         folder.mkdir()
-        state = made(spark, folder, text).with_limits(limits)
-        totals = dict(state.manifest.totals)
-        first = sum(pq.read_metadata(file).num_rows for file in (folder / "crossings").iterdir())
+        state = made(engine, folder, HYBRID)
         outcome = state.newest().apply_file(str(folder / "changes.parquet"), limit=None)
         rows = assert_only_keys_ids_and_counts(folder)
-        assert rows == first + outcome.shipped.eqids + outcome.shipped.tuples > first
-        told.append([totals, outcome.added, outcome.removed, outcome.totals])
-        for number, rows_of in enumerate((PEOPLE[4:7], PEOPLE[1:2])):
-            gone = {"id": [row["id"] for row in rows_of], "_change_type": ["delete"] * len(rows_of)}
-            pq.write_table(pa.table(gone), folder / f"gone{number}.parquet")
-            outcome = state.newest().apply_file(str(folder / f"gone{number}.parquet"), limit=None)
-            told[-1] += [outcome.added, outcome.removed, outcome.totals]
-        later = state.newest()
-        assert later.manifest.version > 3, "files have been merged, in a version of its own"
-        assert later.violations.count() == sum(outcome.totals.values())
-    assert told[0] == told[1] == told[2]
-    assert told[0][1]
+        told.append((rows, dict(state.manifest.totals), outcome.added, outcome.removed, outcome.shipped))
+        assert state.newest().violations.count() == sum(outcome.totals.values())
+    assert told[0] == told[1]
 
 
-def assert_only_keys_ids_and_counts(folder: Path) -> int:
-    """So many rows have crossed; neither among them nor in the state is any value of the table."""
-    keys = {row["id"] for row in PEOPLE} | {"k90"}
-    values = {value for row in PEOPLE for name, value in row.items() if name != "id" and len(value) > 1}
-    rows = 0
-    for file in (folder / "crossings").iterdir():
-        table = pq.read_table(file)
-        rows += table.num_rows
-        assert set(table.column_names) <= {"key", "id", "side", "n"}
-        for name in table.column_names:
-            listed = table.column(name).to_pylist()
-            if name == "key":
-                assert set(listed) <= keys
-            elif name == "n":
-                assert all(-1 <= count < 16 for count in listed)
-            else:
-                assert all(len(one) in (0, 16) for one in listed)
-        assert not any(value.encode() in file.read_bytes() for value in values)
-    kept = list((folder / "state").rglob("*.arrow"))
-    assert kept
-    assert not any(value.encode() in file.read_bytes() for file in kept for value in values)
-    return rows
-
-
-def test_values_of_other_types_are_the_same_values(spark: SparkSession, tmp_path: Path) -> None:
-    parts = {"X": (pa.int64(), [1, 0]), "Y": (pa.float64(), [1.0, -0.0])}
-    for number, (name, (kind, some)) in enumerate(parts.items()):
-        table = {
-            "id": [10 * number, 10 * number + 1],
-            "n": pa.array(some, kind),
-            "b": [number, number],
-            "s": [number] * 2,
-        }
-        pq.write_table(pa.table(table), tmp_path / f"{name}.parquet")
-    text = (
-        "key: id\nsites:\n  X: {where: s = 0, data: X.parquet}\n  Y: {where: s = 1, data: Y.parquet}\nrules: [n -> b]\n"
-    )
-    state, _ = init_fragments(spark, parse_sites(text, folder=tmp_path), tmp_path / "state")
-    assert state.manifest.totals == {"n-b": 4}
-
-
-def test_conditions_on_the_left_side_need_nobody_else(spark: SparkSession, tmp_path: Path) -> None:
-    """Rows of two sites meet in no group where the sites' conditions speak of left columns, or contradict a pattern."""
-    rules = '["grade, zip -> street", "grade = \'A\', zip -> town", "town = \'town-1\', zip -> street"]'
-    state = made(spark, tmp_path, HORIZONTAL.replace(RULES, rules))
-    pairs = {(i, j) for i in range(3) for j in range(i, 3)}
-    assert state.fixed.meetings.apart == {(part, *pair) for part in (0, 1) for pair in pairs}
-    cut = HORIZONTAL.replace(RULES, rules).replace("grade = 'B'", "grade = 'B' and town in ('town-1', 'town-5')")
-    sites = parse_sites(cut.replace("grade = 'C'", "grade = 'C' or grade = 'B' and town not in ('town-1', 'town-5')"))
-    whole = plan_shipments(sites, ["id", "town", "zip", "street", "grade"])
-    # The second rule speaks of grade A, so that it cannot be met where B is wanted, whatever else is.
-    apart = meetings_of(spark, whole, state.schema).apart
-    assert {(1, 0, 1), (1, 1, 1), (1, 1, 2)} <= apart
-    assert (2, 0, 1) not in apart
-    shipped = state.newest().apply_file(str(tmp_path / "changes.parquet"), limit=None).shipped
-    assert shipped.tuples <= 8
-
-
-def test_keys_of_two_columns_and_files_of_text(spark: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "X.csv").write_text("a,b,zip,town,s\n1,x,00123,Leith,0\n2,x,00124,Leith,0\n")
-    (tmp_path / "Y.csv").write_text("a,b,zip,town,s\n1,y,45678,Perth,1\n")
-    rows = "  X: {where: s = 0, data: X.csv}\n  Y: {where: s = 1, data: Y.csv}\n"
-    (tmp_path / "sites.yaml").write_text(f"key: [a, b]\nsites:\n{rows}rules: [zip -> town]\n")
-    status = holdfast.FragmentsState.create(tmp_path / "state", tmp_path / "sites.yaml").status
-    assert (status.rows, status.totals) == (3, {"zip-town": 0})
-    # Leading zeros make the column text, also where a file has none.
-    (tmp_path / "new.csv").write_text("a,b,zip,town,s\n9,y,00123,Ayr,1\n9,z,045678,Ayr,1\n")
-    told = holdfast.FragmentsState.open(tmp_path / "state").apply(tmp_path / "new.csv").to_dict()
-    assert told["added"] == [{"rule": "zip-town", "key": [1, "x"]}, {"rule": "zip-town", "key": [9, "y"]}]
-    (tmp_path / "gone.csv").write_text("a,b,_change_type\n9,y,delete\n")
-    told = holdfast.FragmentsState.open(tmp_path / "state").apply(tmp_path / "gone.csv").to_dict()
-    assert (told["removed_count"], told["totals"]) == (2, {"zip-town": 0})
-
-
-def refused(spark: SparkSession, folder: Path, text: str) -> str:
-    with pytest.raises(HoldfastError) as problem:
-        init_fragments(spark, parse_sites(text, folder=folder), folder / "refused")
-    assert not (folder / "refused" / "versions").exists() or not list((folder / "refused" / "versions").iterdir())
-    shutil.rmtree(folder / "refused", ignore_errors=True)
-    assert problem.value.exit_code == 2
-    return str(problem.value)
-
-
-def test_fragments_that_are_none_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+def test_sites_that_cannot_be_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     written(tmp_path)
-    table = pq.read_table(tmp_path / "Z.parquet")
-    pq.write_table(table.slice(1), tmp_path / "short.parquet")
-    pq.write_table(pa.concat_tables([table, table.slice(3, 1)]), tmp_path / "double.parquet")
-    pq.write_table(table.rename_columns(["key", "zip"]), tmp_path / "keyless.parquet")
-    assert "'T' has the key 'k0', but 'Z' has not" in refused(spark, tmp_path, VERTICAL.replace("Z.parq", "short.parq"))
-    assert "the key 'k3' stands twice at site 'Z'" in refused(
-        spark, tmp_path, VERTICAL.replace("Z.parq", "double.parq")
+    engine = SparkEngine(spark)
+    (tmp_path / "C.csv").write_text("id,town,zip,street,grade\nk2,town-2,zip-2,street-0,C,too,many\n")
+    short = pq.read_table(tmp_path / "Z.parquet").slice(1)
+    pq.write_table(short, tmp_path / "short.parquet")
+    big = pa.table({"id": ["k90"], "town": ["t"], "zip": pa.array([2**53 + 1]), "street": ["s"], "grade": ["C"]})
+    pq.write_table(big, tmp_path / "big.parquet")
+    near = pa.table({"id": ["k91"], "town": ["t"], "zip": pa.array([0.5]), "street": ["s"], "grade": ["B"]})
+    pq.write_table(near, tmp_path / "near.parquet")
+    other = "\n".join(line for line in HORIZONTAL.splitlines() if "A.parquet" not in line).replace(
+        RULES, "[zip -> street]"
     )
-    assert "lacks the key 'id'" in refused(spark, tmp_path, VERTICAL.replace("Z.parq", "keyless.parq"))
-    assert "lacks the column 'zap'" in refused(spark, tmp_path, VERTICAL.replace("[zip]", "[zip, zap]"))
-    overlapping = refused(spark, tmp_path, HORIZONTAL.replace("grade = 'B'", "grade <= 'B'"))
-    assert "at site 'A' also satisfies grade <= 'B'" in overlapping
-    left_out = refused(spark, tmp_path, HORIZONTAL.replace("grade = 'C'", "grade = 'D'"))
-    assert "at site 'C' does not satisfy the site's condition grade = 'D'" in left_out
-    assert "does not say where its data is" in refused(spark, tmp_path, VERTICAL.replace(", data: Z.parquet", ""))
-    assert "cannot be read" in refused(spark, tmp_path, HORIZONTAL.replace("grade = 'C'", "grade === 'C'"))
-
-
-def test_changes_that_do_not_fit_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    state = made(spark, tmp_path, HORIZONTAL)
-    before = sorted(file.name for file in (tmp_path / "state").rglob("*") if file.is_file())
-    for change, told in (
-        ({**PEOPLE[0], "id": "new", "grade": "Q"}, "belongs to no site"),
-        ({**PEOPLE[0]}, "'k0' is inserted, but is there already"),
-        ({**PEOPLE[0], "id": "gone", "_change_type": "delete"}, "'gone' is deleted, but is not there"),
-        ({"id": "new", "town": "x"}, "lack columns"),
-        ({**PEOPLE[0], "id": None}, "a row without a key"),
+    for text, told in (
+        (VERTICAL.replace("Z.parq", "short.parq"), "'T' has the key 'k0', but 'Z' has not"),
+        (HORIZONTAL.replace("grade = 'C'", "grade === 'C'"), "cannot be read"),
+        (HORIZONTAL.replace("C.parquet", "C.csv"), "site 'C': "),
+        (other.replace("B.parq", "near.parq").replace("C.parq", "big.parq"), "9007199254740993 of the column 'zip'"),
     ):
-        texts = pa.schema([(name, pa.string()) for name in change])
-        pq.write_table(pa.Table.from_pylist([change], texts), tmp_path / "bad.parquet")
         with pytest.raises(HoldfastError) as problem:
-            state.newest().apply_file(str(tmp_path / "bad.parquet"), limit=None)
+            init_fragments(engine, parse_sites(text, folder=tmp_path), tmp_path / "refused")
         assert told in str(problem.value)
         assert problem.value.exit_code == 2
-        assert sorted(file.name for file in (tmp_path / "state").rglob("*") if file.is_file()) == before
 
 
-def test_states_of_watch_and_of_fragments_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:
-    from holdfast.engines.spark.watching.watch import watched
+def test_a_condition_that_only_spark_computes_is_computed_there(spark: SparkSession, tmp_path: Path) -> None:
+    """What is true of a rule's constants, too: rows of grade A are at the first site alone."""
+    written(tmp_path)
+    text = HORIZONTAL.replace("grade = ", "upper(grade) = ").replace("zip -> street", "grade = 'A', zip -> street")
+    sites = parse_sites(text, folder=tmp_path)
+    with pytest.warns(UserWarning, match="this runs on Spark: the condition"):
+        state, _ = StateEngineChoice().run(
+            LocalEngine(), lambda engine: init_fragments(engine, sites, tmp_path / "state")
+        )
+    assert (0, 0, 1) in state.fixed.meetings.apart
+    assert (1, 0, 1) not in state.fixed.meetings.apart
+    assert state.newest().apply_file(str(tmp_path / "changes.parquet"), limit=None).applied
 
-    made(spark, tmp_path, VERTICAL)
-    with pytest.raises(HoldfastError, match="made by holdfast fragments"):
-        watched(spark, tmp_path / "state")
-    with pytest.raises(HoldfastError, match="there is no state"):
-        fragmented(spark, str(tmp_path / "nothing"))
+
+def test_frames_of_a_caller_are_sites(spark: SparkSession, tmp_path: Path) -> None:
+    sites = parse_sites("key: id\nsites:\n  L: {columns: [a]}\n  R: {columns: [b]}\nrules: [a -> b]\n")
+    left = spark.createDataFrame([(1, 5), (2, 5)], "id int, a int")
+    right = pa.table({"id": pa.array([1, 2], pa.int32()), "b": ["x", "y"]})
+    status = FragmentsState.create(tmp_path / "state", sites, data={"L": left, "R": right}).status
+    assert (status.rows, status.totals) == (2, {"a-b": 2})
+    with pytest.raises(SitesError, match="no data is given for site 'R'"):
+        FragmentsState.create(tmp_path / "other", sites, data={"L": left})
 
 
 # A database as a site ---------------------------------------------------------------------------------------------
@@ -266,7 +118,7 @@ print(FragmentsState.open(folder + "/state").apply(folder + "/changes.parquet").
 
 
 def test_a_table_of_a_database_is_a_site(spark: SparkSession, postgres: str, tmp_path: Path) -> None:
-    state = made(spark, tmp_path, VERTICAL)
+    state = made(SparkEngine(spark), tmp_path, VERTICAL)
     first = dict(state.manifest.totals)
     wanted = state.newest().apply_file(str(tmp_path / "changes.parquet"), limit=None)
     there = tmp_path / "there"

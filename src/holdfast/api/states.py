@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from holdfast.api.jobs import DEFAULT_LIMIT, Data, KeyColumns, Place, Rules, open_table
@@ -21,9 +22,9 @@ from holdfast.search.options import DEFAULT_TOP, how_many
 
 if TYPE_CHECKING:
     from holdfast.engines.choose import EngineChoice
-    from holdfast.engines.spark.fragments.fragments import FragmentedTable
-    from holdfast.engines.spark.sources.table import Frame, Session
+    from holdfast.engines.spark.sources.table import Session
     from holdfast.engines.states.evolved_table import EvolvedTable
+    from holdfast.engines.states.fragmented_table import FragmentedTable
     from holdfast.engines.states.state_engine import SourceTable, StateEngine
     from holdfast.engines.states.state_engine_choice import StateEngineChoice
     from holdfast.engines.states.state_table import StateTable
@@ -303,7 +304,6 @@ class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
 class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
     """The violations of a table that is split over sites, kept up to date in a folder."""
 
-    _table: FragmentedTable
     _shipped: Shipped | None = None
 
     @classmethod
@@ -312,51 +312,44 @@ class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
         state: Place,
         sites: SplitTable | Place,
         *,
-        data: Mapping[str, Frame] | None = None,
+        data: Mapping[str, Data] | None = None,
+        engine: EngineChoice = "auto",
         master: str | None = None,
         conf: Mapping[str, str] | None = None,
     ) -> FragmentsState:
         """Returns a new state in the folder `state`: what each site knows of its rows, and the violations of all.
 
-        `sites` is a sites file; `data` are the sites' DataFrames, by site, instead of what it says of their data.
+        `sites` is a sites file; `data` are the sites' tables, by site, instead of what it says of their data. `engine`
+        is where it is made, as in `check`.
         """
-        from holdfast.fragments.sites import as_sites
+        from holdfast.fragments.sites import as_sites, given_data, named_data
 
         parsed = as_sites(sites)  # before Spark starts: a typo in a file should not cost a start-up
+        everything = named_data(parsed) if data is None else given_data(parsed, data)
 
-        from holdfast.engines.spark.fragments.fragment_sources import given_tables
-        from holdfast.engines.spark.fragments.fragments_init import init_fragments
+        from holdfast.engines.states.init_fragments import init_fragments
         from holdfast.engines.states.state_engine_choice import StateEngineChoice
+        from holdfast.tables.read_options import ReadOptions
 
-        tables = None if data is None else given_tables(parsed, data)
-        engines = StateEngineChoice("spark", master, conf)
-        spark = engines.on_spark().spark
-        started = time.monotonic()
-        fragmented, shipped = init_fragments(spark, parsed, state, tables=tables)
-        created = cls(fragmented, engines, seconds=time.monotonic() - started)
+        engines = StateEngineChoice(engine, master, conf)
+
+        def load(engine: StateEngine) -> tuple[FragmentedTable, Shipped, float]:
+            started = time.monotonic()
+            names = [site.name for site in parsed.sites]
+            tables = None if data is None else [*map(partial(_table_of_site, engine), names, everything)]
+            made, shipped = init_fragments(engine, parsed, state, tables=tables)
+            return made, shipped, time.monotonic() - started
+
+        made, shipped, seconds = engines.run(engines.for_all(everything, ReadOptions()), load)
+        created = cls(made, engines, seconds=seconds)
         created._shipped = shipped
         return created
 
-    @classmethod
-    def open(
-        cls,
-        state: Place,
-        *,
-        engine: EngineChoice = "auto",
-        master: str | None = None,
-        conf: Mapping[str, str] | None = None,
-    ) -> Self:
-        """Returns the state in the folder `state`. Raises StateError where there is none, or that of another job.
+    @staticmethod
+    def _opened(engine: StateEngine, state: Place) -> FragmentedTable:
+        from holdfast.engines.states.fragmented_table import fragmented
 
-        Fragments are kept on Spark: the engine "local" is an OptionError.
-        """
-        if engine == "local":
-            raise OptionError("fragments are kept on Spark.", hint="leave out the engine.")
-        from holdfast.engines.spark.fragments.fragments import fragmented
-        from holdfast.engines.states.state_engine_choice import StateEngineChoice
-
-        engines = StateEngineChoice("spark", master, conf)
-        return cls(fragmented(engines.on_spark().spark, os.fspath(state)), engines)
+        return fragmented(engine, state)
 
     @property
     def status(self) -> FragmentsStatus:
@@ -371,14 +364,27 @@ class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
 
     def show(self, *, violations: str | None = None) -> FragmentsStatus:
         """Returns how many rows violate each rule now; with `violations`, all of them are written to that folder."""
-        started = time.monotonic()
-        table = self._table.newest()
-        if violations is not None:
-            from holdfast.engines.outputs import write_folders
-            from holdfast.engines.spark.frame_result import FrameResult
+        from holdfast.engines.outputs import write_folders
 
-            write_folders({"rows": FrameResult(table.violations)}, violations)
-        return table.status(seconds=time.monotonic() - started)
+        def shown(engine: StateEngine) -> FragmentsStatus:
+            started = time.monotonic()
+            table = self._on(engine)
+            if violations is not None:
+                write_folders({"rows": table.violations}, violations)
+            return table.status(seconds=time.monotonic() - started)
+
+        size = 0 if violations is None else self._table.newest().violation_bytes
+        return self._engines.run(self._engines.for_rows(size), shown)
+
+
+def _table_of_site(engine: StateEngine, site: str, data: Data) -> SourceTable:
+    """The table that a caller gives for the site."""
+    from holdfast.engines.local.sources import given_table
+    from holdfast.tables.read_options import ReadOptions
+
+    # On Spark, on the session that the engine has started.
+    table = given_table(data, ReadOptions()) if engine.name == "local" else open_table(data)
+    return table if isinstance(data, str | os.PathLike) else replace(table, name=f"the data of {site}")
 
 
 def _loaded(
@@ -391,7 +397,7 @@ def _loaded(
 ) -> tuple[_Table, StateEngineChoice, float]:
     """The state that `load` makes of the data, on the engine that is chosen for it, and the seconds it took."""
     from holdfast.engines.choose import chosen_engine
-    from holdfast.engines.states.state_engine_choice import StateEngineChoice
+    from holdfast.engines.states.state_engine_choice import StateEngineChoice, note_spark
     from holdfast.errors import ConditionError, OnlySparkError
     from holdfast.tables.read_options import ReadOptions
 
@@ -403,9 +409,10 @@ def _loaded(
         try:
             loaded = load(engines.local(), given_table(data, options))
             return loaded, engines, time.monotonic() - started
-        except (ConditionError, OnlySparkError):
+        except (ConditionError, OnlySparkError) as problem:
             if choice != "auto":
                 raise
+            note_spark(problem)
     from holdfast.engines.spark.states.spark_engine import SparkEngine
 
     table = open_table(data, master=master, conf=conf, **reading)

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from types import FrameType
@@ -115,7 +116,8 @@ def exit_with_code(verbose: bool) -> Iterator[None]:
         # The bridge to Java logs with a traceback that it was interrupted, which is told in words below.
         logging.disable(logging.CRITICAL)
     try:
-        yield
+        with _plain_warnings():
+            yield
     except HoldfastError as problem:
         _fail(f"{type(problem).__name__}: {problem.for_command()}", problem.exit_code, problem if verbose else None)
     except KeyboardInterrupt:
@@ -130,6 +132,22 @@ def exit_with_code(verbose: bool) -> Iterator[None]:
         _fail(f"holdfast failed: {type(problem).__name__}: {first}{hint}", FAILED, problem if verbose else None)
     finally:
         logging.disable(logged)
+
+
+@contextlib.contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """What jobs warn of in here is told in one line, without the place in our source."""
+    shown = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if category is UserWarning:
+            print(f"note: {message}", file=sys.stderr)
+        else:
+            shown(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def _fail(message: str, code: int, cause: BaseException | None) -> NoReturn:

@@ -82,7 +82,7 @@ def fragments_plan(
 
 
 def fragments_init(
-    state: options.State, sites: SitesFile, *, printing: options.Printing, spark: options.OnSpark
+    state: options.State, sites: SitesFile, *, printing: options.Printing, spark: options.OnEngine
 ) -> None:
     """Load the fragments of a table into a new state, and count the rows that violate each rule."""
     require_writable_files({"--output": printing.output}, sites)
@@ -100,7 +100,7 @@ def fragments_apply(
     limit: options.ListLimit = str(DEFAULT_LIMIT),
     reading: options.ReadingChanges,
     printing: options.Printing,
-    spark: options.OnSpark,
+    spark: options.OnEngine,
 ) -> None:
     """Apply one file of changes, once: which rows come into violation, which leave it, and what sites shipped."""
     require_writable_files({"--output": printing.output}, changes)
@@ -123,7 +123,7 @@ def fragments_show(
         str | None, typer.Option(metavar="DIR", help="Write (rule, key) of all violating rows there, as Parquet.")
     ] = None,
     printing: options.Printing,
-    spark: options.OnSpark,
+    spark: options.OnEngine,
 ) -> None:
     """Print the sites, and how many rows violate each rule now."""
     require_writable_files({"--output": printing.output})

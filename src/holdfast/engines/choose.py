@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.engines.physical_memory import physical_memory
@@ -34,18 +34,31 @@ def chosen_engine(
     DataFrames and tables, for databases and remote places, where a master or settings of Spark are named, and where the
     caller has a session.
     """
+    return chosen_engine_for_all([data], options, engine=engine, master=master, conf=conf)
+
+
+def chosen_engine_for_all(
+    data: Sequence[Any],
+    options: ReadOptions,
+    *,
+    engine: str = "auto",
+    master: str | None = None,
+    conf: Mapping[str, str] | None,
+) -> Literal["local", "spark"]:
+    """Returns where a job runs that reads all of the data, as chosen_engine() does of one."""
     if engine not in ENGINES:
         raise OptionError(f"engine is {engine!r}.", hint=closest_hint(engine, ENGINES, what="Engines"))
     if engine == "spark":
         return "spark"
-    local = _is_local(data)
+    remote = next((own for own in data if not _is_local(own)), None)
     if engine == "local":
-        if not local:
-            raise OptionError(f"{_named(data)} can only be read on Spark.", hint="leave out --engine local.")
+        if remote is not None:
+            raise OptionError(f"{_named(remote)} can only be read on Spark.", hint="leave out --engine local.")
         return "local"
-    if not local or master is not None or conf or has_session():
+    if remote is not None or master is not None or conf or has_session():
         return "spark"
-    return "local" if _bytes_in_memory(data, options) <= MEMORY_SHARE * physical_memory() else "spark"
+    size = sum(_bytes_in_memory(own, options) for own in data)
+    return "local" if size <= MEMORY_SHARE * physical_memory() else "spark"
 
 
 def has_session() -> bool:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from holdfast.errors import DoorError
 from holdfast.fragments.ids import SIZE
 from holdfast.states.messages import Shipped
 
@@ -28,14 +29,11 @@ class Door:
     shipped: Shipped = field(default_factory=Shipped)
 
     def cross(self, sender: int, receiver: int, kind: Kind, letters: pa.Table) -> pa.Table:
-        """The letters, as the receiver gets them: (key, id, side, n), of which each may be missing."""
-        assert sender != receiver, "a site need not ship to itself"
-        assert set(letters.column_names) <= {KEY, ID, SIDE, COUNT}, "nothing but keys, ids and counts crosses"
-        for name in {ID, SIDE} & set(letters.column_names):
-            assert pa.types.is_binary(letters.schema.field(name).type), "an id is bytes"
-            lengths = pc.unique(pc.binary_length(letters.column(name))).to_pylist()
-            assert set(lengths) <= {0, SIZE}, "an id has 16 bytes, and none where there is nothing to tell"
-        assert COUNT not in letters.column_names or letters.schema.field(COUNT).type == pa.int8(), "counts are small"
+        """The letters, as the receiver gets them: (key, id, side, n), of which each may be missing.
+
+        Raises DoorError, before anything crosses, where something else is among them.
+        """
+        _require_crossable(sender, receiver, letters)
         size = letters.num_rows
         if size == 0:
             return letters
@@ -45,6 +43,24 @@ class Door:
             place = Path(self.record, f"{kind}-{sender}-{receiver}-{secrets.token_hex(8)}.parquet")
             pq.write_table(letters, place)
         return letters
+
+
+def _require_crossable(sender: int, receiver: int, letters: pa.Table) -> None:
+    if sender == receiver:
+        raise DoorError(f"site {sender} would ship to itself.")
+    others = sorted(set(letters.column_names) - {KEY, ID, SIDE, COUNT})
+    if others:
+        raise DoorError(f"site {sender} would ship the columns {', '.join(others)}, which are no keys, ids or counts.")
+    for name in sorted({ID, SIDE} & set(letters.column_names)):
+        kind = letters.schema.field(name).type
+        if not pa.types.is_binary(kind):
+            raise DoorError(f"site {sender} would ship {kind} for an id, which is bytes.")
+        lengths = set(pc.unique(pc.binary_length(letters.column(name))).to_pylist())
+        # None where there is nothing to tell.
+        if not lengths <= {0, SIZE}:
+            raise DoorError(f"site {sender} would ship an id that has not {SIZE} bytes.")
+    if COUNT in letters.column_names and letters.schema.field(COUNT).type != pa.int8():
+        raise DoorError(f"site {sender} would ship {letters.schema.field(COUNT).type} for a count, which is small.")
 
 
 def _bytes(letters: pa.Table) -> int:

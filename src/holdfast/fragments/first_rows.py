@@ -14,6 +14,8 @@ import pyarrow as pa
 
 from holdfast.encode.codes import shared_codes
 from holdfast.fragments.door import Door
+from holdfast.fragments.id_packing import INSIDE, OUTSIDE
+from holdfast.fragments.ids import packed
 from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.fragments.site_changes import SiteRows, message_row, placed_rows, unpacked_rows
 from holdfast.fragments.site_tables import ROWS, HeldAtoms, table_name
@@ -26,12 +28,10 @@ from holdfast.states.store import Store
 
 @dataclass(frozen=True)
 class FirstSiteRowsTask(PieceTask):
-    """A task: rows (site, k, h, ids, bits, wrong) of all sites; out come rows of parts and messages.
+    """A task: rows (site, k, h, ids, bits, inside) of all sites; out come rows of parts and messages.
 
-    They are as those of SiteChangesTask.
-
-    `wrong` is null, or the number of the group of sites whose condition a row does not keep to: its own, which it does
-    not satisfy, or another's, which it does.
+    They are as those of SiteChangesTask. A row is refused that does not satisfy the condition of its own group of
+    sites, or does satisfy that of another, as far as its site can tell.
     """
 
     store: Store
@@ -79,12 +79,16 @@ class FirstSiteRowsTask(PieceTask):
         nulls = np.flatnonzero(is_null_key(keys, self.key_parts))
         if len(nulls):
             return refused(FragmentProblem.NULL_KEY, int(nulls[0]))
-        wrong = piece.column("wrong")
-        bad = np.flatnonzero(np.asarray(wrong.is_valid()))
+        inside = packed(piece.column("inside"), len(self.plan.groups))
+        own = np.array(
+            [[site in group.sites for group in self.plan.groups] for site in range(len(self.plan.sites.sites))]
+        )
+        wrong = np.where(own[sites], inside == OUTSIDE, inside == INSIDE)
+        bad = np.flatnonzero(wrong.any(axis=1))
         if len(bad):
-            group = wrong[int(bad[0])].as_py()
-            own = int(sites[bad[0]]) in self.plan.groups[group].sites
-            problem = FragmentProblem.OUTSIDE_OWN_CONDITION if own else FragmentProblem.INSIDE_OTHER_CONDITION
+            group = int(wrong[bad[0]].argmax())
+            outside = bool(own[sites[bad[0]], group])
+            problem = FragmentProblem.OUTSIDE_OWN_CONDITION if outside else FragmentProblem.INSIDE_OTHER_CONDITION
             return refused(problem, int(bad[0]), group=group)
         codes = np.unique(shared_codes([keys])[0].codes, return_inverse=True)[1]
         counts = np.zeros((len(self.plan.sites.sites), codes.max() + 1), np.int64)

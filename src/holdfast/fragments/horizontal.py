@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from holdfast.fragments.door import COUNT, ID, SIDE, Door
 from holdfast.fragments.ids import Ids, to_arrow
 from holdfast.fragments.site_index import IndexCounts
-from holdfast.states.segment import Bools
+from holdfast.states.segment import Bools, Ints
 
 # What a letter's count says besides how many sides there are, up to two.
 _HAD, _CLEAN = 4, 8
@@ -51,10 +51,11 @@ class Local:
 
 @dataclass(frozen=True)
 class Letter:
-    """What a site was told: of the groups in `about`, how many sides the sender has, up to two, and which if one."""
+    """What a site was told of the groups at these different places: how many sides the sender has, up to two, and
+    which if one."""
 
     sender: int
-    about: Bools
+    at: Ints
     count: NDArray[np.int8]
     side: Ids
 
@@ -76,20 +77,19 @@ def settle(ids: Ids, sites: Sequence[Local], reach: Reach, door: Door, load: Cal
             if other.site == local.site:
                 continue
             may = joined[local.site] | (local.before.peers >> other.site & 1 != 0)
-            about = asking[local.site] & may & reach(local.site, other.site)
-            if about.any():
-                had = np.where(local.before.n > 0, _HAD, 0)
-                inbox[other.site].append(_send(door, ids, local, other, about, had))
+            at = np.flatnonzero(asking[local.site] & may & reach(local.site, other.site))
+            if len(at):
+                had = np.where(local.before.n[at] > 0, _HAD, 0)
+                inbox[other.site].append(_send(door, ids, local, other, at, had))
     for local in sites:
-        mentioned = np.logical_or.reduce([letter.about for letter in inbox[local.site]], initial=False)
-        load(local, mentioned & ~local.read)
+        load(local, _mentioned(inbox[local.site], len(ids)) & ~local.read)
     by_site = {local.site: local for local in sites}
     answers: dict[int, list[Letter]] = {local.site: [] for local in sites}
     for local in sites:
         for letter in inbox[local.site]:
-            about = letter.about & (local.after.n > 0)
-            if about.any():
-                answers[letter.sender].append(_send(door, ids, local, by_site[letter.sender], about))
+            at = letter.at[local.after.n[letter.at] > 0]
+            if len(at):
+                answers[letter.sender].append(_send(door, ids, local, by_site[letter.sender], at))
     verdicts = {
         local.site: _conclude(local, asking[local.site], inbox[local.site], answers[local.site]) for local in sites
     }
@@ -110,31 +110,38 @@ def _asks(local: Local) -> Bools:
     return np.asarray(local.touched & (new | clean | torn), np.bool_)
 
 
+def _mentioned(letters: Sequence[Letter], size: int) -> Bools:
+    """Of which of so many groups the letters tell."""
+    mentioned = np.zeros(size, np.bool_)
+    for letter in letters:
+        mentioned[letter.at] = True
+    return mentioned
+
+
 def _send(
-    door: Door, ids: Ids, sender: Local, receiver: Local, about: Bools, more: NDArray[np.int64] | None = None
+    door: Door, ids: Ids, sender: Local, receiver: Local, at: Ints, more: NDArray[np.int64] | None = None
 ) -> Letter:
     """A letter about groups with what the site's own rows have now; `more` is added to its counts."""
-    count = (np.minimum(sender.after.n, 2) + (0 if more is None else more)).astype(np.int8)
-    side = np.where((sender.after.n == 1)[:, None], sender.after.other, np.uint64(0))
+    sides = sender.after.n[at]
+    count = (np.minimum(sides, 2) + (0 if more is None else more)).astype(np.int8)
+    side = np.where((sides == 1)[:, None], sender.after.other[at], np.uint64(0))
     # An id is empty where there is no single side to tell.
-    shown = pc.if_else(pa.array(sender.after.n == 1), to_arrow(side), pa.scalar(b""))
-    _cross(door, ids, sender, receiver, about, count, shown)
-    known = about[:, None]
-    return Letter(sender.site, about, np.where(about, count, 0).astype(np.int8), np.where(known, side, np.uint64(0)))
+    shown = pc.if_else(pa.array(sides == 1), to_arrow(side), pa.scalar(b""))
+    _cross(door, ids, sender, receiver, at, count, shown)
+    return Letter(sender.site, at, count, side)
 
 
 def _cross(
-    door: Door, ids: Ids, sender: Local, receiver: Local, about: Bools, count: NDArray[np.int8],
+    door: Door, ids: Ids, sender: Local, receiver: Local, at: Ints, count: NDArray[np.int8],
     sides: pa.Array | None = None,
 ) -> None:  # fmt: skip
     """Letters about the groups with their counts and sides, one for each two sites that groups are settled at."""
-    at = np.flatnonzero(about)
-    ways = np.stack([sender.places[at], receiver.places[at]], axis=1)
-    for way in np.unique(ways, axis=0):
-        own = at[(ways == way).all(axis=1)]
+    ways = sender.places[at] << 32 | receiver.places[at]
+    for way in ways[:1] if (ways == ways[0]).all() else np.unique(ways):
+        own = np.flatnonzero(ways == way)
         shown = {} if sides is None else {SIDE: sides.take(pa.array(own))}
-        columns = {ID: to_arrow(ids[own]), **shown, COUNT: pa.array(count[own])}
-        door.cross(int(way[0]), int(way[1]), "tuples", pa.table(columns))
+        columns = {ID: to_arrow(ids[at[own]]), **shown, COUNT: pa.array(count[own])}
+        door.cross(int(way) >> 32, int(way) & 0xFFFFFFFF, "tuples", pa.table(columns))
 
 
 def _several(local: Local, letters: Sequence[Letter]) -> Bools:
@@ -144,18 +151,19 @@ def _several(local: Local, letters: Sequence[Letter]) -> Bools:
     several = local.after.n >= 2
     for letter in letters:
         count = letter.count & 3
-        several |= count >= 2
-        single = count == 1
-        several |= single & seen & (letter.side != side).any(axis=1)
-        side = np.where((single & ~seen)[:, None], letter.side, side)
-        seen = seen | single
+        several[letter.at[count >= 2]] = True
+        single, told = letter.at[count == 1], letter.side[count == 1]
+        known = seen[single]
+        several[single[known & (told != side[single]).any(axis=1)]] = True
+        side[single[~known]] = told[~known]
+        seen[single] = True
     return np.asarray(several, np.bool_)
 
 
 def _conclude(local: Local, asking: Bools, received: Sequence[Letter], answers: Sequence[Letter]) -> Bools:
     """What the site concludes by itself; which groups it has asked about and now knows to be clean comes back."""
     several = _several(local, [*received, *answers])
-    heard = np.logical_or.reduce([letter.about for letter in received], initial=False)
+    heard = _mentioned(received, len(several))
     # Who asked knows all sides. Who was only told keeps to what was known, unless it sees a violation.
     stays = local.before.violated & ~asking
     now = np.where(asking | heard, several | stays, local.before.violated)
@@ -163,9 +171,9 @@ def _conclude(local: Local, asking: Bools, received: Sequence[Letter], answers: 
     local.after.violated[:] = now
     for letter in (*received, *answers):
         bit = np.int64(1 << letter.sender)
-        there = letter.about & (letter.count & 3 > 0)
-        local.after.peers[:] = np.where(there, local.after.peers | bit, local.after.peers)
-        local.after.peers[:] = np.where(letter.about & ~there, local.after.peers & ~bit, local.after.peers)
+        there = letter.count & 3 > 0
+        local.after.peers[letter.at[there]] |= bit
+        local.after.peers[letter.at[~there]] &= ~bit
     return np.asarray(asking & local.before.violated & ~several, np.bool_)
 
 
@@ -179,16 +187,17 @@ def _announce(
     sites: Sequence[Local],
 ) -> None:
     """Groups that were in violation and are clean now: those that answered are told so, by one of those that asked."""
+    clean = clean.copy()
     for letter in received:
         if letter.sender < local.site:
-            clean = clean & ~(letter.about & (letter.count & _HAD > 0))
+            clean[letter.at[letter.count & _HAD > 0]] = False
     by_site = {other.site: other for other in sites}
     for answer in answers:
-        about = clean & answer.about
-        if about.any():
+        at = answer.at[clean[answer.at]]
+        if len(at):
             other = by_site[answer.sender]
-            _cross(door, ids, local, other, about, np.full(len(ids), _CLEAN, np.int8))
-            other.after.violated[about] = False
+            _cross(door, ids, local, other, at, np.full(len(at), _CLEAN, np.int8))
+            other.after.violated[at] = False
 
 
 def settle_first(ids: Ids, sites: Sequence[Local], reach: Reach, door: Door) -> None:
@@ -200,23 +209,26 @@ def settle_first(ids: Ids, sites: Sequence[Local], reach: Reach, door: Door) -> 
     homes = np.array(names)[(ids[:, 1] % np.uint64(len(names))).astype(np.int64)]
     for local in sites:
         local.after.violated[:] = local.after.n >= 2
+        told = (local.after.n > 0) & reach(local.site, local.site)
         for other in sites:
-            if other.site != local.site:
-                about = (local.after.n > 0) & reach(local.site, local.site) & (homes == other.site)
-                if about.any():
-                    _send(door, ids, local, other, about)
+            at = np.flatnonzero(told & (homes == other.site) & (other.site != local.site))
+            if len(at):
+                _send(door, ids, local, other, at)
     there = {local.site: local.after.n > 0 for local in sites}
     own = {local.site: (local.after.n.copy(), local.after.other.copy()) for local in sites}
     for local in sites:
         letters = []
         for other in sites:
-            both = there[local.site] & there[other.site] & reach(other.site, local.site)
-            if other.site != local.site and both.any():
+            if other.site == local.site:
+                continue
+            both = np.flatnonzero(there[local.site] & there[other.site] & reach(other.site, local.site))
+            if len(both):
                 count, side = own[other.site]
-                letters.append(Letter(other.site, both, (np.minimum(count, 2) * both).astype(np.int8), side))
-                local.after.peers |= np.where(both, np.int64(1 << other.site), np.int64(0))
+                letters.append(Letter(other.site, both, np.minimum(count[both], 2).astype(np.int8), side[both]))
+                local.after.peers[both] |= np.int64(1 << other.site)
         local.after.violated |= _several(local, letters)
+        shared = np.flatnonzero(local.after.peers)
         for home in sites:
-            about = (local.after.peers != 0) & (homes == home.site)
-            if home.site != local.site and about.any():
-                _cross(door, ids, home, local, about, local.after.violated.astype(np.int8))
+            at = shared[homes[shared] == home.site] if home.site != local.site else shared[:0]
+            if len(at):
+                _cross(door, ids, home, local, at, local.after.violated[at].astype(np.int8))

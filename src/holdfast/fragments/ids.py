@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from holdfast.errors import StateError
+
 Ids = NDArray[np.uint64]
 """A line of two words for each id."""
 
@@ -68,7 +70,8 @@ def packed(column: pa.ChunkedArray, width: int) -> NDArray[np.uint8]:
         return np.zeros((len(column), 0), np.uint8)
     pieces = [_bytes_of(chunk) for chunk in column.chunks if len(chunk)]
     flat = np.concatenate(pieces) if pieces else np.zeros(0, np.uint8)
-    assert len(flat) == width * len(column), "every row has so many bytes"
+    if len(flat) != width * len(column):
+        raise StateError(f"the state is damaged: packed rows have {len(flat)} bytes, not {width} each.")
     return flat.reshape(len(column), width)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.encode.codes import dense_ids, shared_codes
+from holdfast.errors import RunError, StateError
 from holdfast.fragments.door import Door
 from holdfast.fragments.horizontal import Local, settle, settle_first
 from holdfast.fragments.ids import Ids, from_arrow, hashes_of
@@ -55,12 +56,13 @@ class IndexChangesTask(PieceTask):
         kind = piece.column("k").type
         for message in messages_in([piece]):
             yield _message(kind, message)
-        rows = piece.filter(piece.column(MESSAGE).is_null())
-        alone = rows.column("grp").to_numpy() < 0
-        single = rows.filter(pa.array(alone))
+        group, sign = piece.column("grp").to_numpy(), piece.column("sign").to_numpy()
+        # Nearly all rows are in groups, and copying them takes time.
+        single = piece.take(pa.array(np.flatnonzero((group < 0) & (sign != 0))))
         rules = self.rules[single.column("part").to_numpy()]
         yield from _violation_rows(rules, single.column("sign").to_numpy(), single.column("k"))
-        rows = rows.filter(pa.array(~alone))
+        grouped = group >= 0
+        rows = piece if grouped.all() else piece.filter(pa.array(grouped))
         if rows.num_rows:
             yield from _Work(self, rows).settled()
 
@@ -83,10 +85,13 @@ class _Work:
         self.keys = rows.column("k")
         self.sides = from_arrow(rows.column("sid"))
         groups = from_arrow(rows.column("gid"))
-        _, first, self.group = np.unique(hashes_of(groups), return_index=True, return_inverse=True)
-        self.ids: Ids = groups[first]
-        self.part_of: Ints = self.part[first]
-        assert (self.ids[self.group] == groups).all(), "ids do not clash"
+        some, self.group = _distinct(hashes_of(groups))
+        self.ids: Ids = groups[some]
+        self.part_of: Ints = self.part[some]
+        if not (self.ids[self.group] == groups).all():
+            raise RunError(
+                "two ids of groups begin alike, so that they cannot be told apart.", hint="make a new state."
+            )
         # All groups of sites have a place at the table; whether they have rows of a group they look up when told of it.
         self.local = [self._nothing(number) for number in range(len(task.plan.groups))]
         self.indexes: dict[int, SiteIndex] = {}
@@ -131,7 +136,7 @@ class _Work:
         """The groups among those given, by the site of the group of sites that settles their part."""
         at = np.flatnonzero(which)
         sites = self.local[number].places[at]
-        for site in np.unique(sites):
+        for site in np.flatnonzero(np.bincount(sites)):
             yield int(site), at[sites == site]
 
     def _load(self, local: Local, which: Bools) -> None:
@@ -147,18 +152,19 @@ class _Work:
         local.touched[self.group[rows]] = True
         if not self.task.first:
             self._load(local, local.touched.copy())
-        for site in np.unique(self.site[rows]):
+        for site in np.flatnonzero(np.bincount(self.site[rows])):
             self._take_in_site(local, int(site), rows[self.site[rows] == site])
         return rows
 
     def _take_in_site(self, local: Local, site: int, rows: Ints) -> None:
         index = self._index(site)
-        _, first, side = np.unique(hashes_of(self.sides[rows]), return_index=True, return_inverse=True)
-        ids, group = self.sides[rows][first], self.group[rows][first]
+        some, side = _distinct(hashes_of(self.sides[rows]))
+        ids, group = self.sides[rows[some]], self.group[rows[some]]
         before = IndexCounts.nothing(len(ids)) if self.task.first else index.look_up(ids)
         after = before.copy()
         np.add.at(after.n, side, self.sign[rows])
-        assert (after.n >= 0).all(), "no side loses more rows than it has"
+        if (after.n < 0).any():
+            raise StateError(f"the state {self.task.store.root} is damaged: a side would lose more rows than it has.")
         turned = (before.n == 0) != (after.n == 0)
         np.add.at(local.after.n, group[turned], np.where(after.n[turned] > 0, 1, -1))
         for word in range(2):
@@ -206,6 +212,14 @@ class _Work:
         for site, at in self._by_site(local.site, local.touched | local.read):
             entries = self._index(site).entries(self.ids[at], local.before.take(at), local.after.take(at))
             self.counted.setdefault(site, []).append(entries)
+
+
+def _distinct(hashes: Ints) -> tuple[Ints, Ints]:
+    """A place of each distinct hash, in order of the hashes; and for each place, the number of its hash."""
+    distinct, number = np.unique(hashes, return_inverse=True)
+    some = np.empty(len(distinct), np.int64)
+    some[number] = np.arange(len(hashes))
+    return some, number
 
 
 def _violation_rows(rules: Ints, signs: Any, keys: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from holdfast.errors import SitesError
+from holdfast.fragments.condition_columns import condition_columns
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.predicate import Column, Comparison, Predicate, quoted_name
 from holdfast.rules.relation import EQ, NE
@@ -79,20 +80,6 @@ def parts_of(rules: RuleSet, columns: Iterable[str] = ()) -> tuple[RulePart, ...
         for denial in rule.body.denials:
             parts[_part(number, rule, denial, scope)] = None
     return tuple(parts)
-
-
-def condition_columns(condition: str, known: Iterable[str]) -> tuple[str, ...]:
-    """The known columns that a SQL condition may read: all whose name stands in it outside of texts.
-
-    >>> condition_columns("upper(grade) = 'city' and `zip code` > 3", ["city", "grade", "zip code"])
-    ('grade', 'zip code')
-    """
-    words = {(a or b).replace("``", "`").casefold() for a, b in _WORD.findall(_TEXT.sub(" ", condition))}
-    return tuple(name for name in known if name.casefold() in words)
-
-
-_TEXT = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
-_WORD = re.compile(r"`((?:[^`]|``)+)`|([^\W\d]\w*)")
 
 
 def _part(number: int, rule: Rule, denial: DenialConstraint, scope: tuple[Atom, ...]) -> RulePart:

@@ -158,6 +158,7 @@ def improved(problem: Problem, ships: frozenset[Ship], *, until: float) -> froze
 
 def _neighbours(problem: Problem, ships: frozenset[Ship], until: float) -> Iterator[frozenset[Ship]]:
     arrived = arrivals(ships, len(problem.held))
+    meeting = _meeting(problem, arrived)
     # All rules at one more place: bring what one of them lacks there, then drop what is no longer used.
     for need in sorted(problem.needs, key=lambda n: n.both):
         for site in range(len(problem.held)):
@@ -165,7 +166,7 @@ def _neighbours(problem: Problem, ships: frozenset[Ship], until: float) -> Itera
                 return
             more = _star(problem, need, site, arrived)
             if more:
-                yield pruned(problem, ships | set(more), spare=frozenset(more))
+                yield pruned(problem, ships | set(more), frozenset(more), meeting)
     targets = sorted({target for need in problem.needs for target in (need.left, need.both)})
     for sender, receiver in product(range(len(problem.held)), repeat=2):
         if sender == receiver:
@@ -176,15 +177,35 @@ def _neighbours(problem: Problem, ships: frozenset[Ship], until: float) -> Itera
                 return
             if what & ~problem.held[receiver]:
                 new = Ship(sender, receiver, what)
-                yield pruned(problem, ships | {new}, spare=frozenset([new]))
+                yield pruned(problem, ships | {new}, frozenset([new]), meeting)
 
 
-def pruned(problem: Problem, ships: frozenset[Ship], spare: frozenset[Ship] = frozenset()) -> frozenset[Ship]:
-    """The shipments without those that are not needed, tried one after the other; `spare` ones are tried last."""
+def _meeting(problem: Problem, arrived: Sequence[Sequence[Mask]]) -> list[set[int]]:
+    """By need, the sites that meet it with what has arrived there."""
+    sites = range(len(problem.held))
+    return [{s for s in sites if problem.meets(s, arrived[s], need)} for need in problem.needs]
+
+
+def pruned(
+    problem: Problem,
+    ships: frozenset[Ship],
+    spare: frozenset[Ship] = frozenset(),
+    without_spare: Sequence[set[int]] | None = None,
+) -> frozenset[Ship]:
+    """The shipments without those that are not needed, tried one after the other; `spare` ones are tried last.
+
+    `without_spare` are, by need, the sites that meet it without these.
+    """
     left = set(ships)
     arrived = arrivals(ships, len(problem.held))
-    sites = range(len(problem.held))
-    meeting = [{s for s in sites if problem.meets(s, arrived[s], need)} for need in problem.needs]
+    if without_spare is None:
+        meeting = _meeting(problem, arrived)
+    else:
+        reached = {ship.receiver for ship in spare}
+        meeting = [
+            (met - reached) | {s for s in reached if problem.meets(s, arrived[s], need)}
+            for need, met in zip(problem.needs, without_spare, strict=True)
+        ]
     sizes = [len(masks) for masks in arrived]
     for ship in sorted(ships, key=lambda s: (s in spare, sizes[s.receiver], s)):
         at = ship.receiver

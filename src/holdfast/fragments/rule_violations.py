@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.encode.codes import dense_ids, shared_codes
+from holdfast.errors import StateError
 from holdfast.states.change_log import write_log
 from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import (
@@ -58,7 +59,8 @@ class RuleViolationsTask(PieceTask):
         before = np.bincount(which[: len(there)], there.column("n").to_numpy(), which.max() + 1).astype(np.int64)
         delta = np.bincount(which[len(there) :], own.column("n").to_numpy(), which.max() + 1).astype(np.int64)
         after = before + delta
-        assert (after >= 0).all(), "no row leaves a violation that it was not in"
+        if (after < 0).any():
+            raise StateError(f"the state {self.store.root} is damaged: a row would leave a violation it was not in.")
         # One line for each pair of rule and key, wherever it was first seen.
         _, first = np.unique(which, return_index=True)
         moved = delta != 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from holdfast.errors import SitesError
+from holdfast.errors import RunError, SitesError
 from holdfast.fragments.knowledge import Mask, Need, Problem, Ship, ordered, settled
 from holdfast.fragments.parts import Atom, RulePart, parts_of
 from holdfast.fragments.plan_search import IMPROVING, SEARCHING, alone, chains, fewest
@@ -167,7 +167,8 @@ def _planned(
     problem = Problem(tuple(held), tuple(dict.fromkeys(of_pairs)), disjoint)
     plan = fewest(problem, improving=within[0], searching=within[1])
     rounds = ordered(problem, plan.ships)
-    assert rounds is not None, "a plan can be carried out"
+    if rounds is None:
+        raise RunError("a plan of shipments is wrong: they cannot be made in any order.")
     recipes = _Recipes(problem, group.sites, rounds)
     wide = sum(bit[atom] for atom in atoms if atom.predicate is not None and not atom.selective)
     where = dict(zip(problem.needs, settled(problem, plan.ships), strict=True))
@@ -221,7 +222,8 @@ class _Recipes:
         )
 
     def settling(self, need: Need, site: int | None) -> Settling:
-        assert site is not None, "a plan settles every need"
+        if site is None:
+            raise RunError("a plan of shipments is wrong: a rule is settled nowhere.")
         if self._problem.disjoint:
             right = self._of(site, need.both)
         elif self._problem.held[site] & need.right:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from holdfast.encode.codes import shared_codes
 from holdfast.fragments.door import Door
+from holdfast.fragments.id_packing import INSIDE
 from holdfast.fragments.ids import Ids, hashes_of, no_ids, packed, to_arrow, words
 from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.fragments.site_tables import ROWS, HeldAtoms, table_name
@@ -26,8 +27,8 @@ from holdfast.states.segment import Ints, PieceTask, marked, rows_with, write_se
 from holdfast.states.store import Store
 
 Bytes = NDArray[np.uint8]
-NOWHERE, TWICE = -1, -2
-"""The group of sites of a row that satisfies no condition, and of one that satisfies several."""
+# The group of sites of a row that satisfies no condition, and of one that satisfies several.
+_NOWHERE, _TWICE = -1, -2
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class SiteRows:
 
 @dataclass(frozen=True)
 class SiteChangesTask(PieceTask):
-    """A task: changes with key `k`, its hash `h`, type `ct`, place `o0`, `o1`, `o2`, sites `grp`, packed `ids`, `bits`.
+    """A task: changes with key `k`, its hash `h`, type `ct`, place `o0`, `o1`, `o2`, packed `ids`, `bits`, `inside`.
 
     Out come rows of parts (`sign` -1 or 1) and messages (`sign` 0): files written, rows that came and went, what was
     shipped, or why the batch is refused.
@@ -74,7 +75,7 @@ class SiteChangesTask(PieceTask):
         codes = [coded.codes for coded in shared_codes([keys, *(rows.keys for rows in now)])]
         firsts = [group.sites[0] for group in self.plan.groups]
         now_codes = np.concatenate([codes[1 + site] for site in firsts])
-        groups = changes.column("grp").to_numpy()
+        groups = _groups_of(packed(changes.column("inside"), len(self.plan.groups)))
         effect = net_effect(changes, codes[0], now_codes, whole=self.whole)
         if isinstance(effect, NetEffect):
             effect = _stray(effect.come, groups) or effect
@@ -144,12 +145,19 @@ def unpacked_rows(rows: pa.Table, wide: int, bits: int) -> SiteRows:
     return SiteRows(rows.column("h").to_numpy(), rows.column("k"), ids, packed(rows.column("bits"), bits))
 
 
-def _stray(come: Ints, groups: NDArray[np.int32]) -> Misfit | None:
+def _groups_of(inside: Bytes) -> Ints:
+    """The number of each row's group of sites, by which of their conditions it satisfies."""
+    satisfied = inside == INSIDE
+    count = satisfied.sum(axis=1)
+    return np.where(count == 1, satisfied.argmax(axis=1), np.where(count == 0, _NOWHERE, _TWICE))
+
+
+def _stray(come: Ints, groups: Ints) -> Misfit | None:
     """Returns the first change whose row comes and belongs to no group of sites, or to several; None if none."""
     stray = come[groups[come] < 0]
     if not len(stray):
         return None
-    nowhere = groups[stray[0]] == NOWHERE
+    nowhere = groups[stray[0]] == _NOWHERE
     return Misfit(Refusal.AT_NO_SITE if nowhere else Refusal.AT_SEVERAL_SITES, int(stray[0]))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, Literal
 import yaml
 
 from holdfast.errors import SitesError, closest_hint
+from holdfast.fragments.condition_columns import same_condition
 from holdfast.fragments.parts import parts_of
 from holdfast.rules.rule import RuleSet
 from holdfast.rules.rule_file import dump_rules, read_rules, rules_of
@@ -64,7 +65,7 @@ class SplitTable:
         """The sites by what rows they hold, in order of first mention."""
         members: dict[str | None, list[int]] = {}
         for number, site in enumerate(self.sites):
-            members.setdefault(None if site.where is None else " ".join(site.where.split()), []).append(number)
+            members.setdefault(None if site.where is None else same_condition(site.where), []).append(number)
         return tuple(RowGroup(self.sites[numbers[0]].where, tuple(numbers)) for numbers in members.values())
 
     @property
@@ -124,6 +125,27 @@ def read_sites(path: str | os.PathLike[str]) -> SplitTable:
 def as_sites(sites: SplitTable | str | os.PathLike[str]) -> SplitTable:
     """SplitTable as a caller may have them: made, or in a file."""
     return sites if isinstance(sites, SplitTable) else read_sites(sites)
+
+
+def named_data(sites: SplitTable) -> list[str]:
+    """Where the data of each site is. SitesError where the sites file does not say."""
+    for site in sites.sites:
+        if site.data is None:
+            raise SitesError(
+                f"{sites.origin}: site {site.name!r} does not say where its data is.",
+                hint="add data: to it, as a path or URL.",
+            )
+    return [str(site.data) for site in sites.sites]
+
+
+def given_data(sites: SplitTable, data: Mapping[str, Any]) -> list[Any]:
+    """What is given for each site, in order. SitesError where nothing is."""
+    for site in sites.sites:
+        if site.name not in data:
+            raise SitesError(
+                f"no data is given for site {site.name!r}.", hint=f"data is given for: {', '.join(data) or 'none'}."
+            )
+    return [data[site.name] for site in sites.sites]
 
 
 def parse_sites(text: str, *, origin: str = "sites", folder: Path | None = None) -> SplitTable:
@@ -194,6 +216,12 @@ def _resolved_path(data: str | None, folder: Path | None) -> str | None:
 
 def _require_sense(sites: SplitTable, root: yaml.Node, origin: str) -> None:
     """SitesError where sites cannot be the fragments of one table, as far as that can be told without data."""
+    for site in sites.sites:
+        try:
+            same_condition(site.where or "true")
+        except SitesError as problem:
+            where = f"{origin}, line {line_of(root, ('sites', site.name, 'where'))}: site {site.name!r}"
+            raise SitesError(f"{where}: {problem.message}", hint=problem.hint) from None
     with_rows = [site for site in sites.sites if site.where is not None]
     if with_rows and len(with_rows) < len(sites.sites):
         whole = next(site for site in sites.sites if site.where is None)

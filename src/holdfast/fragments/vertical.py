@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from holdfast.errors import DoorError
 from holdfast.fragments.door import COUNT, ID, KEY, Door, Kind
 from holdfast.fragments.ids import Ids, group_ids, mixed, no_ids, side_ids, to_arrow
 from holdfast.fragments.parts import RulePart
@@ -81,7 +82,8 @@ class _Steps:
             if atom in own.ids:
                 ids = ids ^ (mixed(own.ids[atom], _OVERLAPPING + atom) if recipe.overlap else own.ids[atom])
         for number in recipe.sent:
-            assert self.plan.shipments[number].receiver == site, "a site uses what it was sent"
+            if self.plan.shipments[number].receiver != site:
+                raise DoorError(f"site {site} would use an id that was sent to another.")
             met, sent = self.arrived[number]
             rows = rows & met
             ids = ids ^ (mixed(sent, _OVERLAPPING * 2 + number) if recipe.overlap else sent)

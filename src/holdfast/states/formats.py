@@ -1,6 +1,8 @@
 """How the files of a state are written, by the number of their format, and how those of earlier formats are read.
 
 Format 2 of a manifest names each table. Format 1 had its tables in a list; a state of fragments knew them by place.
+Format 2 of what a state of fragments fixes has ids that both engines make alike; those of floats and of decimals with
+many digits were made of the text that Spark has for them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from holdfast.states.segment import Segment
 MANIFEST_FORMAT = 2
 READABLE_MANIFESTS = (1, 2)
 # What a state of fragments fixes when it is made.
-FRAGMENTS_PLAN_FORMAT = 1
+FRAGMENTS_PLAN_FORMAT = 2
+READABLE_FRAGMENTS_PLANS = (1, 2)
 
 _BODIES: Mapping[str, type[Body]] = {body.job: body for body in (WatchBody, EvolveBody, FragmentsBody)}
 _HEADER = tuple(field.name for field in fields(Manifest) if field.name != "body")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
+from functools import cache
 from itertools import repeat
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -42,6 +43,11 @@ def from_json(value: Any, kind: Any) -> Any:
         kinds = repeat(inner[0], len(value)) if inner[-1] is Ellipsis else inner
         return tuple(map(from_json, value, kinds))
     if is_dataclass(kind):
-        types = get_type_hints(kind)
+        types = _field_types(kind)  # type: ignore[arg-type]
         return kind(**{field.name: from_json(value[field.name], types[field.name]) for field in fields(kind)})  # type: ignore[operator]
     return kind(value) if isinstance(kind, type) and issubclass(kind, Enum) else value
+
+
+@cache
+def _field_types(kind: Any) -> Mapping[str, Any]:
+    return get_type_hints(kind)

@@ -206,7 +206,7 @@ def rows_with(
     """
     kinds = {**types, **MARKS}
     tables = [pa.schema(list(kinds.items())).empty_table()]
-    for segment, own in meeting_hashes(segments, np.unique(hashes)):
+    for segment, own in meeting_hashes(segments, np.unique(hashes) if segments else hashes):
         opened = OpenSegment(store, segment)
         at = spread(*opened.ranges(own)) if positions is None else positions(opened, own)
         if len(at):

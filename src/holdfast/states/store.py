@@ -129,6 +129,12 @@ def sync_folder(folder: Path) -> None:
         os.close(place)
 
 
+def written_name(name: str) -> str:
+    """Returns the name that a file was to have whose writer was killed before it was whole; others' as they are."""
+    waiting = re.fullmatch(r"\.(.+)\.[0-9a-f]{12}", name)
+    return name if waiting is None else waiting[1]
+
+
 @contextmanager
 def translate_os_errors(root: str) -> Iterator[None]:
     """Turns what the file system refuses into an error that names the state and the reason."""

@@ -34,7 +34,12 @@ def sql_types(schema: SchemaJson) -> dict[str, str]:
     >>> sql_types(schema_json(pa.schema({"id": pa.int64(), "at": pa.timestamp("us")})))
     {'id': 'bigint', 'at': 'timestamp_ntz'}
     """
-    return {own["name"]: _sql_type(own["type"], own) for own in schema["fields"]}
+    return {own["name"]: sql_type(own) for own in schema["fields"]}
+
+
+def sql_type(own: FieldJson) -> str:
+    """Returns the type of the column as SQL calls it."""
+    return _sql_type(own["type"], own)
 
 
 def schema_as_seen(schema: SchemaJson, table: str) -> Schema:
@@ -45,6 +50,12 @@ def schema_as_seen(schema: SchemaJson, table: str) -> Schema:
 def field(name: str, kind: TypeJson) -> FieldJson:
     """Returns a column of this name and type, which may be null."""
     return {"name": name, "type": kind, "nullable": True, "metadata": {}}
+
+
+def bare_field(own: FieldJson) -> FieldJson:
+    """Returns the column, which may be null, without what its source says of it besides its type."""
+    kept = {name: value for name, value in (own.get("metadata") or {}).items() if name == _COLLATIONS}
+    return {**own, "nullable": True, "metadata": kept}
 
 
 def safe_fields(schema: SchemaJson) -> list[FieldJson]:

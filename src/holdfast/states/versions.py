@@ -10,7 +10,7 @@ from holdfast.errors import BusyStateError, StateError
 from holdfast.states.formats import manifest_from_json, manifest_to_json
 from holdfast.states.manifest import BATCHES, CHANGES, FOLDERS, HISTORY, KEPT, PENDING, VERSIONS, AnyBody, Manifest
 from holdfast.states.segment import ENDING
-from holdfast.states.store import LOCK, Store
+from holdfast.states.store import LOCK, Store, written_name
 
 _INIT_COMMANDS = {
     "watch": "holdfast watch init STATE --data … --rules … --key …",
@@ -55,7 +55,7 @@ def require_free(
     if place.exists() and not place.is_dir():
         raise StateError(f"{store.root} is a file, not a folder.")
     names = sorted(entry.name for entry in place.iterdir()) if place.is_dir() else []
-    others = [name for name in names if name not in (*ours, LOCK) and not name.startswith(prefix)]
+    others = [name for name in map(written_name, names) if name not in (*ours, LOCK) and not name.startswith(prefix)]
     if others:
         raise StateError(
             f"the folder {store.root} holds other things ({', '.join(others[:3])}), so no state is made there.",

@@ -19,6 +19,7 @@ def pieces_of(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield table
         return
     work = table.column("work").to_numpy()
-    pieces = np.unique(work)
+    counted = work.dtype.kind == "i" and len(work) and 0 <= work.min() <= work.max() < len(work)
+    pieces = np.flatnonzero(np.bincount(work)) if counted else np.unique(work)
     for piece in pieces:
         yield table if len(pieces) == 1 else table.filter(pa.array(work == piece))

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.errors import HoldfastError, SitesError, SourceNotFoundError
-from holdfast.fragments.parts import condition_columns, parts_of
+from holdfast.fragments.condition_columns import condition_columns
+from holdfast.fragments.parts import parts_of
 from holdfast.fragments.shipment_plan import plan_shipments
 from holdfast.fragments.sites import parse_sites, read_sites
 from holdfast.rules.rule import rule_set

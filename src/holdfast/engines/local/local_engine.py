@@ -13,12 +13,23 @@ from numpy.typing import NDArray
 
 from holdfast.encode.column_type import ColumnType
 from holdfast.encode.spark_hash import spark_xxhash64
+from holdfast.engines.local.packed_rows import packed_rows, site_rows, truths_of_constants
 from holdfast.engines.local.typed_changes import typed_changes
+from holdfast.engines.result_table import ArrowResult
 from holdfast.engines.states.refused_changes import translate_unfit_values
-from holdfast.engines.states.state_engine import Changes, OpenedSource, SourceTable, StateEngine, Task
+from holdfast.engines.states.state_engine import (
+    Changes,
+    OpenedSource,
+    SiteColumns,
+    SourceTable,
+    StateEngine,
+    Task,
+)
+from holdfast.fragments.id_packing import IdPacking
 from holdfast.programs.arrow_rows import formed_rows
 from holdfast.programs.bind import require_key_types
 from holdfast.programs.plan import Plan
+from holdfast.rules.predicate import Constant
 from holdfast.search.lines import own_cores
 from holdfast.search.options import DiscoverOptions
 from holdfast.states.messages import MESSAGE, Message, messages_in
@@ -98,6 +109,36 @@ class LocalEngine(StateEngine):
     def stored_table(self, task: Task, places: int, schema: SchemaJson, name: str) -> LocalTable:
         rows = self.run(self.numbers({"id": range(places)}, 1), task, safe_fields(schema))
         return LocalTable(pa.concat_tables(rows).rename_columns([own["name"] for own in schema["fields"]]), name)
+
+    def result_of(self, rows: Partitions) -> ArrowResult:
+        (table,) = self.gathered(rows)
+        return ArrowResult(table.schema, lambda: table)
+
+    # Tables that are split over sites -------------------------------------------------------------------------
+
+    def entirely_null(self, table: SourceTable, column: str) -> bool:
+        rows = _local_table(table).rows
+        return bool(rows.column(column).null_count == rows.num_rows)
+
+    def row_count(self, tables: Sequence[SourceTable]) -> int:
+        return sum(_local_table(table).rows.num_rows for table in tables)
+
+    def packed_sites(self, sites: Sequence[SiteColumns], packing: IdPacking) -> Partitions:
+        return tuple(
+            packed_rows(rows, packing, alike.atoms, alike.conditions, ["site"])
+            for alike in sites
+            for number, table in alike.tables.items()
+            for rows in [site_rows(_local_table(table), packing, alike.columns, number)]
+        )
+
+    def packed_changes(self, changes: Changes, packing: IdPacking, conditions: Sequence[str]) -> Partitions:
+        atoms, kept = range(len(packing.held_atoms.atoms)), ["ct", "o0", "o1", "o2"]
+        return tuple(packed_rows(rows, packing, atoms, conditions, kept) for rows in changes.rows)
+
+    def truths(
+        self, rows: Sequence[Mapping[str, Constant]], schema: SchemaJson, conditions: Sequence[str]
+    ) -> list[set[str]]:
+        return truths_of_constants(rows, schema, conditions)
 
     # Tasks ----------------------------------------------------------------------------------------------------
 
@@ -183,6 +224,9 @@ class LocalEngine(StateEngine):
         return translate_unfit_values()
 
     def translate_load_errors(self, table: SourceTable, doing: str = "loading") -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def translate_site_errors(self, tables: Mapping[str, SourceTable], origin: str) -> AbstractContextManager[None]:
         return nullcontext()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from holdfast.encode.column_type import ColumnType, column_type
 from holdfast.encode.spark_text import spark_text
 from holdfast.engines.states.changes import COMMIT_VERSION, misfit, require_castable
+from holdfast.errors import HoldfastError
 from holdfast.states.row_changes import CHANGE_TYPE, CHANGE_TYPES, INSERT
 from holdfast.states.table_schema import SchemaJson, arrow_schema, schema_json, sql_types
 from holdfast.tables.local_table import LocalTable
@@ -34,7 +36,9 @@ def typed_changes(table: LocalTable, schema: SchemaJson) -> tuple[pa.Table, tupl
     for i, (name, target) in enumerate(wanted.items()):
         kind = kinds.field(i).type
         if name in own:
-            columns[f"c{i}"] = _typed_column(rows.column(name), name, own[name], target, kind, table.name)
+            columns[f"c{i}"] = typed_column(
+                rows.column(name), name, own[name], target, kind, table.name, partial(misfit, table.name)
+            )
         else:
             columns[f"c{i}"] = pa.nulls(size, kind)
     columns["ct"] = (
@@ -60,13 +64,24 @@ def _commits(rows: pa.Table, table: str) -> pa.Array:
     if own == "string":
         column = column.cast(pa.int64())
     elif own != "bigint":
-        column = _typed_column(column, COMMIT_VERSION, own, "bigint", pa.int64(), table)
+        column = typed_column(column, COMMIT_VERSION, own, "bigint", pa.int64(), table, partial(misfit, table))
     return pc.utf8_lpad(spark_text(column), 20, "0")
 
 
-def _typed_column(
-    column: pa.ChunkedArray, name: str, source: str, target: str, kind: pa.DataType, table: str
+def typed_column(
+    column: pa.ChunkedArray,
+    name: str,
+    source: str,
+    target: str,
+    kind: pa.DataType,
+    table: str,
+    unfit: Callable[[str, str, str], HoldfastError],
 ) -> pa.ChunkedArray | pa.Array:
+    """The column of the source's SQL type in the target's, which Arrow has as `kind`.
+
+    ChangeError for types without a way; `unfit` makes the error of a value that does not fit, with the column's name
+    and type.
+    """
     if source == target:
         return column if column.type == kind else column.cast(kind)
     a, b = column_type(source), column_type(target)
@@ -82,7 +97,7 @@ def _typed_column(
     fitting = [_fitted(value, a, b) for value in values]
     odd = [place for place, (value, fit) in enumerate(zip(values, fitting, strict=True)) if fit is None is not value]
     if odd:
-        raise misfit(table, spark_text(encoded.dictionary.slice(odd[0], 1))[0].as_py(), name, target)
+        raise unfit(spark_text(encoded.dictionary.slice(odd[0], 1))[0].as_py(), name, target)
     return pa.array(fitting, kind).take(encoded.indices)
 
 

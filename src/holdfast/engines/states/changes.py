@@ -10,7 +10,7 @@ from typing import Any
 
 from holdfast.encode.column_type import column_type
 from holdfast.engines.states.state_engine import Changes, SourceTable, StateEngine
-from holdfast.errors import ChangeError, OptionError, closest_hint
+from holdfast.errors import ChangeError, OptionError, SitesError, closest_hint
 from holdfast.states.row_changes import CHANGE_TYPE
 from holdfast.states.table_schema import SchemaJson, sql_types
 from holdfast.tables.read_options import ReadOptions
@@ -78,6 +78,14 @@ def misfit(table: str, value: str, column: str, kind: str) -> ChangeError:
     """The error of a value that does not fit the type of its column in the state."""
     return ChangeError(
         f"{table}: the value {value} does not fit the column {column!r}, which is {kind}. Nothing of it was applied."
+    )
+
+
+def unfit_at_site(value: str, column: str) -> SitesError:
+    """The error of a value that does not fit the one type that a column has at all sites."""
+    return SitesError(
+        f"the value {value} of the column {column!r} does not fit the type that the column has at another site.",
+        hint="ids of equal values must be equal at all sites; store the column with one type.",
     )
 
 

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 import pyarrow as pa
 
 from holdfast.encode.column_type import ColumnType
+from holdfast.fragments.id_packing import IdPacking
 from holdfast.programs.plan import Plan
+from holdfast.rules.predicate import Constant
 from holdfast.search.options import DiscoverOptions
 from holdfast.states.messages import Message
 from holdfast.states.table_schema import FieldJson, SchemaJson
@@ -24,6 +26,7 @@ from holdfast.watching.pair_groups import GroupedPrograms
 
 if TYPE_CHECKING:
     from holdfast.engines.check_result import CheckResult
+    from holdfast.engines.result_table import ResultTable
     from holdfast.search.find import SearchResult
 
 Task: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -63,6 +66,20 @@ class OpenedSource:
     kind: str
     types: Mapping[str, str]
     table: SourceTable | None = None
+
+
+@dataclass(frozen=True)
+class SiteColumns:
+    """Sites that hold the same columns: their tables, by the number of the site, and the names of these columns.
+
+    `atoms` are the numbers of what they keep of a row; `conditions` those of all groups of sites on their rows, or None
+    where these columns do not tell.
+    """
+
+    tables: Mapping[int, SourceTable]
+    columns: frozenset[str]
+    atoms: tuple[int, ...]
+    conditions: tuple[str | None, ...]
 
 
 class StateEngine(ABC):
@@ -126,6 +143,37 @@ class StateEngine(ABC):
     def stored_table(self, task: Task, places: int, schema: SchemaJson, name: str) -> SourceTable:
         """Returns the table whose rows the task gives for the numbers `id` from 0 up to `places`: all columns of the
         schema, under their own names."""
+
+    @abstractmethod
+    def result_of(self, rows: Rows) -> ResultTable:
+        """Returns the rows as a table of a result."""
+
+    # Tables that are split over sites -------------------------------------------------------------------------
+
+    @abstractmethod
+    def entirely_null(self, table: SourceTable, column: str) -> bool:
+        """Returns whether the column has no value at all."""
+
+    @abstractmethod
+    def row_count(self, tables: Sequence[SourceTable]) -> int:
+        """Returns how many rows the tables have together."""
+
+    @abstractmethod
+    def packed_sites(self, sites: Sequence[SiteColumns], packing: IdPacking) -> Rows:
+        """Returns the rows of all sites, each made of the columns of its own site alone, in the types of the packing:
+        `site`, the key `k`, packed `ids` and `bits` of the site's atoms, and in `inside` a byte for each condition.
+        """
+
+    @abstractmethod
+    def packed_changes(self, changes: Changes, packing: IdPacking, conditions: Sequence[str]) -> Rows:
+        """Returns the changes in the same way, `ids` and `bits` of all atoms, with `ct`, `o0`, `o1` and `o2`."""
+
+    @abstractmethod
+    def truths(
+        self, rows: Sequence[Mapping[str, Constant]], schema: SchemaJson, conditions: Sequence[str]
+    ) -> list[set[str]]:
+        """Returns which of the conditions are true of each of the rows, which have these constants in these columns of
+        the schema, and nulls in others."""
 
     # Tasks ----------------------------------------------------------------------------------------------------
 
@@ -196,3 +244,7 @@ class StateEngine(ABC):
     @abstractmethod
     def translate_load_errors(self, table: SourceTable, doing: str = "loading") -> AbstractContextManager[None]:
         """Turns what is thrown while a state is made of the table into an error in the user's terms."""
+
+    @abstractmethod
+    def translate_site_errors(self, tables: Mapping[str, SourceTable], origin: str) -> AbstractContextManager[None]:
+        """Turns what is thrown while a state is made of the tables, by site, into an error that names the site."""

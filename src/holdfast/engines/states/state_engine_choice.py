@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast.engines.choose import ENGINES, MEMORY_SHARE, EngineChoice, chosen_engine, has_session
+from holdfast.engines.choose import ENGINES, MEMORY_SHARE, EngineChoice, chosen_engine_for_all, has_session
 from holdfast.engines.physical_memory import physical_memory
 from holdfast.engines.states.state_engine import StateEngine
-from holdfast.errors import ConditionError, OnlySparkError, OptionError, closest_hint
+from holdfast.errors import ConditionError, HoldfastError, OnlySparkError, OptionError, closest_hint
 from holdfast.tables.read_options import ReadOptions
 
 if TYPE_CHECKING:
@@ -33,7 +34,11 @@ class StateEngineChoice:
 
     def for_data(self, data: Any, options: ReadOptions) -> StateEngine:
         """The engine that loads or applies the data. OptionError where it must be local, and only Spark can read it."""
-        where = chosen_engine(data, options, engine=self.choice, master=self.master, conf=self.conf)
+        return self.for_all([data], options)
+
+    def for_all(self, data: Sequence[Any], options: ReadOptions) -> StateEngine:
+        """The engine of a job that reads all of the data."""
+        where = chosen_engine_for_all(data, options, engine=self.choice, master=self.master, conf=self.conf)
         return self.local() if where == "local" else self.on_spark()
 
     def for_rows(self, size: int) -> StateEngine:
@@ -46,13 +51,15 @@ class StateEngineChoice:
         return self.local() if fits and self.choice != "spark" else self.on_spark()
 
     def run(self, engine: StateEngine, job: Callable[[StateEngine], _Done]) -> _Done:
-        """What the job comes to on the engine; where only Spark can do it and the choice is free, on Spark."""
+        """What the job comes to on the engine; where only Spark can do it and the choice is free, on Spark, with a
+        warning."""
         try:
             return job(engine)
-        except (ConditionError, OnlySparkError):
+        except (ConditionError, OnlySparkError) as problem:
             if self.choice != "auto" or engine.name == "spark":
                 raise
-            return job(self.on_spark())
+            note_spark(problem)
+        return job(self.on_spark())
 
     def local(self) -> LocalEngine:
         from holdfast.engines.local.local_engine import LocalEngine
@@ -64,3 +71,8 @@ class StateEngineChoice:
         from holdfast.engines.spark.states.spark_engine import SparkEngine
 
         return SparkEngine(get_session(master=self.master, conf=self.conf))
+
+
+def note_spark(problem: HoldfastError) -> None:
+    """Warns that a job runs on Spark because of what this process cannot do."""
+    warnings.warn(f"this runs on Spark: {problem.message}", stacklevel=3)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from holdfast.engines.spark.checking.check import translate_spark_errors
 from holdfast.engines.spark.checking.sql_engine import unfit_workers
+from holdfast.engines.spark.sources.explain_failure import explain_failure
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import MISFIT
-from holdfast.engines.states.changes import misfit
+from holdfast.engines.states.changes import misfit, unfit_at_site
 from holdfast.engines.states.refused_changes import translate_unfit_values
-from holdfast.errors import ChangeError, OutputError, RunError, SessionError
+from holdfast.errors import ChangeError, HoldfastError, OutputError, RunError, SessionError, SourceError
 from holdfast.states.table_schema import SchemaJson, sql_types
 
 
@@ -47,6 +49,26 @@ def translate_load_errors(table: Table, doing: str = "loading") -> Iterator[None
     except RunError as problem:
         _raise_unfit(problem)
         raise
+
+
+@contextmanager
+def translate_site_errors(tables: Mapping[str, Table], origin: str) -> Iterator[None]:
+    """Turns what Spark throws while a state is made of the tables of sites into an error that names the site."""
+    first = next(iter(tables.values()))
+    with translate_load_errors(replace(first, name=origin, origin=None), "loading the sites of"):
+        try:
+            yield
+        except HoldfastError:
+            raise
+        except Exception as problem:
+            unfit = re.search(rf"{MISFIT}:(.*?):(.*?):end", str(problem), re.DOTALL)
+            if unfit is not None:
+                raise unfit_at_site(unfit[2], unfit[1]) from problem
+            for site, table in tables.items():
+                explained = explain_failure(problem, table)
+                if explained is not None:
+                    raise SourceError(f"site {site!r}: {explained.message}", hint=explained.hint) from problem
+            raise
 
 
 def _raise_unfit(problem: Exception) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import reduce
 from typing import ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
@@ -14,15 +15,31 @@ from pyspark.sql.types import IntegerType, StructField, StructType
 from holdfast.encode.column_type import ColumnType
 from holdfast.engines.check_result import CheckResult
 from holdfast.engines.spark.checking.check import SparkCheckResult, register_functions, run_check
-from holdfast.engines.spark.checking.rows import keyed, select_rows, with_lookups, with_truths
+from holdfast.engines.spark.checking.rows import entirely_null, keyed, select_rows, with_lookups, with_truths
 from holdfast.engines.spark.discovery.discover import OnCard, compared_rows, search
+from holdfast.engines.spark.fragments.packed_sql import packed_rows
+from holdfast.engines.spark.fragments.site_rows import site_rows, truths_of_constants
+from holdfast.engines.spark.frame_result import FrameResult
 from holdfast.engines.spark.sources.sources import read_table
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import typed_changes
-from holdfast.engines.spark.states.failed_changes import translate_change_errors, translate_load_errors
+from holdfast.engines.spark.states.failed_changes import (
+    translate_change_errors,
+    translate_load_errors,
+    translate_site_errors,
+)
 from holdfast.engines.spark.states.state_files import by_hash, routed_rows, slots, splits_for, task_messages
-from holdfast.engines.states.state_engine import Changes, OpenedSource, SourceTable, StateEngine, Task
+from holdfast.engines.states.state_engine import (
+    Changes,
+    OpenedSource,
+    SiteColumns,
+    SourceTable,
+    StateEngine,
+    Task,
+)
+from holdfast.fragments.id_packing import IdPacking
 from holdfast.programs.plan import Plan
+from holdfast.rules.predicate import Constant
 from holdfast.search.find import SearchResult
 from holdfast.search.options import DiscoverOptions
 from holdfast.states.messages import Message
@@ -86,6 +103,36 @@ class SparkEngine(StateEngine):
         rows = numbers.mapInArrow(task, safe)
         return Table(rows.toDF(*(own["name"] for own in schema["fields"])), name)
 
+    def result_of(self, rows: DataFrame) -> FrameResult:
+        return FrameResult(rows)
+
+    # Tables that are split over sites -------------------------------------------------------------------------
+
+    def entirely_null(self, table: SourceTable, column: str) -> bool:
+        return bool(entirely_null(_spark_table(table).frame, [column]))
+
+    def row_count(self, tables: Sequence[SourceTable]) -> int:
+        counts = [_spark_table(table).frame.agg(F.count("*").alias("n")) for table in tables]
+        return sum(row["n"] for row in reduce(DataFrame.unionAll, counts).collect())
+
+    def packed_sites(self, sites: Sequence[SiteColumns], packing: IdPacking) -> DataFrame:
+        frames = []
+        for alike in sites:
+            # Ten sites of whole rows are planned and compiled as one.
+            rows = [site_rows(_spark_table(alike.tables[n]), packing, alike.columns, n) for n in alike.tables]
+            together = reduce(DataFrame.unionByName, rows)
+            frames.append(packed_rows(together, packing, alike.atoms, alike.conditions, ["site"]))
+        return reduce(DataFrame.unionByName, frames)
+
+    def packed_changes(self, changes: Changes, packing: IdPacking, conditions: Sequence[str]) -> DataFrame:
+        atoms = range(len(packing.held_atoms.atoms))
+        return packed_rows(changes.rows, packing, atoms, conditions, ["ct", "o0", "o1", "o2"])
+
+    def truths(
+        self, rows: Sequence[Mapping[str, Constant]], schema: SchemaJson, conditions: Sequence[str]
+    ) -> list[set[str]]:
+        return truths_of_constants(self.spark, rows, schema, conditions)
+
     # Tasks ----------------------------------------------------------------------------------------------------
 
     @property
@@ -144,6 +191,9 @@ class SparkEngine(StateEngine):
 
     def translate_load_errors(self, table: SourceTable, doing: str = "loading") -> AbstractContextManager[None]:
         return translate_load_errors(_spark_table(table), doing)
+
+    def translate_site_errors(self, tables: Mapping[str, SourceTable], origin: str) -> AbstractContextManager[None]:
+        return translate_site_errors({name: _spark_table(table) for name, table in tables.items()}, origin)
 
 
 def _spark_table(table: SourceTable) -> Table:

@@ -1,6 +1,6 @@
 """A table that is split over sites, kept in a state on disk: what each site knows, and the violations of all.
 
-A batch is one Spark job of three steps. Changes go to tasks by key, where every site looks up its own rows and ids
+A batch is one job of three steps. Changes go to tasks by key, where every site looks up its own rows and ids
 travel along the plan; rows then go to tasks by the group they are in, where every site looks up its own index and
 groups that several sites share are settled; rows in violation go to tasks by key again. Sites are logical: a task does
 the steps of several, but what one of them tells another goes through the task's door. Tasks write new files; the
@@ -9,28 +9,23 @@ version that names them makes them count, all at once.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StringType, StructField, StructType
-
-from holdfast.engines.spark.checking.rows import with_truths
-from holdfast.engines.spark.fragments.fragment_rows import IdPacking
-from holdfast.engines.spark.fragments.fragment_sources import group_sql
-from holdfast.engines.spark.states.spark_engine import SparkEngine
-from holdfast.engines.spark.states.state_files import by_hash, task_messages
+from holdfast.engines.result_table import ResultTable
 from holdfast.engines.states.changes import changes_of
-from holdfast.engines.states.state_engine import Changes
+from holdfast.engines.states.state_engine import Changes, Rows, StateEngine
 from holdfast.engines.states.state_table import NextVersion, StateTable
+from holdfast.fragments.first_rows import FirstSiteRowsTask
+from holdfast.fragments.id_packing import IdPacking
 from holdfast.fragments.index_changes import IndexChangesTask
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.fragments.plan_file import Fixed, read_fixed
 from holdfast.fragments.rule_violations import PresentViolationsTask, RuleViolationsTask
-from holdfast.fragments.site_changes import NOWHERE, TWICE, SiteChangesTask
+from holdfast.fragments.site_changes import SiteChangesTask
 from holdfast.fragments.site_tables import VIOLATIONS, HeldAtoms, held_atoms_of, table_key
 from holdfast.states.batch_ids import hashed, named_id
 from holdfast.states.change_log import batch_log, logged_version, unchanged
@@ -39,6 +34,7 @@ from holdfast.states.manifest import FragmentsBody, Manifest
 from holdfast.states.messages import MESSAGE, Message, Shipped, Unit, total_shipped
 from holdfast.states.segment import Segment
 from holdfast.states.store import open_store
+from holdfast.states.table_schema import FieldJson, field, key_field
 from holdfast.violations.evaluate import UNLIMITED
 
 
@@ -63,22 +59,14 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
         return read_fixed(self.store)
 
     @cached_property
-    def schema(self) -> StructType:
-        return StructType.fromJson(dict(self.manifest.schema))
-
-    @property
-    def spark(self) -> SparkSession:
-        assert isinstance(self.engine, SparkEngine), "fragments are kept on Spark"
-        return self.engine.spark
-
-    @cached_property
     def held_atoms(self) -> HeldAtoms:
         return held_atoms_of(self.fixed.plan)
 
     @cached_property
     def packing(self) -> IdPacking:
-        rules = self.fixed.plan.sites.rules
-        return IdPacking(self.schema, self.manifest.key, self.held_atoms, rules.nulls, self.fixed.secret)
+        now, fixed = self.manifest, self.fixed
+        nulls = fixed.plan.sites.rules.nulls
+        return IdPacking(now.schema, now.key, self.held_atoms, nulls, fixed.secret, as_cast=fixed.as_cast)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,7 +74,7 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
 
     # Batches --------------------------------------------------------------------------------------------------
 
-    def apply_frame(self, frame: DataFrame, *, batch: str, limit: int | None) -> FragmentsOutcome:
+    def apply_frame(self, frame: Rows, *, batch: str, limit: int | None) -> FragmentsOutcome:
         """The changes of a frame, which is the batch of this name: taken in once."""
         with self._written() as state:
             table = state.engine.table_of(frame, f"batch {batch}")
@@ -111,10 +99,11 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
         return NextVersion(manifest, outcome)
 
     def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
-        now, tables, plan = self.manifest, self.manifest.body.tables, self.fixed.plan
-        splits = self.engine.splits(changes.table)
-        with self.engine.translate_change_errors(changes.table, now.schema):
-            frame = self._packed_changes(changes)
+        now, tables, plan, engine = self.manifest, self.manifest.body.tables, self.fixed.plan, self.engine
+        splits = engine.splits(changes.table)
+        with engine.translate_change_errors(changes.table, now.schema):
+            conditions = [group.where or "true" for group in plan.sites.row_groups]
+            packed = engine.packed_changes(changes, self.packing, conditions)
             task = SiteChangesTask(
                 store=self.store,
                 tables=tables,
@@ -122,27 +111,14 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
                 held_atoms=self.held_atoms,
                 version=version,
                 key_parts=len(now.key),
-                whole=len(changes.known) == len(self.schema.fields),
+                whole=len(changes.known) == len(now.schema["fields"]),
                 record=self.record,
             )
-            rows = by_hash(frame, splits).mapInArrow(task, placed_schema(frame.schema["k"].dataType))
             index = IndexChangesTask(self.store, tables, plan, self.fixed.meetings, version, record=self.record)
             most = UNLIMITED if limit is None else limit
             last = RuleViolationsTask(self.store, tables[VIOLATIONS], self.names, version, most)
-            return run_steps(rows, index, last, splits)
-
-    def _packed_changes(self, changes: Changes) -> DataFrame:
-        """The changes as (k, h, ct, o0, o1, o2, grp, ids, bits)."""
-        sites = self.fixed.plan.sites
-        conditions = [group.where for group in sites.row_groups if group.where is not None]
-        scopes = [atom.where for atom in self.held_atoms.atoms if atom.where is not None]
-        wanted = list(dict.fromkeys([*conditions, *scopes]))
-        frame, truths = with_truths(changes.rows, self.schema.names, wanted)
-        ids, bits = self.packing.packed_sql(range(len(self.held_atoms.atoms)), truths)
-        group = group_sql(sites, truths, NOWHERE, TWICE)
-        made = (f"{group} AS grp", f"{ids} AS ids", f"{bits} AS bits")
-        kept = frame.selectExpr(f"{self.packing.key_sql()} AS k", "ct", "o0", "o1", "o2", *made)
-        return kept.withColumn("h", F.expr("xxhash64(k)"))
+            key = key_field(now.schema, now.key)
+            return run_steps(engine, packed, (splits, splits), key, task, index, last)
 
     def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
         key = (table_key(table),)
@@ -151,16 +127,21 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
     # Reading --------------------------------------------------------------------------------------------------
 
     @property
-    def violations(self) -> DataFrame:
+    def violations(self) -> ResultTable:
         """(rule, key) of all rows that are in violation now."""
-        table = self.manifest.body.tables[VIOLATIONS]
+        now = self.manifest
+        table = now.body.tables[VIOLATIONS]
         places = places_for(sum(segment.rows for segment in table.segments))
-        fields = {field.name: field.dataType for field in self.schema.fields}
-        own = [StructField(name, fields[name]) for name in self.manifest.key]
-        key = own[0].dataType if len(own) == 1 else StructType(own)
-        kind = StructType([StructField("rule", StringType()), StructField("key", key)])
+        key = {**key_field(now.schema, now.key), "name": "key"}
         task = PresentViolationsTask(self.store, table, places, self.names)
-        return self.spark.range(0, places, 1, places).mapInArrow(task, kind)
+        rows = self.engine.numbers({"id": range(places)}, places)
+        return self.engine.result_of(self.engine.run(rows, task, [field("rule", "string"), key]))
+
+    @property
+    def violation_bytes(self) -> int:
+        """How many bytes the files of the rows in violation have."""
+        files = [file for segment in self.manifest.body.tables[VIOLATIONS].segments for file in segment.files]
+        return sum(self.store.path(file).stat().st_size for file in files)
 
     def status(self, *, seconds: float = 0.0, shipped: Shipped | None = None) -> FragmentsStatus:
         """What the state's version says of itself; nothing is computed."""
@@ -170,21 +151,28 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
         )
 
 
-def fragmented(spark: SparkSession, place: str, *, record: str | None = None) -> FragmentedTable:
+def fragmented(engine: StateEngine, place: str | os.PathLike[str], *, record: str | None = None) -> FragmentedTable:
     """The state of fragments at the place; StateError where there is none."""
-    return FragmentedTable(SparkEngine(spark), open_store(place), record).opened()
+    return FragmentedTable(engine, open_store(place), record).opened()
 
 
-def placed_schema(key: DataType) -> StructType:
-    """What the first step gives to the second, for keys of this type."""
-    numbers = [StructField(name, IntegerType()) for name in ("part", "grp", "sign")]
-    ids = [StructField("h", LongType()), *(StructField(name, BinaryType()) for name in ("gid", "sid"))]
-    return StructType([*numbers, *ids, StructField("k", key), StructField(MESSAGE, StringType())])
+def run_steps(
+    engine: StateEngine,
+    packed: Rows,
+    splits: tuple[int, int],
+    key: FieldJson,
+    first: FirstSiteRowsTask | SiteChangesTask,
+    index: IndexChangesTask,
+    last: RuleViolationsTask,
+) -> list[Message]:
+    """Returns the messages of all three steps of a job on packed rows with this key. Runs it.
 
-
-def run_steps(rows: DataFrame, index: IndexChangesTask, last: RuleViolationsTask, splits: int) -> list[Message]:
-    """Returns the messages of all three steps of a job whose first step gives the rows. Runs it."""
-    numbers = [StructField(name, IntegerType()) for name in ("rule", "n")]
-    between = StructType([*numbers, StructField("k", rows.schema["k"].dataType), StructField(MESSAGE, StringType())])
-    violations = by_hash(rows, splits).mapInArrow(index, between).withColumn("h", F.expr("xxhash64(k, rule)"))
-    return task_messages(by_hash(violations, splits), last)
+    `splits` are how many ranges of hashes the first step is divided into, and the other two.
+    """
+    numbers = [field(name, "integer") for name in ("part", "grp", "sign")]
+    ids = [field("h", "long"), field("gid", "binary"), field("sid", "binary")]
+    ended = [key, field(MESSAGE, "string")]
+    placed = engine.run(engine.placed(packed, splits[0], by=["k"]), first, [*numbers, *ids, *ended])
+    counts = [field("rule", "integer"), field("n", "integer")]
+    violations = engine.run(engine.placed(placed, splits[1]), index, [*counts, *ended])
+    return engine.messages(engine.placed(violations, splits[1], by=["k", "rule"]), last)

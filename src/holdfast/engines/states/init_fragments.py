@@ -4,39 +4,30 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from functools import reduce
+from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-
-from holdfast.engines.spark.checking.rows import schema_as_seen, with_truths
-from holdfast.engines.spark.fragments.fragment_meetings import meetings_of
-from holdfast.engines.spark.fragments.fragment_rows import IdPacking
-from holdfast.engines.spark.fragments.fragment_sources import Sources, open_sources, tellable, wrong_sql
-from holdfast.engines.spark.fragments.fragments import FragmentedTable, placed_schema, run_steps
-from holdfast.engines.spark.sources.sources import explain_failure
-from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.states.failed_changes import translate_load_errors
-from holdfast.engines.spark.states.spark_engine import SparkEngine
-from holdfast.engines.spark.states.state_files import by_hash, slots
+from holdfast.engines.states.fragment_meetings import meetings_of
+from holdfast.engines.states.fragment_sources import Sources, open_sources
+from holdfast.engines.states.fragmented_table import FragmentedTable, run_steps
 from holdfast.engines.states.refused_changes import shown_key
-from holdfast.errors import HoldfastError, SitesError, SourceError
+from holdfast.engines.states.state_engine import SiteColumns, SourceTable, StateEngine
+from holdfast.errors import SitesError, SourceError
 from holdfast.fragments.first_rows import FirstSiteRowsTask
+from holdfast.fragments.id_packing import IdPacking
 from holdfast.fragments.index_changes import IndexChangesTask
 from holdfast.fragments.plan_file import NAME, Fixed, write_fixed
 from holdfast.fragments.rule_violations import RuleViolationsTask
 from holdfast.fragments.shipment_plan import ShipmentPlan, plan_shipments
-from holdfast.fragments.site_tables import VIOLATIONS, empty_tables, held_atoms_of
+from holdfast.fragments.site_tables import VIOLATIONS, HeldAtoms, empty_tables, held_atoms_of
 from holdfast.fragments.sites import SplitTable
-from holdfast.programs.bind import require_types
+from holdfast.programs.bind import require_key_types, require_types
 from holdfast.states.change_log import discard, empty_log, moved_totals
 from holdfast.states.compaction import places_for
 from holdfast.states.manifest import BATCHES, CHANGES, PENDING, VERSIONS, FragmentsBody, Manifest
 from holdfast.states.messages import FragmentProblem, RefusedFragment, Shipped, Unit, net_rows, of_type, total_shipped
 from holdfast.states.row_changes import CHANGE_TYPE
 from holdfast.states.store import Store, open_store
+from holdfast.states.table_schema import arrow_type, key_field, schema_as_seen, sql_types
 from holdfast.states.versions import commit, require_free
 from holdfast.violations.evaluate import UNLIMITED
 
@@ -48,43 +39,42 @@ _MOST_GROUPS = 62
 
 
 def init_fragments(
-    spark: SparkSession,
+    engine: StateEngine,
     sites: SplitTable,
     place: str | os.PathLike[str],
     *,
-    tables: Sequence[Table] | None = None,
+    tables: Sequence[SourceTable] | None = None,
     record: str | None = None,
+    secret: bytes | None = None,
 ) -> tuple[FragmentedTable, Shipped]:
     """A new state at the place, of the fragments as they are now, and what crossed between sites for it.
 
-    `tables` are the sites' tables, in order, where the sites file does not say where they are.
+    `tables` are the sites' tables, in order, where the sites file does not say where they are. Ids are
+    hashes that `secret` keys: nobody knows one, unless it is given.
     """
     store = open_store(place)
     _require_free(store)
-    sources = open_sources(spark, sites, tables)
-    sites = sources.sites
-    _require_sense(sources)
-    plan = plan_shipments(sites, sources.schema.names)
-    fixed = Fixed(plan, meetings_of(spark, plan, sources.schema), secrets.token_bytes(16))
+    sources = open_sources(engine, sites, tables)
+    sites, schema = sources.sites, sources.schema
+    _require_sense(engine, sources)
+    plan = plan_shipments(sites, sources.names)
+    fixed = Fixed(plan, meetings_of(engine, plan, schema), secret or secrets.token_bytes(16))
     body = FragmentsBody(empty_tables(sites))
+    held_atoms, key = held_atoms_of(plan), key_field(schema, sites.key)
+    packing = IdPacking(schema, sites.key, held_atoms, sites.rules.nulls, fixed.secret)
+    names = tuple(rule.name for rule in sites.rules)
     store.make([*_FOLDERS, *body.tables])
     with store.only_writer():
         _require_free(store)
-        held_atoms = held_atoms_of(plan)
-        packing = IdPacking(sources.schema, sites.key, held_atoms, sites.rules.nulls, fixed.secret)
-        whole = Table(sources.tables[0].frame, sites.origin)
-        names = tuple(rule.name for rule in sites.rules)
-        with translate_load_errors(whole, "loading the sites of"), _site_named(sources):
-            rows = _site_rows(sources, packing)
-            key = rows.schema["k"].dataType
-            count = _count(sources)
-            placed = by_hash(rows, places_for(count * max(1, len(sites.sites) // 2)))
+        by_name = {site.name: table for site, table in zip(sites.sites, sources.tables, strict=True)}
+        with engine.translate_site_errors(by_name, sites.origin):
+            count = engine.row_count([sources.tables[group.sites[0]] for group in sites.row_groups])
+            packed = engine.packed_sites(_site_columns(sources, held_atoms), packing)
             task = FirstSiteRowsTask(store, plan, held_atoms, len(sites.key), record)
             index = IndexChangesTask(store, body.tables, plan, fixed.meetings, 0, first=True, record=record)
             last = RuleViolationsTask(store, body.tables[VIOLATIONS], names, 0, UNLIMITED, logged=False)
-            busy = _pieces(spark, count * len(plan.parts))
-            messages = run_steps(placed.mapInArrow(task, placed_schema(key)), index, last, busy)
-            log = empty_log(store, rows.select("k").limit(0).toArrow().schema.field("k").type)
+            splits = places_for(count * max(1, len(sites.sites) // 2)), _pieces(engine, count * len(plan.parts))
+            messages = run_steps(engine, packed, splits, key, task, index, last)
         refused = of_type(messages, RefusedFragment)
         if refused:
             discard(store, messages)
@@ -93,82 +83,55 @@ def init_fragments(
         manifest = Manifest(
             version=0,
             key=sites.key,
-            schema=sources.schema.jsonValue(),
+            schema=schema,
             reading={},
             rows=net_rows(messages),
             totals=moved_totals(messages, dict.fromkeys(names, Unit.ROWS)),
             body=body.with_written(messages),
-            log=(log,),
+            log=(empty_log(store, arrow_type(key["type"])),),
             table=sites.origin,
         )
         commit(store, manifest)
-    return FragmentedTable(SparkEngine(spark), store, record), total_shipped(messages)
+    return FragmentedTable(engine, store, record), total_shipped(messages)
 
 
-def _pieces(spark: SparkSession, rows: int) -> int:
+def _pieces(engine: StateEngine, rows: int) -> int:
     """Into how many pieces so many rows of parts are divided: enough for all slots, few files in the end."""
     wanted = places_for(rows // 8)
-    return wanted if rows < _FEW else min(64, max(wanted, 1 << (slots(spark).bit_length() - 1)))
+    return wanted if rows < _FEW else min(64, max(wanted, 1 << (engine.slots.bit_length() - 1)))
 
 
-def _site_rows(sources: Sources, packing: IdPacking) -> DataFrame:
-    """(site, k, h, ids, bits, wrong) of all sites, each row from the columns of its own site alone.
-
-    Sites that hold the same columns share the expressions: ten sites of whole rows are planned and compiled as one.
-    """
+def _site_columns(sources: Sources, held_atoms: HeldAtoms) -> list[SiteColumns]:
+    """What is read at which sites; those that hold the same columns together."""
     alike: dict[frozenset[str], list[int]] = {}
-    for number, site in enumerate(sources.sites.sites):
-        alike.setdefault(frozenset(site.columns or ()), []).append(number)
-    frames = []
-    for numbers in alike.values():
-        atoms = packing.held_atoms.held[numbers[0]]
-        scopes = [packing.held_atoms.atoms[a].where for a in atoms]
-        conditions = tellable(sources.sites, numbers[0], sources.schema)
-        wanted = list(dict.fromkeys([*conditions, *(scope for scope in scopes if scope is not None)]))
-        rows = [sources.frame(number).withColumn("site", F.lit(number)) for number in numbers]
-        frame, truths = with_truths(reduce(DataFrame.unionByName, rows), sources.schema.names, wanted)
-        ids, bits = packing.packed_sql(atoms, truths)
-        cases = " ".join(f"WHEN {number} THEN {wrong_sql(sources.sites, number, truths)}" for number in numbers)
-        columns = (f"{packing.key_sql()} AS k", f"{ids} AS ids", f"{bits} AS bits", f"CASE site {cases} END AS wrong")
-        frames.append(frame.selectExpr("site", *columns))
-    return reduce(DataFrame.unionByName, frames).withColumn("h", F.expr("xxhash64(k)"))
+    for number in range(len(sources.sites.sites)):
+        alike.setdefault(frozenset(sources.held(number)), []).append(number)
+    return [
+        SiteColumns(
+            tables={number: sources.tables[number] for number in numbers},
+            columns=columns,
+            atoms=held_atoms.held[numbers[0]],
+            conditions=tuple(sources.conditions(numbers[0])),
+        )
+        for columns, numbers in alike.items()
+    ]
 
 
-def _count(sources: Sources) -> int:
-    """The rows of the whole table: those of one site of each group."""
-    firsts = [sources.tables[group.sites[0]].frame for group in sources.sites.row_groups]
-    counted = reduce(DataFrame.unionAll, [frame.agg(F.count("*").alias("n")) for frame in firsts])
-    return sum(row["n"] for row in counted.collect())
-
-
-def _require_sense(sources: Sources) -> None:
+def _require_sense(engine: StateEngine, sources: Sources) -> None:
     sites = sources.sites
     if len(sites.row_groups) > _MOST_GROUPS:
         raise SitesError(
             f"{sites.origin}: rows are split {len(sites.row_groups)} ways; at most {_MOST_GROUPS} are possible."
         )
     for site, table in zip(sites.sites, sources.tables, strict=True):
-        if CHANGE_TYPE in table.frame.columns:
+        if CHANGE_TYPE in sql_types(engine.schema_of(table)):
             raise SourceError(
                 f"{table.name} of site {site.name!r} has a column {CHANGE_TYPE}: these are changes, not a table.",
                 hint="load the table itself, then apply its changes.",
             )
-    require_types(sites.rules, schema_as_seen(sources.schema, sites.origin))
-
-
-@contextmanager
-def _site_named(sources: Sources) -> Iterator[None]:
-    """Names the site whose data could not be read, where Spark failed for one table's fault."""
-    try:
-        yield
-    except HoldfastError:
-        raise
-    except Exception as problem:
-        for site, table in zip(sources.sites.sites, sources.tables, strict=True):
-            explained = explain_failure(problem, table)
-            if explained is not None:
-                raise SourceError(f"site {site.name!r}: {explained.message}", hint=explained.hint) from problem
-        raise
+    seen = schema_as_seen(sources.schema, sites.origin)
+    require_types(sites.rules, seen)
+    require_key_types(sites.key, seen)
 
 
 def _refused(refused: RefusedFragment, plan: ShipmentPlan) -> SitesError:
