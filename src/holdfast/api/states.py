@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from holdfast.api.jobs import DEFAULT_LIMIT, Data, KeyColumns, Place, Rules, open_table
 from holdfast.errors import OptionError
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.fragments.sites import SplitTable
     from holdfast.states.batch_outcome import BatchOutcome
     from holdfast.states.messages import Shipped
+    from holdfast.states.versions import Verified
     from holdfast.watching.status import WatchStatus
 
 _Table = TypeVar("_Table", bound="StateTable[Any, Any]")
@@ -41,6 +42,8 @@ _Outcome = TypeVar("_Outcome")
 
 class _State(Generic[_Table, _Outcome]):
     """A state that is open. `seconds` is how long it took to create it, where it was."""
+
+    _job: ClassVar[str]
 
     def __init__(self, table: _Table, engines: StateEngineChoice, seconds: float = 0.0) -> None:
         self._table, self._engines, self._seconds = table, engines, seconds
@@ -62,6 +65,17 @@ class _State(Generic[_Table, _Outcome]):
 
         engines = StateEngineChoice(engine, master, conf)
         return cls(cls._opened(engines.local(), state), engines)
+
+    @classmethod
+    def verify(cls, state: Place) -> Verified:
+        """Reads all files of the state in the folder `state`, and says which are not as they were written.
+
+        Raises StateError where there is no such state. No engine is needed, and nothing is changed.
+        """
+        from holdfast.states.store import open_store
+        from holdfast.states.versions import verified
+
+        return verified(open_store(state), cls._job)
 
     @staticmethod
     def _opened(engine: StateEngine, state: Place) -> _Table:
@@ -135,6 +149,8 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
 
     The sum of all its changes is what `check` finds on the table as it now is.
     """
+
+    _job = "watch"
 
     @classmethod
     def create(
@@ -233,6 +249,8 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
 class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
     """The rules that a table holds, kept up to date in a folder: always what `discover` finds on the table now."""
 
+    _job = "evolve"
+
     @classmethod
     def create(
         cls,
@@ -302,6 +320,8 @@ class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
 
 class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
     """The violations of a table that is split over sites, kept up to date in a folder."""
+
+    _job = "fragments"
 
     _table: FragmentedTable
     _shipped: Shipped | None = None

@@ -11,6 +11,7 @@ from holdfast.api import EvolveState
 from holdfast.cli import options
 from holdfast.cli.command import add_group
 from holdfast.cli.files import emit_result, require_writable_files
+from holdfast.cli.verify import verify_command, verify_examples
 from holdfast.evolving.options import EvolveStrategy
 from holdfast.search.options import DEFAULT_TOP, how_many
 
@@ -46,8 +47,9 @@ def add_evolve(app: typer.Typer) -> None:
         ("apply", evolve_apply, APPLY + NOTES),
         ("run", evolve_run, RUN + NOTES),
         ("show", evolve_show, SHOW),
+        verify_command("evolve"),
         help="Keep the rules that a table holds up to date under inserts, deletes and updates.",
-        examples=(INIT, APPLY, RUN, SHOW),
+        examples=(INIT, APPLY, RUN, SHOW, verify_examples("evolve")),
         notes=NOTES,
     )
 

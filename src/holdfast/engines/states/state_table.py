@@ -125,8 +125,7 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
             streams={**now.streams, **streams},
             applied=now.applied + 1,
         )
-        commit(self.store, manifest)
-        return self._finished(manifest, following, started)
+        return self._finished(commit(self.store, manifest), following, started)
 
     def _finished(self, manifest: Manifest[AnyBody], following: NextVersion[Outcome], started: float) -> Outcome:
         """Returns the outcome of the batch of this version; files that are due are merged after it is timed."""
