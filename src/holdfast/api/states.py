@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from holdfast.fragments.sites import SplitTable
     from holdfast.states.batch_outcome import BatchOutcome
     from holdfast.states.messages import Shipped
-    from holdfast.states.versions import Verified
+    from holdfast.states.versions import VerifiedState
     from holdfast.watching.status import WatchStatus
 
 _Table = TypeVar("_Table", bound="StateTable[Any, Any]")
@@ -67,7 +67,7 @@ class _State(Generic[_Table, _Outcome]):
         return cls(cls._opened(engines.local(), state), engines)
 
     @classmethod
-    def verify(cls, state: Place) -> Verified:
+    def verify(cls, state: Place) -> VerifiedState:
         """Reads all files of the state in the folder `state`, and says which are not as they were written.
 
         Raises StateError where there is no such state. No engine is needed, and nothing is changed.

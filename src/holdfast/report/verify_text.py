@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from holdfast.rules.plain_words import number
-from holdfast.states.versions import Verified
+from holdfast.states.versions import VerifiedState
 
 
-def verify_text(found: Verified) -> str:
+def verify_text(found: VerifiedState) -> str:
     """Returns how many files were read, and those that are damaged, each with what is wrong with it."""
     read = f"{found.state}  {number(found.files, 'file')}, {number(found.bytes, 'byte')}"
     lines = [f"{read}, all as they were written"] if not found.problems else [read, "", "damaged:"]

@@ -32,7 +32,7 @@ _INIT_COMMANDS = {
 
 
 @dataclass(frozen=True)
-class Verified:
+class VerifiedState:
     """What reading all files of a state came to: how many they are, their bytes, and those that are damaged, with why.
 
     `without_sum` are files of an earlier format, of which nothing is known but that they are there.
@@ -106,7 +106,7 @@ def _known_newest(store: Store) -> int:
         return -1
 
 
-def verified(store: Store, job: str) -> Verified:
+def verified(store: Store, job: str) -> VerifiedState:
     """Reads every version of a state of this job, all files that the newest needs, and the log of all of them; and says
     which are not as they were written.
 
@@ -133,7 +133,7 @@ def verified(store: Store, job: str) -> Verified:
     problems |= dict(unlike_written(store, written, anew=True))
     problems |= {file: "is missing" for file in sorted(unknown) if not store.exists(file)}
     size = sum(own.length for own in written.values())
-    return Verified(store.root, len(names) + len(written), size, problems, len(unknown))
+    return VerifiedState(store.root, len(names) + len(written), size, problems, len(unknown))
 
 
 def has_state(store: Store) -> bool:
