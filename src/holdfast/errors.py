@@ -134,6 +134,10 @@ class ChangeError(HoldfastError, ValueError):
     """A change cannot be applied: it inserts a key that exists, deletes one that does not, or has wrong columns."""
 
 
+class UnsettledFileError(ChangeError):
+    """A file of changes changed while it was read; nothing of it was applied."""
+
+
 class SessionError(HoldfastError, RuntimeError):
     """Spark or Java cannot be started, or lacks something the job needs."""
 

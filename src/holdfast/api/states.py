@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -106,42 +107,54 @@ class _State(Generic[_Table, _Outcome]):
         from_version: int | None,
         limit: int | None,
         on_batch: Callable[[Any, str], None],
+        on_problem: Callable[[str], None],
     ) -> None:
         from holdfast.tables.data_files import is_delta
 
         if from_version is not None and not is_delta(source):
             raise OptionError(f"--from-version is for Delta tables, and {os.fspath(source)} is none.")
-        engine = self._engines.on_spark() if is_delta(source) else self._engines.for_rows(0)
-        if engine.name == "local":
-            self._follow_here(os.fspath(source), once=once, limit=limit, on_batch=on_batch)
+        if not is_delta(source):
+            self._follow_folder(os.fspath(source), once=once, limit=limit, on_batch=on_batch, on_problem=on_problem)
             return
         from holdfast.engines.spark.states.follow_delta import follow_delta
-        from holdfast.engines.spark.states.follow_frames import follow_folder
         from holdfast.engines.spark.states.spark_engine import SparkEngine
-
-        assert isinstance(engine, SparkEngine), "there are two engines"
 
         def opened(spark: Session, state: str) -> _Table:
             return type(self)._opened(SparkEngine(spark), state)
 
         options: dict[str, Any] = {"once": once, "limit": limit, "on_batch": on_batch, "opened": opened}
-        options |= {"from_version": from_version} if is_delta(source) else {}
-        follow = follow_delta if is_delta(source) else follow_folder
-        follow(engine.spark, os.fspath(self._table.store.root), os.fspath(source), **options)
+        spark, place = self._engines.on_spark().spark, os.fspath(self._table.store.root)
+        follow_delta(spark, place, os.fspath(source), from_version=from_version, **options)
 
-    def _follow_here(self, source: str, *, once: bool, limit: int | None, on_batch: Callable[[Any, str], None]) -> None:
-        """Follows a folder in this process; what only Spark can apply is applied there, where that is allowed."""
-        from holdfast.engines.states.follow_folder import apply_new_files, followed_folder, look_again
+    def _follow_folder(
+        self,
+        source: str,
+        *,
+        once: bool,
+        limit: int | None,
+        on_batch: Callable[[Any, str], None],
+        on_problem: Callable[[str], None],
+    ) -> None:
+        """Follows a folder; what only Spark can apply is applied there, where that is allowed."""
+        from holdfast.engines.states.follow_folder import FolderFollower, followed_folder
 
-        folder = followed_folder(source)
+        follower: FolderFollower[Any] = FolderFollower(followed_folder(source), limit, on_batch, on_problem)
+        engine = self._engines.for_rows(0)
 
         def look(engine: StateEngine) -> None:
             def opened() -> Any:
                 return self._on(engine)
 
-            apply_new_files(opened, folder, limit=limit, on_batch=on_batch)
+            (follower.look_once if once else follower.look)(opened)
 
-        look_again(lambda: self._engines.run(self._engines.local(), look), once=once)
+        def run() -> None:
+            self._engines.run(engine, look)
+
+        run() if once else follower.look_again(run)
+
+
+def _warned(problem: str) -> None:
+    warnings.warn(problem, stacklevel=2)
 
 
 class WatchState(_State["WatchedTable", "BatchOutcome"]):
@@ -207,13 +220,18 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         from_version: int | None = None,
         limit: int | None = DEFAULT_LIMIT,
         on_batch: Callable[[BatchOutcome, str], None] = lambda outcome, name: None,
+        on_problem: Callable[[str], None] = _warned,
     ) -> None:
         """Applies each file of changes that is in the folder `source` or comes there; with `once`, those there now.
 
-        Of a Delta table, the commits: from `from_version` on where the state was not made of that table. `on_batch` is
-        called with the outcome and the name of each batch.
+        A file is applied when it has stayed as it is for a second. Of a Delta table, the commits: from `from_version`
+        on where the state was not made of that table. `on_batch` is called with the outcome and the name of each batch,
+        `on_problem` with words for a file that has changed after it was applied; with `once` that is a ChangeError in
+        the end.
         """
-        self._follow(source, once=once, from_version=from_version, limit=limit, on_batch=on_batch)
+        self._follow(
+            source, once=once, from_version=from_version, limit=limit, on_batch=on_batch, on_problem=on_problem
+        )
 
     def show(
         self, *, violations: str | None = None, report: Place | None = None, limit: int | None = DEFAULT_LIMIT
@@ -299,10 +317,11 @@ class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
         once: bool = False,
         from_version: int | None = None,
         on_batch: Callable[[EvolveOutcome, str], None] = lambda outcome, name: None,
+        on_problem: Callable[[str], None] = _warned,
     ) -> None:
         """Applies each file of changes that is in the folder `source` or comes there, or each commit of a Delta table;
-        with `once`, those there now."""
-        self._follow(source, once=once, from_version=from_version, limit=None, on_batch=on_batch)
+        with `once`, those there now. As of a watch."""
+        self._follow(source, once=once, from_version=from_version, limit=None, on_batch=on_batch, on_problem=on_problem)
 
     def show(self, *, top: int | str | None = DEFAULT_TOP, report: Place | None = None) -> EvolveStatus:
         """Returns the rules as they are now, best first, and what the last batches did to them. With `report`, an HTML

@@ -71,3 +71,8 @@ def emit_result(result: Result, text: Callable[[], str], printing: Printing, *, 
 def note_cut(listed: int, what: str) -> None:
     """Says that lists were cut."""
     print(f"note: --limit cuts the lists to {listed:,} {what}; the counts are exact", file=sys.stderr)
+
+
+def warn(problem: str) -> None:
+    """Tells of something that is wrong and does not end the command."""
+    print(f"warning: {problem}", file=sys.stderr, flush=True)
