@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.rules.plain_words import number
+from holdfast.rules.plain_words import number, text_of_lines
 from holdfast.states.versions import VerifiedState
 
 
@@ -14,4 +14,4 @@ def verify_text(found: VerifiedState) -> str:
     if found.without_sum:
         listed = number(found.without_sum, "file")
         lines += ["", f"{listed} of an earlier format: only that they are there is known, until the next batch."]
-    return "\n".join(lines) + "\n"
+    return text_of_lines(lines)
