@@ -186,9 +186,15 @@ def predicates(draw: st.DrawFn, types: Mapping[str, str], *, rows: tuple[Row, ..
     return comparison(column, allowed, draw(constants(kind))) if kind != "binary" else NullTest(column, False)
 
 
-def raw(kind: str, value: Any) -> Constant:
-    """A tableau value as a rule file would hold it."""
-    return Constant(str(value).lower() if kind == "boolean" else str(value), raw=True)
+def raw_texts(kind: str, value: Any) -> list[str]:
+    """Ways in which a rule file may hold the value in a tableau: all of them are one value of the column."""
+    if kind == "boolean":
+        return [str(value).lower(), str(value).upper()]
+    if kind == "bigint":
+        return [str(value), f"{value}.0", f"{value}e0"]
+    if kind == "decimal(20,2)":
+        return [str(value), f"{value}0", f"{value:e}"]
+    return [str(value), f"{value} 00:00:00", f"{value}T00:00"] if kind == "date" else [str(value)]
 
 
 @st.composite
@@ -206,7 +212,8 @@ def dependencies(draw: st.DrawFn, types: Mapping[str, str]) -> Body:
         for name in columns:
             if name in plain and draw(st.booleans()):
                 value = draw(st.sampled_from(DOMAINS[types[name]]))
-                made.append(raw(types[name], value) if as_raw else Constant(value))
+                text = draw(st.sampled_from(raw_texts(types[name], value))) if as_raw else None
+                made.append(Constant(value) if text is None else Constant(text, raw=True))
             else:
                 made.append(None)
         return tuple(made)

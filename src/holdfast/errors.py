@@ -112,6 +112,14 @@ class StateError(HoldfastError, ValueError):
     """There is no state at the given place, or it cannot be read or written."""
 
 
+class DamagedStateError(StateError):
+    """A file of the state, `file`, is not as it was written: `problem` says what is wrong with it."""
+
+    def __init__(self, message: str, *, hint: str | None = None, file: str = "", problem: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.file, self.problem = file, problem
+
+
 class OnlySparkError(StateError):
     """The state has something that only Spark can read or compute."""
 
@@ -124,6 +132,10 @@ class BusyStateError(StateError):
 
 class ChangeError(HoldfastError, ValueError):
     """A change cannot be applied: it inserts a key that exists, deletes one that does not, or has wrong columns."""
+
+
+class UnsettledFileError(ChangeError):
+    """A file of changes changed while it was read; nothing of it was applied."""
 
 
 class SessionError(HoldfastError, RuntimeError):

@@ -14,7 +14,7 @@ class Presented:
     """A value that notebooks show as HTML."""
 
     def _repr_html_(self) -> str:
-        return str(presentation("notebook").notebook_html(self))
+        return str(presentation("notebook").visible_html(self))
 
 
 def presentation(module: str) -> Any:

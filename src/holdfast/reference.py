@@ -135,13 +135,14 @@ def constant_as(constant: Constant, beside: Any) -> Any:
     if isinstance(beside, bool) and constant.raw:
         return value.casefold() == "true"
     if isinstance(beside, float) and (constant.raw or constant.kind == "number"):
-        return float(value)
+        return float(Decimal(value))
     if isinstance(beside, int | Decimal) and constant.raw:
         return Decimal(value)
     if isinstance(beside, dt.datetime) and constant.kind in ("raw", "text", "date"):
         return dt.datetime.fromisoformat(str(value))
     if isinstance(beside, dt.date) and constant.kind in ("raw", "text"):
-        return dt.date.fromisoformat(value)
+        time = dt.datetime.fromisoformat(value)
+        return time.date() if time.time() == dt.time() else time
     return value
 
 

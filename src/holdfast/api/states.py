@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from holdfast.api.jobs import DEFAULT_LIMIT, Data, KeyColumns, Place, Rules, open_table
 from holdfast.errors import OptionError
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from holdfast.fragments.sites import SplitTable
     from holdfast.states.batch_outcome import BatchOutcome
     from holdfast.states.messages import Shipped
+    from holdfast.states.versions import VerifiedState
     from holdfast.watching.status import WatchStatus
 
 _Table = TypeVar("_Table", bound="StateTable[Any, Any]")
@@ -42,6 +44,8 @@ _Outcome = TypeVar("_Outcome")
 
 class _State(Generic[_Table, _Outcome]):
     """A state that is open. `seconds` is how long it took to create it, where it was."""
+
+    _job: ClassVar[str]
 
     def __init__(self, table: _Table, engines: StateEngineChoice, seconds: float = 0.0) -> None:
         self._table, self._engines, self._seconds = table, engines, seconds
@@ -63,6 +67,17 @@ class _State(Generic[_Table, _Outcome]):
 
         engines = StateEngineChoice(engine, master, conf)
         return cls(cls._opened(engines.local(), state), engines)
+
+    @classmethod
+    def verify(cls, state: Place) -> VerifiedState:
+        """Reads all files of the state in the folder `state`, and says which are not as they were written.
+
+        Raises StateError where there is no such state. No engine is needed, and nothing is changed.
+        """
+        from holdfast.states.store import open_store
+        from holdfast.states.versions import verified
+
+        return verified(open_store(state), cls._job)
 
     @staticmethod
     def _opened(engine: StateEngine, state: Place) -> _Table:
@@ -93,42 +108,54 @@ class _State(Generic[_Table, _Outcome]):
         from_version: int | None,
         limit: int | None,
         on_batch: Callable[[Any, str], None],
+        on_problem: Callable[[str], None],
     ) -> None:
         from holdfast.tables.data_files import is_delta
 
         if from_version is not None and not is_delta(source):
             raise OptionError(f"--from-version is for Delta tables, and {os.fspath(source)} is none.")
-        engine = self._engines.on_spark() if is_delta(source) else self._engines.for_rows(0)
-        if engine.name == "local":
-            self._follow_here(os.fspath(source), once=once, limit=limit, on_batch=on_batch)
+        if not is_delta(source):
+            self._follow_folder(os.fspath(source), once=once, limit=limit, on_batch=on_batch, on_problem=on_problem)
             return
         from holdfast.engines.spark.states.follow_delta import follow_delta
-        from holdfast.engines.spark.states.follow_frames import follow_folder
         from holdfast.engines.spark.states.spark_engine import SparkEngine
-
-        assert isinstance(engine, SparkEngine), "there are two engines"
 
         def opened(spark: Session, state: str) -> _Table:
             return type(self)._opened(SparkEngine(spark), state)
 
         options: dict[str, Any] = {"once": once, "limit": limit, "on_batch": on_batch, "opened": opened}
-        options |= {"from_version": from_version} if is_delta(source) else {}
-        follow = follow_delta if is_delta(source) else follow_folder
-        follow(engine.spark, os.fspath(self._table.store.root), os.fspath(source), **options)
+        spark, place = self._engines.on_spark().spark, os.fspath(self._table.store.root)
+        follow_delta(spark, place, os.fspath(source), from_version=from_version, **options)
 
-    def _follow_here(self, source: str, *, once: bool, limit: int | None, on_batch: Callable[[Any, str], None]) -> None:
-        """Follows a folder in this process; what only Spark can apply is applied there, where that is allowed."""
-        from holdfast.engines.states.follow_folder import apply_new_files, followed_folder, look_again
+    def _follow_folder(
+        self,
+        source: str,
+        *,
+        once: bool,
+        limit: int | None,
+        on_batch: Callable[[Any, str], None],
+        on_problem: Callable[[str], None],
+    ) -> None:
+        """Follows a folder; what only Spark can apply is applied there, where that is allowed."""
+        from holdfast.engines.states.follow_folder import FolderFollower, followed_folder
 
-        folder = followed_folder(source)
+        follower: FolderFollower[Any] = FolderFollower(followed_folder(source), limit, on_batch, on_problem)
+        engine = self._engines.for_rows(0)
 
         def look(engine: StateEngine) -> None:
             def opened() -> Any:
                 return self._on(engine)
 
-            apply_new_files(opened, folder, limit=limit, on_batch=on_batch)
+            (follower.look_once if once else follower.look)(opened)
 
-        look_again(lambda: self._engines.run(self._engines.local(), look), once=once)
+        def run() -> None:
+            self._engines.run(engine, look)
+
+        run() if once else follower.look_again(run)
+
+
+def _warned(problem: str) -> None:
+    warnings.warn(problem, stacklevel=2)
 
 
 class WatchState(_State["WatchedTable", "BatchOutcome"]):
@@ -136,6 +163,8 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
 
     The sum of all its changes is what `check` finds on the table as it now is.
     """
+
+    _job = "watch"
 
     @classmethod
     def create(
@@ -192,13 +221,18 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         from_version: int | None = None,
         limit: int | None = DEFAULT_LIMIT,
         on_batch: Callable[[BatchOutcome, str], None] = lambda outcome, name: None,
+        on_problem: Callable[[str], None] = _warned,
     ) -> None:
         """Applies each file of changes that is in the folder `source` or comes there; with `once`, those there now.
 
-        Of a Delta table, the commits: from `from_version` on where the state was not made of that table. `on_batch` is
-        called with the outcome and the name of each batch.
+        A file is applied when it has stayed as it is for a second. Of a Delta table, the commits: from `from_version`
+        on where the state was not made of that table. `on_batch` is called with the outcome and the name of each batch,
+        `on_problem` with words for a file that has changed after it was applied; with `once` that is a ChangeError in
+        the end.
         """
-        self._follow(source, once=once, from_version=from_version, limit=limit, on_batch=on_batch)
+        self._follow(
+            source, once=once, from_version=from_version, limit=limit, on_batch=on_batch, on_problem=on_problem
+        )
 
     def show(
         self, *, violations: str | None = None, report: Place | None = None, limit: int | None = DEFAULT_LIMIT
@@ -233,6 +267,8 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
 
 class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
     """The rules that a table holds, kept up to date in a folder: always what `discover` finds on the table now."""
+
+    _job = "evolve"
 
     @classmethod
     def create(
@@ -282,10 +318,11 @@ class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
         once: bool = False,
         from_version: int | None = None,
         on_batch: Callable[[EvolveOutcome, str], None] = lambda outcome, name: None,
+        on_problem: Callable[[str], None] = _warned,
     ) -> None:
         """Applies each file of changes that is in the folder `source` or comes there, or each commit of a Delta table;
-        with `once`, those there now."""
-        self._follow(source, once=once, from_version=from_version, limit=None, on_batch=on_batch)
+        with `once`, those there now. As of a watch."""
+        self._follow(source, once=once, from_version=from_version, limit=None, on_batch=on_batch, on_problem=on_problem)
 
     def show(self, *, top: int | str | None = DEFAULT_TOP, report: Place | None = None) -> EvolveStatus:
         """Returns the rules as they are now, best first, and what the last batches did to them. With `report`, an HTML
@@ -304,6 +341,7 @@ class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
 class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
     """The violations of a table that is split over sites, kept up to date in a folder."""
 
+    _job = "fragments"
     _shipped: Shipped | None = None
 
     @classmethod

@@ -9,6 +9,7 @@ from holdfast.programs.plan import Plan
 from holdfast.programs.program import GroupProgram, RowProgram
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import CFD, as_dependency
+from holdfast.rules.plain_words import text_of_lines
 from holdfast.rules.predicate import Comparison, quoted_name
 from holdfast.rules.relation import EQ
 from holdfast.rules.rule import Rule
@@ -44,7 +45,7 @@ def plan_text(plan: Plan, *, sql: bool = False) -> str:
         legend += [f"b{i} = {text}" for i, text in enumerate(plan.flags)]
         legend += [f"c{plan.schema.position(name)} = {quoted_name(name)}" for name in plan.columns]
         lines.append(f"in SQL: {', '.join(legend) or 'no columns'}; k names the row")
-    return "\n".join(lines)
+    return text_of_lines(lines).removesuffix("\n")
 
 
 def _title_and_about(plan: Plan, i: int, groupings: Sequence[Grouping]) -> tuple[str, str]:

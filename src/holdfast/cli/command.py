@@ -153,5 +153,7 @@ def _plain_warnings() -> Iterator[None]:
 def _fail(message: str, code: int, cause: BaseException | None) -> NoReturn:
     if cause is not None:
         traceback.print_exception(cause, file=sys.stderr)
-    print(message, file=sys.stderr)
+    from holdfast.rules.plain_words import visible
+
+    print(visible(message), file=sys.stderr)
     raise typer.Exit(code)

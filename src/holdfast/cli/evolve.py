@@ -10,7 +10,8 @@ import typer
 from holdfast.api import EvolveState
 from holdfast.cli import options
 from holdfast.cli.command import add_group
-from holdfast.cli.files import emit_result, require_writable_files
+from holdfast.cli.files import emit_result, require_writable_files, warn
+from holdfast.cli.verify import verify_command, verify_examples
 from holdfast.evolving.options import EvolveStrategy
 from holdfast.search.options import DEFAULT_TOP, how_many
 
@@ -46,8 +47,9 @@ def add_evolve(app: typer.Typer) -> None:
         ("apply", evolve_apply, APPLY + NOTES),
         ("run", evolve_run, RUN + NOTES),
         ("show", evolve_show, SHOW),
+        verify_command("evolve"),
         help="Keep the rules that a table holds up to date under inserts, deletes and updates.",
-        examples=(INIT, APPLY, RUN, SHOW),
+        examples=(INIT, APPLY, RUN, SHOW, verify_examples("evolve")),
         notes=NOTES,
     )
 
@@ -114,7 +116,7 @@ def evolve_run(
 
     spark.progress.say(f"following {source}")
     opened = EvolveState.open(state, **spark.job_options)
-    opened.follow(source, once=once, from_version=from_version, on_batch=print_batch)
+    opened.follow(source, once=once, from_version=from_version, on_batch=print_batch, on_problem=warn)
 
 
 def evolve_show(

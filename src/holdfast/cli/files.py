@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Any, Protocol
 
 from holdfast.cli.options import Printing
 from holdfast.errors import OutputError
+from holdfast.rules.plain_words import on_one_line
+
+_OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def require_writable_files(paths: Mapping[str, Path | None], *inputs: str) -> None:
@@ -50,7 +54,9 @@ def emit(text: str, output: Path | None) -> None:
 
 def emit_json(value: Any, output: Path | None, *, single_line: bool = False) -> None:
     """The value as JSON, to standard output or to the file."""
-    emit(json.dumps(value, ensure_ascii=False, indent=None if single_line else 2) + "\n", output)
+    text = json.dumps(value, ensure_ascii=False, indent=None if single_line else 2)
+    # What a terminal obeys stands in texts only, where JSON has such escapes, too.
+    emit(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n", output)
 
 
 class Result(Protocol):
@@ -71,3 +77,8 @@ def emit_result(result: Result, text: Callable[[], str], printing: Printing, *, 
 def note_cut(listed: int, what: str) -> None:
     """Says that lists were cut."""
     print(f"note: --limit cuts the lists to {listed:,} {what}; the counts are exact", file=sys.stderr)
+
+
+def warn(problem: str) -> None:
+    """Tells of something that is wrong and does not end the command."""
+    print(on_one_line(f"warning: {problem}"), file=sys.stderr, flush=True)

@@ -14,6 +14,7 @@ from holdfast.checking.output_folders import require_writable_folder
 from holdfast.cli import options
 from holdfast.cli.command import add_group
 from holdfast.cli.files import emit, emit_result, note_cut, require_writable_files
+from holdfast.cli.verify import verify_command, verify_examples
 
 if TYPE_CHECKING:
     from holdfast.fragments.outcome import FragmentsStatus
@@ -55,8 +56,9 @@ def add_fragments(app: typer.Typer) -> None:
         ("init", fragments_init, INIT + NOTES),
         ("apply", fragments_apply, APPLY),
         ("show", fragments_show, SHOW),
+        verify_command("fragments"),
         help="Keep the violations of a table up to date that is split over sites, with almost nothing shipped.",
-        examples=(PLAN, INIT, APPLY, SHOW),
+        examples=(PLAN, INIT, APPLY, SHOW, verify_examples("fragments")),
         notes=NOTES,
     )
 

@@ -11,7 +11,8 @@ from holdfast.api import DEFAULT_LIMIT, WatchState
 from holdfast.checking.output_folders import VIOLATION_FOLDERS, require_writable_folder
 from holdfast.cli import options
 from holdfast.cli.command import add_group
-from holdfast.cli.files import emit, emit_json, emit_result, note_cut, require_writable_files
+from holdfast.cli.files import emit, emit_json, emit_result, note_cut, require_writable_files, warn
+from holdfast.cli.verify import verify_command, verify_examples
 from holdfast.rules.rule_file import as_rule_set
 
 if TYPE_CHECKING:
@@ -53,9 +54,10 @@ def add_watch(app: typer.Typer) -> None:
         ("apply", watch_apply, APPLY + NOTES),
         ("run", watch_run, RUN + NOTES),
         ("show", watch_show, SHOW),
+        verify_command("watch"),
         ("rules", watch_rules, RULES),
         help="Keep the violations of a table up to date under inserts, deletes and updates.",
-        examples=(INIT, APPLY, RUN, SHOW),
+        examples=(INIT, APPLY, RUN, SHOW, verify_examples("watch")),
         notes=NOTES,
     )
 
@@ -121,7 +123,7 @@ def watch_run(
 
     spark.progress.say(f"following {source}")
     opened = WatchState.open(state, **spark.job_options)
-    opened.follow(source, once=once, from_version=from_version, limit=most, on_batch=print_batch)
+    opened.follow(source, once=once, from_version=from_version, limit=most, on_batch=print_batch, on_problem=warn)
 
 
 def watch_show(

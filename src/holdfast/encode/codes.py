@@ -171,7 +171,8 @@ def comparable_codes(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
     Integers, floats and decimals are never rounded to compare them. Cost as `shared_codes`; decimals together with
     floats cost a Python call per distinct value.
     """
-    kinds = {column.type for column in columns}
+    # In the order of the columns, never in that of a set, which differs from process to process.
+    kinds = dict.fromkeys(column.type for column in columns)
     if len(kinds) == 1:
         return shared_codes(columns)
     known = [kind for kind in kinds if not pa.types.is_null(kind)]
@@ -180,7 +181,8 @@ def comparable_codes(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
     if len(known) == 1:
         target = known[0]
     elif not floats and not decimals:
-        target = pa.int64() if integers else known[0]
+        times = [kind for kind in known if pa.types.is_timestamp(kind)]
+        target = pa.int64() if integers else pa.timestamp("us") if times else known[0]
     elif not floats:
         # Wide enough for every pair of decimals: 38 digits before the point and 38 behind it.
         scale = max((kind.scale for kind in known if pa.types.is_decimal(kind)), default=0)

@@ -279,9 +279,13 @@ class LabelCoder:
             value = value.item()
         if not isinstance(value, int | float | Decimal):
             raise TypeMismatchError(f"{value!r} is no number")
+        if isinstance(value, Decimal) and not value.is_finite():
+            raise TypeMismatchError(f"{value!r} is no decimal that a column can hold")
         return _NAN if value != value else value
 
     def _new_code(self, key: Any) -> int:
+        if isinstance(key, str) and not _is_unicode(key):
+            raise TypeMismatchError(f"{key!r} is no text: it has half of a surrogate pair")
         if not self._ordered:
             code = self._codes[key] = self._next
             self._next += 1
@@ -359,6 +363,14 @@ class LabelCoder:
         self._values, self._labels = [v for v, _ in kept], [c for _, c in kept]
 
 
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def coder_for(kinds: Iterable[ColumnType], *, ordered: bool, settled: bool) -> Coder:
     """Returns a coder for columns of these types, which are compared with each other.
 
@@ -399,4 +411,6 @@ def constant_value(constant: Constant, kind: ColumnType) -> Any:
 
 
 def _float_of(number: int | Decimal, kind: ColumnType) -> float:
-    return float(np.float32(number)) if kind.sql == "float" else float(number)
+    double = float(Decimal(number))  # of an integer that is too large Python makes an error, not infinity
+    with np.errstate(over="ignore"):
+        return float(np.float32(double)) if kind.sql == "float" else double

@@ -75,7 +75,7 @@ def _fitting(value: Any, kind: ColumnType, stored: pa.DataType) -> Any:
         return value if -top <= value < top else None
     if kind.family == "decimal":
         rounded = value.quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, _WIDE)
-        return rounded if abs(rounded).scaleb(kind.scale, _WIDE) < 10**kind.precision else None
+        return rounded if rounded.copy_abs().scaleb(kind.scale, _WIDE) < 10**kind.precision else None
     return value
 
 

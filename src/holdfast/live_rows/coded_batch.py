@@ -15,11 +15,20 @@ from holdfast.encode.arrow_column_type import arrow_column_type
 from holdfast.encode.column_type import VOID, ColumnType
 from holdfast.encode.live_codes import BoundCode, Coder, LabelCoder, coder_for, constant_value
 from holdfast.errors import ChangeError, TypeMismatchError, closest_hint
-from holdfast.rules.predicate import Column, Comparison, Constant
+from holdfast.rules.predicate import Column, Comparison, Constant, Membership
 from holdfast.rules.relation import EQ, NE
 from holdfast.rules.rule import Nulls, RuleSet
 
 Bools = NDArray[np.bool_]
+# What Arrow raises for values that are no column: of several types, halves of surrogate pairs, infinite decimals.
+_NO_COLUMN = (
+    pa.ArrowInvalid,
+    pa.ArrowTypeError,
+    pa.ArrowNotImplementedError,
+    OverflowError,
+    TypeError,
+    UnicodeEncodeError,
+)
 # Per column whose codes have changed, the old codes and the new ones.
 Moved = dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]
 
@@ -47,9 +56,9 @@ class RowBatch:
         return column.to_pylist() if isinstance(column, pa.Array) else list(column)
 
     def to_arrow(self, names: Iterable[str] | None = None) -> pa.Table:
-        """The rows, or these columns of them, as an Arrow table."""
+        """The rows, or these columns of them, as an Arrow table. ChangeError where a column is not of one type."""
         chosen = {name: self.columns[name] for name in (self.columns if names is None else names)}
-        return pa.table({n: c if isinstance(c, pa.Array) else pa.array(c) for n, c in chosen.items()})
+        return pa.table({n: c if isinstance(c, pa.Array) else _arrow_column(c, n) for n, c in chosen.items()})
 
 
 def row_batch(rows: Any) -> RowBatch:
@@ -60,7 +69,10 @@ def row_batch(rows: Any) -> RowBatch:
     if isinstance(rows, Mapping):
         return RowBatch(1, {str(name): [value] for name, value in rows.items()})
     if hasattr(rows, "iloc") and hasattr(rows, "columns"):
-        rows = pa.Table.from_pandas(rows, preserve_index=False)
+        try:
+            rows = pa.Table.from_pandas(rows, preserve_index=False)
+        except _NO_COLUMN as problem:
+            raise ChangeError(f"a column of the DataFrame is not of one type: {problem}.") from None
     if isinstance(rows, pa.RecordBatch):
         rows = pa.Table.from_batches([rows])
     if isinstance(rows, pa.Table):
@@ -121,15 +133,22 @@ class CodedBatch:
 
 @dataclass
 class Coding:
-    """The coders of all compared columns. Columns that are compared with each other share one."""
+    """The coders of all compared columns. Columns that are compared with each other share one.
+
+    `constants` are those of the rules, by column: they have a place among the codes before rows get theirs, since a
+    constant that finds no room moves the codes of values.
+    """
 
     names: Sequence[str]
     kinds: dict[str, ColumnType]
     families: Mapping[str, tuple[str, ...]]
     ordered: frozenset[str]
+    constants: tuple[tuple[str, Constant], ...] = ()
     coders: dict[tuple[str, ...], Coder] = field(default_factory=dict)
     bounds: dict[tuple[str, Constant], BoundCode] = field(default_factory=dict)
     settled: bool = False
+    # Constants that may have no code: all at first, and again when codes have been forgotten.
+    unplaced: tuple[tuple[str, Constant], ...] | None = None
 
     def coder(self, name: str) -> Coder | None:
         return self.coders.get(self.families[name])
@@ -174,6 +193,7 @@ class Coding:
                 columns = [self.names.index(name) for name in family]
                 coder.keep(np.unique(np.concatenate([codes[valid[:, at], at] for at in columns])))
         self.bounds.clear()
+        self.unplaced = None
 
     def entered(
         self, batch: RowBatch, keys: Sequence[str], recode: Callable[[Moved], None]
@@ -181,6 +201,7 @@ class Coding:
         """As `encoded`, where codes of earlier values may have to move: `recode` is told then. The keys come first
         among the names; ChangeError for a row that lacks one."""
         codes, valid = self.encoded(batch, keys)
+        self._place_constants()
         moved = self.moved()
         if moved:
             recode(moved)
@@ -193,6 +214,13 @@ class Coding:
                 hint="nothing was changed. Every row needs a key.",
             )
         return codes, valid
+
+    def _place_constants(self) -> None:
+        waiting = self.constants if self.unplaced is None else self.unplaced
+        if waiting:
+            self.unplaced = tuple(pair for pair in waiting if self.bound(*pair) is None)
+            # Where one moves codes, the places of those before it are no longer theirs.
+            self.bounds.clear()
 
     def encoded(self, batch: RowBatch, keys: Sequence[str]) -> tuple[NDArray[np.int64], Bools]:
         """Codes and validity, a row per row. ChangeError, naming column and key, where a value is of another kind."""
@@ -226,7 +254,7 @@ class Coding:
         if not isinstance(values, pa.Array):
             try:
                 values = pa.array(values)
-            except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+            except _NO_COLUMN:
                 return self._encode_each(batch, name, coder, keys)
         try:
             if arrow_column_type(values.type).family == "void":
@@ -278,18 +306,22 @@ def _key_text(key: tuple[Any, ...]) -> str:
     return repr(key[0]) if len(key) == 1 else repr(key)
 
 
+def _arrow_column(values: Sequence[Any], name: str) -> pa.Array:
+    try:
+        return pa.array(values)
+    except _NO_COLUMN as problem:
+        raise ChangeError(
+            f"the values of column {name!r} are not of one type: {problem}.",
+            hint=f"give values of one type, or name it with schema={{{name!r}: …}}.",
+        ) from None
+
+
 def _kind_of(values: Sequence[Any] | pa.Array, name: str) -> ColumnType:
     if not isinstance(values, pa.Array):
         present = [value for value in values if value is not None]
         if not present:
             return VOID
-        try:
-            values = pa.array(present)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as problem:
-            raise ChangeError(
-                f"the values of column {name!r} are not of one type: {problem}.",
-                hint=f"give values of one type, or name it with schema={{{name!r}: …}}.",
-            ) from None
+        values = _arrow_column(present, name)
     return VOID if values.null_count == len(values) else arrow_column_type(values.type)
 
 
@@ -313,11 +345,17 @@ def coding_for(names: Sequence[str], rules: RuleSet) -> Coding:
         return name
 
     ordered: set[str] = set()
+    constants: dict[tuple[str, Constant], None] = {}
     for rule in rules:
         for constraint in rule.body.denials:
             for predicate in constraint.predicates:
+                if isinstance(predicate, Membership):
+                    listed = sorted(predicate.values, key=str)
+                    constants |= dict.fromkeys((predicate.column.name, value) for value in listed)
                 if not isinstance(predicate, Comparison):
                     continue
+                if isinstance(predicate.right, Constant):
+                    constants[predicate.left.name, predicate.right] = None
                 if isinstance(predicate.right, Column):
                     root[find(predicate.left.name)] = find(predicate.right.name)
                 if predicate.allowed not in (EQ, NE):
@@ -326,7 +364,7 @@ def coding_for(names: Sequence[str], rules: RuleSet) -> Coding:
     for name in names:
         members.setdefault(find(name), []).append(name)
     families = {name: tuple(members[find(name)]) for name in names}
-    return Coding(names, dict.fromkeys(names, VOID), families, frozenset(ordered))
+    return Coding(names, dict.fromkeys(names, VOID), families, frozenset(ordered), tuple(constants))
 
 
 def require_names(batch: RowBatch, wanted: Sequence[str], known: frozenset[str] | None) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -94,6 +96,8 @@ class Condition:
         """Which rows of the table satisfy the condition."""
         try:
             held = _array(self.value(table), table)
+        except RecursionError:
+            raise ConditionError(f"the condition {self.text!r} is nested too deeply.") from None
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as problem:
             raise ConditionError(
                 f"the condition {self.text!r} has no meaning on these rows, or only on Spark: {problem}."
@@ -108,10 +112,12 @@ class Condition:
 @lru_cache(maxsize=256)
 def parsed_condition(text: str) -> Condition:
     """The condition. Raises ConditionError where it uses more of SQL than can be computed without Spark."""
+    if re.search("[\ud800-\udfff]", text):
+        raise ConditionError(f"the condition {text!r} is no text: it has half of a surrogate pair.")
     conditions = _Conditions()
     try:
         value = conditions.transform(_parser().parse(text))
-    except LarkError:
+    except (LarkError, RecursionError):  # the latter where parentheses are nested too deeply
         raise ConditionError(
             f"the condition {text!r} cannot be computed without Spark.",
             hint="a monitor knows comparisons, and, or, not, in, between, like, is null and arithmetic; "
@@ -236,7 +242,8 @@ def _remainder(a: Any, b: Any) -> Any:
     left, right = (one_array(v) if isinstance(v, pa.ChunkedArray | pa.Array) else _place(v) for v in (a, b))
     known = [array.is_valid().to_numpy(zero_copy_only=False) for array in (left, right)]
     x, y = (pc.fill_null(array, 1).to_numpy(zero_copy_only=False) for array in (left, right))
-    rest = np.fmod(x, np.where(y == 0, 1, y))
+    with np.errstate(invalid="ignore"):  # what is left of an infinite number is NaN
+        rest = np.fmod(x, np.where(y == 0, 1, y))
     return pa.array(rest, mask=np.broadcast_to(~(known[0] & known[1] & (y != 0)), rest.shape))
 
 
@@ -255,6 +262,8 @@ class _Conditions(Transformer[Token, Any]):
     def number(self, children: list[Any]) -> Value:
         text = str(children[0])
         if "e" in text.lower():
+            if math.isinf(float(text)):
+                raise ValueError("it is beyond all doubles")
             return _always(float(text))
         small = text.isdigit() and int(text) < 2**63
         return _always(int(text) if small else Decimal(text))
@@ -343,7 +352,11 @@ class _Conditions(Transformer[Token, Any]):
     def negative(self, parts: list[Value]) -> Value:
         def negated(table: pa.Table) -> Any:
             value = parts[0](table)
-            return -value if isinstance(value, int | float | Decimal) else pc.negate_checked(value)
+            if isinstance(value, Decimal):
+                return value.copy_negate()  # a minus would round it to 28 digits
+            if _column_type(value).family == "void":
+                return pa.scalar(None)
+            return -value if isinstance(value, int | float) else pc.negate_checked(value)
 
         return negated
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping
+from ctypes import c_float
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
 
@@ -99,6 +100,21 @@ class Encoder:
             return None
         bound = bind_constant(constant, kind, column)
         return bound.text if bound.exact else None
+
+    def lookup_key(self, column: Column, constant: Constant) -> object:
+        """A value that is equal for two constants exactly where they are one value of the column, or none of it."""
+        text, kind = self.lookup_text(column, constant), self.types[column.name]
+        if text is None:
+            return None
+        if kind.family == "float":
+            number = float(text) if kind.sql == "double" else c_float(float(text)).value
+            return "NaN" if number != number else number
+        if kind.numeric:
+            return Decimal(text)
+        if kind.family in ("date", "timestamp"):
+            time = dt.datetime.fromisoformat(text)
+            return time.replace(tzinfo=dt.UTC) if time.tzinfo is None else time
+        return text
 
     def _require_order(self, column: Column, allowed: int) -> None:
         kind = self.types[column.name]

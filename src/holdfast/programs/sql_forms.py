@@ -83,10 +83,16 @@ class SqlForms:
             lines = [line for line in dependency.patterns if line.right[place] is not None]
             for names, patterns in by_bound_columns(dependency, lines).items():
                 required: dict[Constants, set[Constant]] = {}
+                # 44 and 44.0 are one value of a number's column, so that texts do not tell which sides are the same.
+                first: dict[tuple[object, ...], Constants] = {}
                 for line, constants in patterns:
                     value = line.right[place]
                     assert value is not None, "only patterns with a constant there"
-                    required.setdefault(constants, set()).add(value)
+                    left = first.setdefault(self._values_of(names, constants), constants)
+                    values = required.setdefault(left, set())
+                    (right,) = self._values_of((column,), (value,))
+                    if all(self._values_of((column,), (other,)) != (right,) for other in values):
+                        values.add(value)
                 conditions.append(self._breaks(dependency, names, column, required))
         return " OR ".join(f"({condition})" for condition in conditions)
 
@@ -107,6 +113,10 @@ class SqlForms:
                 not_null += [name for name in dependency.left if name not in names]
             conditions += [f"{self.encoder.naming(Column('t', name))} IS NOT NULL" for name in not_null]
         return " AND ".join(f"({condition})" for condition in conditions)
+
+    def _values_of(self, names: Sequence[str], constants: Constants) -> tuple[object, ...]:
+        columns = [Column("t", name) for name in names]
+        return tuple(self.encoder.lookup_key(column, value) for column, value in zip(columns, constants, strict=True))
 
     def _is_one_of(self, names: Sequence[str], tuples: set[Constants]) -> str:
         """Whether the columns' values are one of the tuples."""

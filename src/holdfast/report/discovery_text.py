@@ -8,6 +8,7 @@ from rich.text import Text
 
 from holdfast.report.discovery_lines import closing, discovery_lines, size, tally
 from holdfast.report.view import TEXT_WIDTH, print_view, view_text
+from holdfast.rules.plain_words import on_one_line
 from holdfast.search.outcome import DiscoverOutcome
 
 
@@ -22,8 +23,8 @@ def discovery_text(outcome: DiscoverOutcome, *, width: int = TEXT_WIDTH) -> str:
 
 
 def _view(outcome: DiscoverOutcome) -> RenderableType:
-    parts: list[RenderableType] = [Text.assemble((outcome.table, "bold"), f"  {size(outcome)}")]
-    parts += [Text(f"note: {note}", style="yellow") for note in outcome.notes]
+    parts: list[RenderableType] = [Text.assemble((on_one_line(outcome.table), "bold"), f"  {size(outcome)}")]
+    parts += [Text(on_one_line(f"note: {note}"), style="yellow") for note in outcome.notes]
     parts.append(Text(tally(outcome), style="bold" if outcome.complete else "bold yellow"))
     lines = discovery_lines(outcome)
     strong = sum(not line.weak for line in lines)
@@ -39,9 +40,11 @@ def _view(outcome: DiscoverOutcome) -> RenderableType:
         table.add_column(overflow="fold")
         for i in range(first, last):
             line = lines[i]
-            table.add_row(f"{i + 1}.", line.kind, Text(line.words, style="bold"))
+            table.add_row(f"{i + 1}.", line.kind, Text(on_one_line(line.words), style="bold"))
             broken = f", broken by {line.broken}" if line.broken else ""
-            details = Text.assemble(line.text, (f"   tested by {line.tested}{broken}, score {line.score:.2f}", "dim"))
+            details = Text.assemble(
+                on_one_line(line.text), (f"   tested by {line.tested}{broken}, score {line.score:.2f}", "dim")
+            )
             table.add_row("", "", details)
         parts.append(table)
     if (rest := closing(outcome)) is not None:

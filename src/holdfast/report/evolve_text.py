@@ -8,6 +8,7 @@ from holdfast.evolving.outcome import AddedRule, BreakingPair, EvolveOutcome, Ev
 from holdfast.report.discovery_text import discovery_text
 from holdfast.report.view import TEXT_WIDTH
 from holdfast.report.words import applied_before, number, value_text
+from holdfast.rules.plain_words import text_of_lines
 
 SHOWN = 20
 _SHOWN_OF_HISTORY = 3
@@ -16,23 +17,23 @@ _SHOWN_OF_HISTORY = 3
 def evolved_text(outcome: EvolveOutcome, name: str) -> str:
     """Returns the rules that the batch removed, with the reason, and those that it added."""
     if not outcome.applied:
-        return f"{name}  {applied_before(outcome.version)}\n"
+        return text_of_lines([f"{name}  {applied_before(outcome.version)}"])
     change = outcome.change
     how = f", by {change.strategy}" if change.strategy else ""
     size = f"version {outcome.version}, {number(outcome.rows, 'row')}, {outcome.seconds:.1f} s{how}"
     lines = [f"{name}  {size}", *(f"note: {note}" for note in change.notes), ""]
     lines += list(_changes(change, SHOWN)) or ["the rules are as they were"]
     lines += ["", f"{number(change.total, 'rule')} now"]
-    return "\n".join(lines) + "\n"
+    return text_of_lines(lines)
 
 
 def rules_status_text(status: EvolveStatus, *, width: int = TEXT_WIDTH) -> str:
     """Returns the rules now, and what the last batches changed."""
     batches = number(status.batches, "batch")
-    lines = [discovery_text(status.found, width=width), "", f"version {status.version}, {batches}"]
+    lines = [*discovery_text(status.found, width=width).split("\n"), "", f"version {status.version}, {batches}"]
     for version, change in status.history:
         lines += ["", f"version {version}:", *_changes(change, _SHOWN_OF_HISTORY)]
-    return "\n".join(lines) + "\n"
+    return text_of_lines(lines)
 
 
 def _changes(change: RulesChange, most: int) -> Iterable[str]:

@@ -10,6 +10,7 @@ from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggesti
 from holdfast.report.summary_text import witness_table
 from holdfast.report.view import print_view, view_text
 from holdfast.report.words import key_name, number, rule_text, value_text
+from holdfast.rules.plain_words import on_one_line
 
 
 def print_explanation(explanation: RowExplanation, console: Console) -> None:
@@ -25,7 +26,7 @@ def explanation_text(explanation: RowExplanation) -> str:
 def _view(explanation: RowExplanation) -> RenderableType:
     size = f"{number(explanation.rules, 'rule')}, {explanation.seconds:.1f} s"
     named = f"{key_name(explanation.key)} {value_text(explanation.row)}"
-    head = Text.assemble((f"{explanation.table}  {named}", "bold"), f"  {size}")
+    head = Text.assemble((on_one_line(f"{explanation.table}  {named}"), "bold"), f"  {size}")
     if not explanation.broken:
         return Group(head, Text(), Text(_none_broken(explanation.rules), style="green"))
     rules, times = number(explanation.rules, "rule"), number(explanation.violations, "time")
@@ -42,10 +43,10 @@ def _none_broken(rules: int) -> str:
 
 
 def _broken(broken: BrokenRule, explanation: RowExplanation) -> list[RenderableType]:
-    head = Text.assemble((f"✗ {broken.rule.name}", "bold red"))
+    head = Text.assemble((on_one_line(f"✗ {broken.rule.name}"), "bold red"))
     if broken.rule.description:
         head.append(f"  {broken.rule.description}", style="italic")
-    parts: list[RenderableType] = [head, Text(f"  {rule_text(broken.rule)}", style="dim")]
+    parts: list[RenderableType] = [head, Text(on_one_line(f"  {rule_text(broken.rule)}"), style="dim")]
     if broken.witness is not None:
         parts.append(Padding(witness_table(broken.witness, broken.rule, explanation.key), (0, 0, 0, 2)))
     if broken.others:
@@ -67,7 +68,7 @@ def _suggested(explanation: RowExplanation) -> list[RenderableType]:
     for place, suggestion in enumerate(explanation.suggestions, start=1):
         parts.append(
             Text.assemble(
-                f"  {place}. {suggestion.column}: ",
+                on_one_line(f"  {place}. {suggestion.column}: "),
                 (value_text(suggestion.value), "red"),
                 " -> ",
                 (value_text(suggestion.suggested), "green"),

@@ -18,7 +18,7 @@ from holdfast.report.html_table import code, dim, html_lines, html_table, on_lin
 from holdfast.report.rule_html import discovery_html, discovery_table, rule_html, rules_change_html, rules_html
 from holdfast.report.violations_html import Listed, counted, summary_html, violations_html
 from holdfast.report.words import applied_before, key_name, shipped_text, state_size, violations_text
-from holdfast.rules.plain_words import number, value_text
+from holdfast.rules.plain_words import number, value_text, visible
 from holdfast.rules.rule import Rule, RuleSet, rule_text
 from holdfast.search.outcome import DiscoverOutcome
 from holdfast.states.batch_outcome import BatchOutcome
@@ -27,6 +27,11 @@ from holdfast.watching.status import WatchStatus
 
 # How many rules of a rule keeper, and of each change in a history, are shown.
 KEEPER_RULES, HISTORY_RULES = 10, 3
+
+
+def visible_html(value: Any) -> str:
+    """Returns the value as HTML, in which characters that nobody would see are shown as escapes."""
+    return visible(notebook_html(value))
 
 
 @singledispatch

@@ -16,6 +16,7 @@ from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
 from markupsafe import Markup
 
 from holdfast.report.words import number, value_text
+from holdfast.rules.plain_words import visible
 
 _SCRIPT, _STYLE = "page.js", "page.css"
 
@@ -33,7 +34,12 @@ def page(template: str, *, title: str, **values: Any) -> str:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     environment = Environment(
-        loader=_Bundled(), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=_Bundled(),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible_value,
     )
     environment.filters |= {"value": value_text, "number": number, "percent": percent, "key": _key_text}
     return environment
@@ -52,6 +58,10 @@ class _Bundled(BaseLoader):
 @lru_cache(maxsize=16)
 def _bundled(name: str) -> str:
     return resources.files("holdfast.report").joinpath("pages", name).read_text("utf-8")
+
+
+def _visible_value(value: Any) -> Any:
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _key_text(key: Any) -> str:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from holdfast.rules.plain_words import on_one_line
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
@@ -45,13 +47,13 @@ class Progress:
     def say(self, what: str) -> None:
         """Prints a line; for steps that print results while they run."""
         if not self._quiet:
-            self._console.print(f"holdfast: {what} …", highlight=False, markup=False, soft_wrap=True)
+            self._console.print(on_one_line(f"holdfast: {what} …"), highlight=False, markup=False, soft_wrap=True)
 
     def next(self, *command: str | None) -> None:
         """Prints the command to type next; words that are None are left out."""
         if not self._quiet:
             text = f"next: {shlex.join(word for word in command if word is not None)}"
-            self._console.print(text, style="dim", highlight=False, markup=False, soft_wrap=True)
+            self._console.print(on_one_line(text), style="dim", highlight=False, markup=False, soft_wrap=True)
 
     @contextlib.contextmanager
     def _bar(self, what: str) -> Iterator[None]:
@@ -72,7 +74,7 @@ class Progress:
             *columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False
         )
         with bars:
-            task = bars.add_task(what, total=None, tasks="")
+            task = bars.add_task(on_one_line(what), total=None, tasks="")
             ended = threading.Event()
             watcher = threading.Thread(target=self._follow, args=(bars, task, ended), daemon=True)
             watcher.start()

@@ -10,6 +10,7 @@ from holdfast.errors import OptionError
 from holdfast.fragments.shipment_plan import GroupPlan, Shipment, ShipmentPlan
 from holdfast.report.watch_text import cells_in_columns
 from holdfast.report.words import number
+from holdfast.rules.plain_words import text_of_lines
 
 
 def shipment_text(plan: ShipmentPlan) -> str:
@@ -34,7 +35,7 @@ def shipment_text(plan: ShipmentPlan) -> str:
         ]
         lines += ["", title, *(cells_in_columns([("from", "", "to", "id of", "for"), *cells]) if cells else ["  none"])]
     lines += ["", "rules are settled", *cells_in_columns(_settled(plan, names))]
-    return "\n".join(lines) + "\n"
+    return text_of_lines(lines)
 
 
 def _settled(plan: ShipmentPlan, names: Sequence[str]) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from holdfast.discovery.explain import ExplainedSpace, Overlap
 from holdfast.report.words import number
+from holdfast.rules.plain_words import text_of_lines
 from holdfast.rules.predicate import quoted_name
 from holdfast.search.space import OperandPair
 
@@ -30,7 +31,7 @@ def space_text(explained: ExplainedSpace) -> str:
         lines += ["", f"Two columns that share at least {share}, over two rows:", *_listed(across)]
         lines += ["", "The same within one row:", *_listed(within)] if options.one_row else []
         lines += _overlaps(explained)
-    return "\n".join(lines) + "\n"
+    return text_of_lines(lines)
 
 
 def _listed(pairs: list[OperandPair]) -> list[str]:

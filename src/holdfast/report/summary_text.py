@@ -11,7 +11,7 @@ from rich.text import Text
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.report.view import TEXT_WIDTH, print_view, view_text
 from holdfast.report.words import closing, counts, expectation, key_name, tolerated, verdict
-from holdfast.rules.plain_words import number, value_text
+from holdfast.rules.plain_words import number, on_one_line, value_text
 from holdfast.rules.rule import Rule, rule_text
 from holdfast.violations.witness import Witness
 
@@ -35,8 +35,8 @@ def summary_text(outcome: CheckOutcome, *, width: int = TEXT_WIDTH) -> str:
 def summary_view(outcome: CheckOutcome, *, width: int) -> RenderableType:
     """Returns all rules with their verdicts, then each violated rule with a witness, for rich to print."""
     size = f"{number(outcome.rows, 'row')}, {number(len(outcome.rules), 'rule')}, {outcome.seconds:.1f} s"
-    notes = [Text(f"note: {note}", style="yellow") for note in outcome.notes]
-    parts: list[RenderableType] = [Text.assemble((outcome.table, "bold"), f"  {size}"), *notes, Text()]
+    notes = [Text(on_one_line(f"note: {note}"), style="yellow") for note in outcome.notes]
+    parts: list[RenderableType] = [Text.assemble((on_one_line(outcome.table), "bold"), f"  {size}"), *notes, Text()]
     parts.append(_overview(outcome, width=width))
     violated = [result for result in outcome.rules if not result.holds]
     for result in violated:
@@ -55,11 +55,11 @@ def _overview(outcome: CheckOutcome, *, width: int) -> Table:
         tally = counts(result) + tolerated(result)
         cells = [
             Text(f"{_MARKS[word]} {word}", style=_STYLES[word]),
-            Text(result.rule.name, style="bold"),
+            Text(on_one_line(result.rule.name), style="bold"),
             Text(result.rule.kind, style="dim"),
             Text(tally),
         ]
-        lines.append([*cells, Text(rule_text(result.rule))])
+        lines.append([*cells, Text(on_one_line(rule_text(result.rule)))])
     widest = [max((len(line[place]) for line in lines), default=0) for place in range(4)]
     shown = [widest[0], min(widest[1], NAME_WIDTH), widest[2], widest[3]]
     # Long names and counts fold where there is no room; the rule's text stands here only where there is.
@@ -75,15 +75,15 @@ def _overview(outcome: CheckOutcome, *, width: int) -> Table:
 
 def _details(result: RuleOutcome, outcome: CheckOutcome) -> list[RenderableType]:
     word = verdict(result)
-    head = Text.assemble((f"{_MARKS[word]} {result.rule.name}", _STYLES[word]))
+    head = Text.assemble((on_one_line(f"{_MARKS[word]} {result.rule.name}"), _STYLES[word]))
     if result.rule.description:
         head.append(f"  {result.rule.description}", style="italic")
-    parts: list[RenderableType] = [head, Text(f"  {rule_text(result.rule)}", style="dim")]
+    parts: list[RenderableType] = [head, Text(on_one_line(f"  {rule_text(result.rule)}"), style="dim")]
     if result.witness is not None:
         parts.append(Padding(witness_table(result.witness, result.rule, outcome.key_label), (0, 0, 0, 2)))
         wanted = expectation(result)
         if wanted is not None:
-            parts.append(Text(f"  expected: {wanted}"))
+            parts.append(Text(on_one_line(f"  expected: {wanted}")))
     # Rows far below the worst are mostly the others in its pairs.
     worst = [row for row in result.worst if 2 * row.conflicts >= result.worst[0].conflicts]
     if worst and worst[0].conflicts > 1:
@@ -104,10 +104,10 @@ def witness_table(witness: Witness, rule: Rule, key: str | list[str]) -> Table:
     named = witness.right is not None and rule.kind in ("order", "dc")
     if named:
         table.add_column("")
-    table.add_column(key_name(key), style="dim")
+    table.add_column(Text(on_one_line(key_name(key))), style="dim")
     shown = [name for name in witness.shown if name != key]
     for name in shown:
-        table.add_column(Text(name), header_style="bold" if name in witness.marked else "")
+        table.add_column(Text(on_one_line(name)), header_style="bold" if name in witness.marked else "")
     for row, row_key, values in (("t", witness.left_key, witness.left), ("s", witness.right_key, witness.right)):
         if values is not None:
             cells = [Text(value_text(values[n]), style="red bold" if n in witness.marked else "") for n in shown]

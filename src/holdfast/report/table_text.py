@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.report.view import TEXT_WIDTH, view_text
-from holdfast.rules.plain_words import number, value_text
+from holdfast.rules.plain_words import number, on_one_line, value_text
 
 
 def table_text(
@@ -19,7 +19,7 @@ def table_text(
     """Returns the rows under their column names, and how many more there are."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in columns:
-        table.add_column(Text(name))
+        table.add_column(Text(on_one_line(name)))
     for row in rows:
         table.add_row(*(Text(_shown(row[name])) for name in columns))
     more = f"\n… and {number(total - len(rows), 'more row')}" if total > len(rows) else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.report.words import applied_before, shipped_text, state_size, violations_text
-from holdfast.rules.plain_words import number, value_text
+from holdfast.rules.plain_words import number, text_of_lines, value_text
 from holdfast.rules.rule import rule_text
 from holdfast.states.batch_outcome import BatchOutcome, RuleViolation
 from holdfast.watching.status import WatchStatus
@@ -18,7 +18,7 @@ SHOWN = 5
 def batch_text(outcome: BatchOutcome, name: str) -> str:
     """Returns what the batch changed: violations added and removed, the first few of each rule, and the totals."""
     if not outcome.applied:
-        return f"{name}  {applied_before(outcome.version)}\n"
+        return text_of_lines([f"{name}  {applied_before(outcome.version)}"])
     size = f"version {outcome.version}, {number(outcome.rows, 'row')}, {outcome.seconds:.1f} s"
     lines = [f"{name}  {size}", ""]
     for sign, word, count, listed in (
@@ -28,7 +28,7 @@ def batch_text(outcome: BatchOutcome, name: str) -> str:
         lines.append(f"{number(count, 'violation')} {word}" + _cut(count, listed))
         lines += _first_few(sign, listed)
     lines += ["", "totals", *cells_in_columns([(rule, f"{total:,}") for rule, total in outcome.totals.items()])]
-    return "\n".join(lines) + "\n"
+    return text_of_lines(lines)
 
 
 def _cut(count: int, listed: Sequence[RuleViolation]) -> str:
@@ -57,7 +57,7 @@ def status_text(status: WatchStatus) -> str:
     worst = [(rule, _worst(rows)) for rule, rows in status.worst.items() if rows]
     if worst:
         lines += ["", "worst rows", *cells_in_columns(worst)]
-    return "\n".join(lines) + "\n"
+    return text_of_lines(lines)
 
 
 def _worst(rows: Sequence[tuple[object, int]]) -> str:
@@ -67,7 +67,7 @@ def _worst(rows: Sequence[tuple[object, int]]) -> str:
 def rules_text(status: WatchStatus, added: Sequence[str], removed: Sequence[str]) -> str:
     """Returns which rules are new and which are gone, and the state after that."""
     lines = [f"{word}: {', '.join(names)}" for word, names in (("new", added), ("gone", removed)) if names]
-    return "\n".join([*(lines or ["the rules are as they were"]), "", status_text(status)])
+    return text_of_lines([*(lines or ["the rules are as they were"]), ""]) + status_text(status)
 
 
 def fragments_batch_text(outcome: FragmentsOutcome, name: str) -> str:
@@ -90,7 +90,7 @@ def fragments_status_text(status: FragmentsStatus) -> str:
     lines = [f"{split}  {state_size(status)}", "", *cells_in_columns(sites), "", *cells_in_columns(rules)]
     if status.shipped is not None:
         lines += ["", shipped_text(status.shipped)]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return text_of_lines(line.rstrip() for line in lines)
 
 
 def cells_in_columns(lines: Sequence[Sequence[str]]) -> list[str]:

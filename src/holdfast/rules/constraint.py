@@ -92,6 +92,10 @@ def denial(predicates: Iterable[Predicate]) -> DenialConstraint:
     for predicate in _rows_named_from_t(list(predicates)):
         slot = _slot(predicate)
         earlier = merged.get(slot)
+        if earlier is not None and not _can_combine(earlier, predicate):
+            assert isinstance(predicate, Membership), "all other predicates can"
+            slot = (*slot, predicate.values)
+            earlier = merged.get(slot)
         merged[slot] = predicate if earlier is None else _both(earlier, predicate)
     result = DenialConstraint(tuple(p for p in merged.values() if not (isinstance(p, Comparison) and p.allowed == ANY)))
     reason = _contradiction(result.predicates)
@@ -125,6 +129,17 @@ def _canonical_entry(predicate: Predicate) -> tuple[object, ...]:
         turned = slot[1] != predicate.left
         return (*slot, swapped(predicate.allowed) if turned else predicate.allowed)
     return (*slot, predicate.values) if isinstance(predicate, Membership) else slot
+
+
+def _can_combine(first: Predicate, second: Predicate) -> bool:
+    """Whether what both say is one predicate, whatever the type of the column.
+
+    Two lists may share a value though they are written differently: 0.1 and 0.10000000001 are one float.
+    """
+    if not (isinstance(first, Membership) and isinstance(second, Membership) and first.inside):
+        return True
+    apart = [(a, b) for a in first.values - second.values for b in second.values - first.values]
+    return all(_surely_differ(a, b) for a, b in apart)
 
 
 def _both(first: Predicate, second: Predicate) -> Predicate:
@@ -252,9 +267,10 @@ def _constant_order(facts: list[Comparison]) -> list[Comparison]:
     for kind, constants in by_kind.items():
         if kind in ("number", "date", "text"):
             ordered = sorted(filter(_keeps_its_value, constants), key=_order_key)
-            known += [_fact(low, LT, high) for low, high in pairwise(ordered) if not _may_be_equal(low, high)]
+            known += [_fact(low, LT, high) for low, high in pairwise(ordered) if _surely_differ(low, high)]
         else:
-            known += [_fact(a, NE, b) for i, a in enumerate(constants) for b in constants[i + 1 :] if kind != "raw"]
+            pairs = [(a, b) for i, a in enumerate(constants) for b in constants[i + 1 :]]
+            known += [_fact(a, NE, b) for a, b in pairs if _surely_differ(a, b)]
     return known
 
 
@@ -269,14 +285,22 @@ def _keeps_its_value(constant: Constant) -> bool:
     return False
 
 
-def _may_be_equal(low: Constant, high: Constant) -> bool:
-    # Two different numbers may round to the same float, which is coarser than a double.
-    return low.kind == "number" and c_float(float(str(low.value))).value == c_float(float(str(high.value))).value
+def _surely_differ(a: Constant, b: Constant) -> bool:
+    """Whether two constants that are written differently are different values for every column."""
+    if a.kind != b.kind or a.kind == "raw":
+        return False
+    if a.kind == "number":
+        # Two different numbers may round to the same float, which is coarser than a double.
+        return c_float(float(str(a.value))).value != c_float(float(str(b.value))).value
+    if isinstance(a.value, dt.datetime) and isinstance(b.value, dt.datetime):
+        # A time without a zone is one of UTC to a column of times that have one.
+        return (a.value.tzinfo is None) == (b.value.tzinfo is None)
+    return _keeps_its_value(a) and _keeps_its_value(b)
 
 
 def _order_key(constant: Constant) -> Any:
     value = constant.value
-    return value.encode() if isinstance(value, str) else value
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
 
 
 def _fact(left: Constant, allowed: int, right: Constant) -> Comparison:

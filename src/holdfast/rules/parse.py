@@ -64,6 +64,8 @@ _FRIENDLY = {
     "ROW": "a row such as t1",
     "$END": "the end of the rule",
 }
+# Numbers in rules are exact, so that each digit is kept; nobody means to write so many.
+MOST_DIGITS = 1000
 _FUNCTIONS = {"EQ": "=", "IQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _START = "a rule: unique(A, B), A -> B, if … then …, or not(…)"
 
@@ -76,6 +78,8 @@ def parse_body(text: str) -> Body:
     """
     if not text.strip():
         raise RuleSyntaxError("the rule is empty.", hint=f"write {_START}.")
+    if halves := re.search("[\ud800-\udfff]", text):
+        raise RuleSyntaxError(f"the rule {text!r} is no text: character {halves.start() + 1} is half of a pair.")
     try:
         tree = _parser().parse(text)
     except UnexpectedInput as problem:
@@ -280,6 +284,8 @@ class _Reader:
                 hint=f"write '{token}' for text, or {Decimal(str(token)):f} for the number.",
             )
         number = Decimal(str(token))
+        if len(token) > MOST_DIGITS or abs(number.adjusted()) > MOST_DIGITS:
+            self._fail(token, f"a number has at most {MOST_DIGITS:,} digits, also when it is written out")
         return Constant(int(number) if re.fullmatch(r"[+-]?\d+", token) else number)
 
     def _typed_text(self, tree: Tree[Token]) -> Constant:

@@ -6,7 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from decimal import Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Literal, Self, TypeAlias
 
 from holdfast.rules.relation import EQ, NE, complement, operator_of, swapped
@@ -94,9 +94,23 @@ class Constant:
         return "'" + value.replace("'", "''") + "'"
 
 
+def plain_number(value: Decimal) -> str:
+    """Returns all digits of the number, without zeros at the end.
+
+    >>> plain_number(Decimal("0.10")), plain_number(Decimal("1E+3"))
+    ('0.1', '1000')
+    """
+    return f"{_without_zeros(value):f}"
+
+
+def _without_zeros(value: Decimal) -> Decimal:
+    # Wide enough for any number: Python's own context would round it to 28 digits.
+    return value.normalize(Context(prec=max(len(value.as_tuple().digits), 1), Emin=MIN_EMIN, Emax=MAX_EMAX))
+
+
 def _number_text(value: Decimal) -> str:
     # Short and exact: plain digits where they are few, otherwise with an exponent.
-    normal = value.normalize(Context(prec=max(len(value.as_tuple().digits), 1)))
+    normal = _without_zeros(value)
     _, digits, exponent = normal.as_tuple()
     assert isinstance(exponent, int), "a rule's number is finite"
     return f"{normal:f}" if exponent >= -20 and len(digits) + exponent <= 20 else str(normal)

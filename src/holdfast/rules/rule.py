@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
@@ -14,6 +15,7 @@ from holdfast.presented import Presented
 from holdfast.rules.dependency import CFD, FD, Body, Key
 from holdfast.rules.parse import parse_body
 from holdfast.rules.plain_words import number
+from holdfast.rules.predicate import plain_number
 
 Severity = Literal["error", "warn"]
 Nulls = Literal["sql", "equal"]
@@ -31,7 +33,7 @@ class Allowance:
     percent: Decimal | None = None
 
     def __str__(self) -> str:
-        return str(self.count) if self.percent is None else f"{self.percent.normalize():f}%"
+        return str(self.count) if self.percent is None else f"{plain_number(self.percent)}%"
 
     def covers(self, count: int, possible: int) -> bool:
         """Whether `count` violations, of `possible` ones, are tolerated.
@@ -41,7 +43,7 @@ class Allowance:
         """
         if self.percent is None:
             return count <= (self.count or 0)
-        return Decimal(count) * 100 <= self.percent * possible
+        return count * 100 <= Fraction(self.percent) * possible
 
 
 def allowance(text: str | int) -> Allowance:

@@ -16,5 +16,10 @@ def file_id(data: str, content: str) -> str:
     return f"file-{hashed(os.path.basename(data) + content)}"
 
 
+def followed_id(data: str) -> str:
+    """That of a file of a folder that is followed by its name alone, so that it is noticed when its content changes."""
+    return f"followed-{hashed(os.path.basename(data))}"
+
+
 def hashed(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(os.fsencode(text)).hexdigest()

@@ -1,29 +1,36 @@
 """How the files of a state are written, by the number of their format, and how those of earlier formats are read.
 
-Format 2 of a manifest names each table. Format 1 had its tables in a list; a state of fragments knew them by place.
-Format 2 of what a state of fragments fixes has ids that both engines make alike; those of floats and of decimals with
-many digits were made of the text that Spark has for them.
+Format 3 of a manifest has sums, of itself too. Format 2 names each table, format 1 had its tables in a list; a state
+of fragments knew them by place. Format 2 of what a state of fragments fixes has ids that both engines make alike; those
+of floats and of decimals with many digits were made of the text that Spark has for them.
 """
 
 from __future__ import annotations
 
 import json
+import re
+import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import fields
 from typing import Any
 
 from holdfast.errors import StateError
+from holdfast.states.file_sums import FileSum
 from holdfast.states.manifest import ROWS, Body, EvolveBody, FragmentsBody, Manifest, StoredTable, WatchBody, by_name
+from holdfast.states.past import PastFile
 from holdfast.states.segment import Segment
 
-MANIFEST_FORMAT = 2
-READABLE_MANIFESTS = (1, 2)
+MANIFEST_FORMAT = 3
+READABLE_MANIFESTS = (1, 2, 3)
 # What a state of fragments fixes when it is made.
 FRAGMENTS_PLAN_FORMAT = 2
 READABLE_FRAGMENTS_PLANS = (1, 2)
 
 _BODIES: Mapping[str, type[Body]] = {body.job: body for body in (WatchBody, EvolveBody, FragmentsBody)}
-_HEADER = tuple(field.name for field in fields(Manifest) if field.name != "body")
+_SINCE_3 = ("sums", "past")
+_HEADER = tuple(field.name for field in fields(Manifest) if field.name not in ("body", *_SINCE_3))
+# What ends a manifest: the sum of all that is before it.
+_SUM = re.compile(rb', "sum": "([0-9a-f]{8})"\}\Z')
 
 
 def require_format(given: object, readable: Collection[int], root: str) -> None:
@@ -47,14 +54,25 @@ def manifest_to_json(manifest: Manifest[Any]) -> bytes:
             for name, table in body.tables.items()
         },
         **{name: getattr(body, name) for name in _more(type(body))},
+        "sums": {name: own.to_json() for name, own in manifest.sums.items()},
+        "past": [file.to_json() for file in manifest.past],
     }
-    return json.dumps(content, ensure_ascii=False).encode()
+    text = json.dumps(content, ensure_ascii=False).encode().removesuffix(b"}")
+    return text + f', "sum": "{zlib.crc32(text):08x}"}}'.encode()
 
 
 def manifest_from_json(text: bytes, root: str) -> Manifest[Any]:
-    """Returns the manifest that the text is, in any readable format; `root` names its state in errors."""
+    """Returns the manifest that the text is, in any readable format; `root` names its state in errors.
+
+    Raises ValueError where the text is not as it was written.
+    """
+    own = _SUM.search(text)
+    if own is not None and int(own[1], 16) != zlib.crc32(text[: own.start()]):
+        raise ValueError("it has another content than was written")
     content = json.loads(text)
     require_format(content.get("format"), READABLE_MANIFESTS, root)
+    if content["format"] >= 3 and own is None:
+        raise ValueError("it does not end with its sum")
     if content["format"] == 1:
         content = _from_format_1(content)
     body = _BODIES[content["job"]]
@@ -65,7 +83,9 @@ def manifest_from_json(text: bytes, root: str) -> Manifest[Any]:
     header = {name: content[name] for name in _HEADER}
     listed = {name: tuple(header[name]) for name in ("key", "batches", "log")}
     more = {name: content[name] for name in _more(body)}
-    return Manifest(**{**header, **listed}, body=body(by_name(tables), **more))
+    sums = {name: FileSum(*given) for name, given in content.get("sums", {}).items()}
+    past = tuple(map(PastFile.from_json, content.get("past", ())))
+    return Manifest(**{**header, **listed}, body=body(by_name(tables), **more), sums=sums, past=past)
 
 
 def _more(body: type[Body]) -> list[str]:

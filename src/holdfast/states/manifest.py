@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
+from holdfast.states.file_sums import FileSum
 from holdfast.states.messages import Message, segments_of
+from holdfast.states.past import PastFile
 from holdfast.states.segment import Segment
 
 VERSIONS, BATCHES, ROWS, PENDING, CHANGES = "versions", "batches", "rows", "pending", "changes"
@@ -17,6 +19,8 @@ HISTORY = "history"
 FOLDERS = (VERSIONS, BATCHES, ROWS, PENDING, CHANGES, HISTORY)
 # What a state of rules that evolve has besides: the rules, and the evidence they follow from.
 KEPT = "kept"
+# What a state of fragments fixes when it is made.
+FIXED = "fragments.json"
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,17 @@ class Body:
     def files(self) -> set[str]:
         """All files that the version needs."""
         return {file for table in self.tables.values() for segment in table.segments for file in segment.files}
+
+    @property
+    def single_files(self) -> tuple[str, ...]:
+        """What the version needs besides the files of its tables."""
+        return ()
+
+    @property
+    def segments(self) -> Iterator[Segment]:
+        """All files of entries of its tables."""
+        for table in self.tables.values():
+            yield from table.segments
 
     def with_written(self, messages: Iterable[Message]) -> Self:
         """Returns the body with the files that tasks have written for each table."""
@@ -94,12 +109,20 @@ class EvolveBody(WholeBody):
     def files(self) -> set[str]:
         return super().files | {self.kept}
 
+    @property
+    def single_files(self) -> tuple[str, ...]:
+        return (self.kept,)
+
 
 @dataclass(frozen=True)
 class FragmentsBody(Body):
     """The body of a table that is split over sites: the tables of each site, and one of all rows in violation."""
 
     job: ClassVar[str] = "fragments"
+
+    @property
+    def single_files(self) -> tuple[str, ...]:
+        return (FIXED,)
 
 
 AnyBody = TypeVar("AnyBody", bound=Body)
@@ -110,7 +133,8 @@ class Manifest(Generic[AnyBody]):
     """A version of a state. `batches` are the ids of what it applied, `streams` the last batch of each stream.
 
     `totals` has, by rule name, its violating pairs, or its violating rows where it speaks of single rows; of rules that
-    evolve it has their number. `log` are the files that list what this version changed.
+    evolve it has their number. `log` are the files that list what this version changed. `sums` are those of the log
+    and of files that no table has; `past` has what is left of versions that are gone.
     """
 
     version: int
@@ -125,6 +149,25 @@ class Manifest(Generic[AnyBody]):
     log: tuple[str, ...] = ()
     applied: int = 0
     table: str = ""
+    sums: Mapping[str, FileSum] = field(default_factory=dict)
+    past: tuple[PastFile, ...] = ()
+
+    @property
+    def written(self) -> dict[str, FileSum]:
+        """The files that a batch or a reader of this version believes, as they were written."""
+        segments = {file: own for s in self.body.segments for file, own in zip(s.files, s.sums, strict=False)}
+        single = {file: self.sums[file] for file in self.body.single_files if file in self.sums}
+        return {**segments, **single, **{file.file: file.sum for file in self.past}}
+
+    @property
+    def written_log(self) -> dict[str, FileSum]:
+        """The files of the log of this version, as they were written."""
+        return {f"{CHANGES}/{name}": self.sums[name] for name in self.log if name in self.sums}
+
+    @property
+    def written_past_log(self) -> dict[str, FileSum]:
+        """The files of the log of versions that are gone, as they were written."""
+        return {f"{CHANGES}/{name}": written for file in self.past for name, written in file.logs.items()}
 
 
 def by_name(tables: Iterable[StoredTable]) -> dict[str, StoredTable]:

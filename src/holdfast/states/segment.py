@@ -13,7 +13,7 @@ import os
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.encode.codes import dense_ids, shared_codes
+from holdfast.states.file_sums import FileSum, damaged, sum_of_file
 from holdfast.states.store import Store, translate_os_errors
 from holdfast.tables.pieces import pieces_of
 
@@ -39,7 +40,8 @@ ENDING, ZONES_ENDING = ".arrow", ".zones"
 class Segment:
     """A file of entries, by its name in the store, with how many it has and the range of their hashes.
 
-    A `base` was written with all others of its kind at once, and tells of nothing gone.
+    A `base` was written with all others of its kind at once, and tells of nothing gone. `sums` are those of its files;
+    states of earlier formats have none.
     """
 
     file: str
@@ -48,17 +50,20 @@ class Segment:
     high: int
     zoned: bool = False
     base: bool = False
+    sums: tuple[FileSum, ...] = ()
 
     @property
     def files(self) -> tuple[str, ...]:
         return (self.file, self.file + ZONES_ENDING) if self.zoned else (self.file,)
 
     def to_json(self) -> list[Any]:
-        return [self.file, self.rows, self.low, self.high, self.zoned, self.base]
+        return [self.file, self.rows, self.low, self.high, self.zoned, self.base, [own.to_json() for own in self.sums]]
 
     @classmethod
     def from_json(cls, given: Sequence[Any]) -> Segment:
-        return cls(*given)
+        file, rows, low, high, zoned, base, *sums = given
+        own = tuple(FileSum(*numbers) for listed in sums for numbers in listed)
+        return cls(file, rows, low, high, zoned, base, own)
 
 
 def write_segment(
@@ -85,7 +90,13 @@ def write_segment(
         _write(store.path(name), ordered)
         if with_zones:
             _write(store.path(name + ZONES_ENDING), zones)
-    return Segment(name, len(hashes), int(hashes.min()), int(hashes.max()), with_zones, base)
+    written = Segment(name, len(hashes), int(hashes.min()), int(hashes.max()), with_zones, base)
+    return with_sums(store, written)
+
+
+def with_sums(store: Store, segment: Segment) -> Segment:
+    """Returns the segment with the sums of its files as they are now."""
+    return replace(segment, sums=tuple(sum_of_file(store.path(file)) for file in segment.files))
 
 
 def _write(path: Path, table: pa.Table) -> None:
@@ -148,14 +159,14 @@ class OpenSegment:
 
     @cached_property
     def table(self) -> pa.Table:
-        return _mapped(self._store.path(self.segment.file))
+        return _mapped(self._store, self.segment.file)
 
     @cached_property
     def zones(self) -> pa.Table | None:
         """The bounds of the blocks of its long runs of one hash; None where it has no such run."""
         if not self.segment.zoned:
             return None
-        return _mapped(self._store.path(self.segment.file + ZONES_ENDING))
+        return _mapped(self._store, self.segment.file + ZONES_ENDING)
 
     def ranges(self, hashes: Ints) -> tuple[Ints, Ints]:
         """Where the entries with each of the hashes, which are in order, start and end."""
@@ -175,8 +186,11 @@ class OpenSegment:
         return self.table.take(pa.array(at))
 
 
-def _mapped(path: Path) -> pa.Table:
-    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+def _mapped(store: Store, file: str) -> pa.Table:
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(store.path(file)))).read_all()
+    except (OSError, pa.ArrowException) as problem:  # of a file without a sum, or one that goes while it is used
+        raise damaged(store.root, file, f"cannot be read ({problem})") from None
 
 
 def meeting_hashes(segments: Sequence[Segment], hashes: Ints) -> list[tuple[Segment, Ints]]:

@@ -70,6 +70,17 @@ class Store:
             sync_folder(target.parent)
         return True
 
+    def replace(self, name: str, content: bytes) -> None:
+        """The file has this content, whether it was there or not; after a loss of power it may have an earlier one."""
+        target = self.path(name)
+        waiting = target.with_name(f".{target.name}.{secrets.token_hex(6)}")
+        with translate_os_errors(self.root):
+            try:
+                waiting.write_bytes(content)
+                os.replace(waiting, target)
+            finally:
+                waiting.unlink(missing_ok=True)
+
     def move(self, name: str, target: str) -> None:
         """The file is at `target`, whether this call moved it or an earlier one."""
         with translate_os_errors(self.root):

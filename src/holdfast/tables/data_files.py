@@ -67,9 +67,9 @@ def find_local_files(data: str, input_format: str | None) -> DataFiles | None:
     if has_scheme(data) and not os.path.lexists(data):
         return None
     path = Path(data).expanduser()
-    if path.exists():
+    if os.path.exists(path):  # of a name too long for a file this is false, where Path raises
         return _local_files([path], path.name or str(path), wanted)
-    if path.is_symlink():
+    if os.path.islink(path):
         raise SourceNotFoundError(f"{data} is a link to {os.readlink(path)}, which does not exist.")
     matches = sorted(Path(match) for match in glob.glob(str(path))) if glob.has_magic(data) else []
     if matches:
@@ -94,7 +94,7 @@ def has_scheme(data: str) -> bool:
 
 def is_delta(data: str | os.PathLike[str]) -> bool:
     """Whether there is a Delta table at the path."""
-    return (Path(os.fspath(data)).expanduser() / "_delta_log").is_dir()
+    return os.path.isdir(Path(os.fspath(data)).expanduser() / "_delta_log")
 
 
 def missing_data(data: str) -> SourceNotFoundError:
@@ -102,7 +102,7 @@ def missing_data(data: str) -> SourceNotFoundError:
     if glob.has_magic(data):
         return SourceNotFoundError(f"No file matches {data}.", hint=f"the current folder is {os.getcwd()}.")
     folder = Path(data).parent
-    if "://" not in data and folder.is_dir():
+    if "://" not in data and os.path.isdir(folder):
         names = sorted(p.name for p in folder.iterdir() if not _ignored(p.name))
         shown = f"Files in {folder}" if str(folder) != "." else "Files here"
         return SourceNotFoundError(

@@ -59,8 +59,9 @@ def _as_arrow(data: Any) -> pa.Table | None:
 def _from_pandas(data: Any) -> pa.Table:
     try:
         table = pa.Table.from_pandas(data, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        trouble = " ".join(str(part) for part in error.args)
+    except (pa.ArrowException, OverflowError, TypeError, UnicodeEncodeError) as error:
+        arrow = isinstance(error, pa.ArrowException)
+        trouble = " ".join(str(part) for part in error.args) if arrow else str(error)
         raise SourceError(
             f"{_NAME} has a column whose values are not of one type: {trouble}.",
             hint="give the column one type, such as with astype(str).",

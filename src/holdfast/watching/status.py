@@ -11,7 +11,7 @@ from holdfast.presented import Presented
 from holdfast.states.key_json import plain_json
 from holdfast.states.manifest import HISTORY, VERSIONS
 from holdfast.states.store import Store
-from holdfast.states.versions import read_version
+from holdfast.states.versions import past_versions, read_version
 
 # At most so many versions are listed, the newest.
 MOST_VERSIONS = 500
@@ -64,9 +64,15 @@ class Point:
 def history(store: Store) -> tuple[Point, ...]:
     """The state's versions, the oldest first; those that changed neither rows nor totals are left out."""
     names = {*store.names(HISTORY), *store.names(VERSIONS)}
+    listed = sorted(name for name in names if name.endswith(".json") and not name.startswith("."))
+    newest = read_version(store, listed[-1])
+    gone = [Point(own.version, own.at, own.rows, own.totals) for own in past_versions(store, newest)]
+    there = {point.version for point in gone}
+    # In a writer's hurry a version may be both gone and there.
+    own = [name for name in listed if int(name.removesuffix(".json")) not in there]
+    everything = sorted([*gone, *(_point(store, name) for name in own)], key=lambda point: point.version)
     points: list[Point] = []
-    for name in sorted(name for name in names if name.endswith(".json") and not name.startswith("."))[-MOST_VERSIONS:]:
-        point = _point(store, name)
+    for point in everything[-MOST_VERSIONS:]:
         if not points or (points[-1].rows, points[-1].totals) != (point.rows, point.totals):
             points.append(point)
     return tuple(points)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import subprocess
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -72,3 +75,21 @@ def test_dense_ids_are_equal_exactly_where_all_parts_are(rows: list[tuple[int, i
     ids = dense_ids(parts, len(rows))
     assert all((ids[i] == ids[j]) == (rows[i] == rows[j]) for i in range(len(rows)) for j in range(len(rows)))
     assert (compacted(parts[0]) >= 0).all()
+
+
+MIXED = """
+import datetime as dt, pyarrow as pa
+from holdfast.encode.codes import comparable_codes
+day = pa.chunked_array([pa.array([dt.date(2024, 1, 1)])])
+noon = pa.chunked_array([pa.array([dt.datetime(2024, 1, 1, 12)])])
+for a, b in ((day, noon), (noon, day)):
+    x, y = comparable_codes([a, b])
+    print(int(x.codes[0] < y.codes[0]), end=" ")
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_date_is_before_its_noon_whatever_the_order_of_sets(seed: int) -> None:
+    env = {**os.environ, "PYTHONHASHSEED": str(seed)}
+    ended = subprocess.run([sys.executable, "-c", MIXED], env=env, capture_output=True, text=True, check=False)
+    assert ended.stdout == "1 0 ", ended.stderr

@@ -51,3 +51,28 @@ def test_a_live_table_takes_the_rows_that_a_batch_names_when_codes_move() -> Non
     table.assert_invariants()
     there = table.slots_but(table.deleting([]).gone)
     assert sorted(map(table.key_of, there.tolist())) == sorted(row["id"] for row in there_in_the_end())
+
+
+def below_another_and_no_constant(constants: int) -> str:
+    """A rule that compares with constants in order: each halves the room that is left below the next value."""
+    return "not(t.v < s.v and " + " and ".join(f"t.v != 'm{i:03}'" for i in range(constants)) + ")"
+
+
+def test_constants_that_find_no_room_move_codes_before_rows_have_theirs() -> None:
+    rule = below_another_and_no_constant(200)
+    rows = [{"id": i, "v": v} for i, v in enumerate(["a", "z", "m100", "m199"])]
+    monitor = Monitor(rule, key="id")
+    monitor.insert(rows)
+    assert [*monitor.totals.values()] == [3]
+    assert [pair for name in monitor.totals for pair in monitor.violations(name)] == [(0, 1), (0, 2), (0, 3)]
+
+
+def test_constants_have_their_place_again_after_values_are_forgotten() -> None:
+    rule = below_another_and_no_constant(60)
+    monitor = Monitor(rule, key="id")
+    monitor.insert([{"id": i, "v": f"m0{i % 60:02}"} for i in range(5000)])
+    monitor.delete(list(range(5000)))  # so many that codes are forgotten
+    monitor.insert([{"id": 1, "v": "a"}, {"id": 2, "v": "z"}])
+    change = monitor.insert([{"id": 3, "v": "m030"}, {"id": 4, "v": "m059"}])
+    assert [*change.added.values()] == [[(1, 3), (1, 4)]]
+    assert [*monitor.totals.values()] == [3]

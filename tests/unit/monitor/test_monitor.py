@@ -14,6 +14,7 @@ import pytest
 import holdfast as hf
 from holdfast.errors import ChangeError, ConditionError, HoldfastError, OptionError, TypeMismatchError
 from holdfast.monitor.tuning import MonitorTuning
+from holdfast.rules.rule_file import parse_rules
 
 ZIP = [
     {"id": 1, "zip": "10115", "city": "Berlin"},
@@ -226,3 +227,25 @@ def test_a_monitor_explains_how_it_finds_partners() -> None:
     assert "each row by itself" in told
     assert "a-b-c: t.a < s.a, then t.b > s.b, then t.c > s.c" in told
     monitor.assert_invariants()
+
+
+@pytest.mark.parametrize("value", ["\ud800", Decimal("Infinity"), Decimal("NaN"), Decimal("sNaN")], ids=ascii)
+def test_a_value_that_no_column_holds_is_refused_and_changes_nothing(value: Any) -> None:
+    usual: Any = "x" if isinstance(value, str) else Decimal(2)
+    rules = parse_rules("rules: [{rule: unique(v)}, {rule: not(t.id = 0), where: w is null}]")
+    for odd in ({"v": value, "w": usual}, {"v": usual, "w": value}):
+        monitor = hf.Monitor(rules, key="id")
+        for rows in ([{"id": 1, **odd}], [{"id": 1, **odd}, {"id": 2, "v": usual, "w": usual}]):
+            with pytest.raises(ChangeError):
+                monitor.insert(rows)
+            assert len(monitor) == 0
+        monitor.insert({"id": 1, "v": usual, "w": usual})
+        with pytest.raises(ChangeError):
+            monitor.insert({"id": 2, **odd})
+        assert monitor.insert({"id": 2, "v": usual, "w": usual}).added_count == 1
+        monitor.assert_invariants()
+
+
+def test_a_constant_beyond_all_doubles_is_above_them() -> None:
+    monitor = hf.Monitor(f"not(t.v < 1{'0' * 400})", key="id")
+    assert monitor.insert([{"id": 1, "v": 1.5}, {"id": 2, "v": float("inf")}]).added_count == 1

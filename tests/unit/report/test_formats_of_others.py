@@ -28,10 +28,15 @@ NASTY = st.one_of(
 VALUES = st.one_of(NASTY, st.none(), st.floats(), st.integers(), st.binary(max_size=5), st.dates(), st.decimals())
 
 
+def _can_be_a_name(text: str) -> bool:
+    """Whether a rule can name a column so; half of a surrogate pair is in no rule, but may be in a value."""
+    return bool(text.strip()) and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 @st.composite
 def outcomes(draw: st.DrawFn) -> CheckOutcome:
     """Rules of each kind and verdict, in an outcome whose every name and value is drawn."""
-    columns = draw(st.lists(NASTY.filter(str.strip), min_size=2, max_size=2, unique=True))
+    columns = draw(st.lists(NASTY.filter(_can_be_a_name), min_size=2, max_size=2, unique=True))
     a, b = (quoted_name(column) for column in columns)
     texts = [f"unique({a})", f"{a} -> {b}", f"not(t.{a} > s.{a} and t.{b} < s.{b})", f"not(t.{a} is null)"]
     rules = []

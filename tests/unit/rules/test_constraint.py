@@ -8,10 +8,13 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+import holdfast
 from holdfast.errors import TrivialRuleError
 from holdfast.reference import satisfied, violates
 from holdfast.rules.constraint import DenialConstraint, denial
@@ -244,6 +247,12 @@ def test_a_contradiction_is_refused(text: str) -> None:
         "not(t.A is null and t.A not in (1, 2))",
         "not(t.A in (1, 2) and t.A != 1)",
         "not(t.A in (1, 2) and s.A in (3) and t.A < s.A)",
+        # One float, one date, one midnight, one moment of UTC: what a constant is depends on the column's type.
+        "not(t.A in (0.1) and t.A in (0.10000000001))",
+        "not(t.A in (0.10000000001) and t.A = 0.1)",
+        "not(t.A in ('2024-01-31') and t.A in ('2024-01-31 00:00:00'))",
+        "not(t.A in (date '2024-01-31') and t.A in (timestamp '2024-01-31 00:00:00'))",
+        "not(t.A = timestamp '2024-01-31 00:00:00' and t.A = timestamp '2024-01-31 00:00:00+00:00')",
     ],
 )
 def test_what_some_table_violates_is_accepted(text: str) -> None:
@@ -430,3 +439,12 @@ def test_two_numbers_that_are_one_float_do_not_contradict_each_other() -> None:
     predicates: list[Predicate] = [Membership(column, frozenset({near}), True), comparison(column, EQ, tenth)]
     assert c_float(0.10000000001).value == c_float(0.1).value
     assert denial(predicates).predicates
+
+
+def test_lists_that_may_share_a_value_stay_two_lists() -> None:
+    rule = "not(t.F in (0.1, 2) and t.F in (0.10000000001, 2))"
+    half, tenth, two = np.float32(0.5), np.float32(0.1), np.float32(2)
+    rows = pa.table({"id": [1, 2, 3], "F": pa.array([half, tenth, two], pa.float32())})
+    result = holdfast.check(rows, rule, key="id", engine="local")
+    assert [row["key"] for row in result.rows] == [2, 3]
+    assert str(dc(rule)) == rule

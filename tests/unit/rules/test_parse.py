@@ -463,3 +463,14 @@ def test_a_number_of_any_length_is_printed_in_full(number: str) -> None:
     assert isinstance(predicate, Comparison)
     assert isinstance(predicate.right, Constant)
     assert Decimal(str(predicate.right)) == Decimal(number)
+
+
+@pytest.mark.parametrize("number", ["1" * 1001, "1e2000", "1e-2000000", "-1e999999999", "0." + "0" * 1000 + "1"])
+def test_a_number_beyond_all_measure_is_refused(number: str) -> None:
+    with pytest.raises(RuleSyntaxError, match="at most 1,000 digits"):
+        parse_body(f"not(t.a > {number})")
+
+
+def test_half_of_a_surrogate_pair_is_refused() -> None:
+    with pytest.raises(RuleSyntaxError, match="is no text: character 12"):
+        parse_body("not(t.a = '\ud800' and t.b = 'x')")

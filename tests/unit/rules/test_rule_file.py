@@ -382,3 +382,11 @@ def test_a_long_rule_is_a_rule_and_not_the_name_of_a_file() -> None:
     columns = [f"a_rather_long_name_of_a_column_{i}" for i in range(20)]
     assert as_rule_set(f"{', '.join(columns)} -> b").rules[0].body.columns == (*columns, "b")
     assert as_rule_set(f"unique({', '.join(columns)})").rules[0].kind == "key"
+
+
+def test_a_share_of_many_digits_is_kept_and_compared_exactly() -> None:
+    many = "0." + "1" * 35 + "2"
+    assert str(allowance(f"{many}%")) == f"{many}%"
+    third = allowance("33." + "3" * 40 + "%")
+    assert third.covers(33, 100)
+    assert not third.covers(10**40, 3 * 10**40)

@@ -57,7 +57,7 @@ def test_what_is_read_in_format_1_is_written_in_the_newest(states: Path, body: t
     for name in store.names("versions"):
         manifest = read_version(store, name)
         text = manifest_to_json(manifest)
-        assert json.loads(text)["format"] == 2
+        assert json.loads(text)["format"] == 3
         assert manifest_from_json(text, store.root) == manifest
 
 
@@ -90,6 +90,6 @@ def test_a_state_of_another_job_is_refused(states: Path) -> None:
 
 
 def test_a_later_format_is_refused_with_a_way_out() -> None:
-    with pytest.raises(StateError, match="is of format 3; this Holdfast reads format 1 and 2") as refused:
-        manifest_from_json(b'{"format": 3}', "s")
+    with pytest.raises(StateError, match="is of format 4; this Holdfast reads format 1 and 2 and 3") as refused:
+        manifest_from_json(b'{"format": 4}', "s")
     assert "make the state anew" in (refused.value.hint or "")

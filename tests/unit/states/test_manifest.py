@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from holdfast.errors import BusyStateError, StateError
+from holdfast.errors import BusyStateError, DamagedStateError, StateError
 from holdfast.states.formats import manifest_to_json
 from holdfast.states.manifest import FOLDERS, Manifest, StoredTable, WatchBody, by_name
+from holdfast.states.past import PastFile
 from holdfast.states.segment import Segment
 from holdfast.states.store import Store, open_store
-from holdfast.states.versions import commit, has_state, latest, tidy, was_applied
+from holdfast.states.versions import commit, has_state, latest, past_versions, read_version, tidy, was_applied
 
 FIRST = Manifest(
     version=0,
@@ -35,6 +37,11 @@ FIRST = Manifest(
 )
 
 
+def newest(store: Store) -> Manifest[WatchBody]:
+    """The newest version, whose files are not there."""
+    return read_version(store, store.names("versions")[-1])
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     store = open_store(tmp_path / "state")
@@ -48,14 +55,14 @@ def test_a_version_reads_back_as_it_was(store: Store) -> None:
         latest(store, WatchBody)
     commit(store, FIRST)
     assert has_state(store)
-    assert latest(store, WatchBody) == FIRST
+    assert newest(store) == FIRST
 
 
 def test_a_version_has_one_maker(store: Store) -> None:
     commit(store, FIRST)
     with pytest.raises(BusyStateError, match="another process has written version 0"):
         commit(store, replace(FIRST, rows=4))
-    assert latest(store, WatchBody).rows == 3
+    assert newest(store).rows == 3
 
 
 def test_what_no_version_needs_is_tidied_away(store: Store) -> None:
@@ -78,16 +85,60 @@ def test_a_log_that_a_crash_left_behind_is_published(store: Store) -> None:
 
 
 def test_ids_outlive_their_versions(store: Store) -> None:
-    for version in range(25):
-        commit(store, replace(FIRST, version=version, batches=(f"content-{version}",)))
+    past: tuple[PastFile, ...] = ()
+    for version in range(200):
+        commit(store, replace(FIRST, version=version, batches=(f"content-{version}",), past=past))
+        past = newest(store).past
     tidy(store)
-    assert len(store.names("versions")) == 20
-    now = latest(store, WatchBody)
-    assert all(was_applied(store, now, f"content-{version}") for version in range(25))
-    assert not was_applied(store, now, "content-25")
+    assert len(store.names("versions")) <= 20 + 16
+    assert len(store.names("past")) <= 16
+    now = newest(store)
+    assert all(was_applied(store, now, f"content-{version}") for version in range(200))
+    assert not was_applied(store, now, "content-")  # though that is how all of them begin
+    assert not was_applied(store, now, "content-200")
+    assert [point.version for point in past_versions(store, now)] == list(range(now.past[-1].last + 1))
+
+
+def resummed(text: bytes) -> bytes:
+    """The manifest with the sum of what it says now."""
+    said = text[: text.rindex(b', "sum"')]
+    return said + f', "sum": "{zlib.crc32(said):08x}"}}'.encode()
+
+
+def test_a_version_that_should_be_there_is_missed(store: Store) -> None:
+    for version in range(4):
+        commit(store, replace(FIRST, version=version))
+    for name in ("000000000003.json", "000000000001.json", "000000000000.json"):
+        kept = store.read(f"versions/{name}")
+        store.remove([f"versions/{name}"])
+        with pytest.raises(DamagedStateError, match=f"versions/{name} is missing"):
+            latest(store, WatchBody)
+        store.create(f"versions/{name}", kept)
+
+
+def test_a_version_that_is_another_one_is_noticed(store: Store) -> None:
+    for version in range(2):
+        commit(store, replace(FIRST, version=version))
+    content = store.read("versions/000000000000.json")
+    store.remove(["versions/000000000001.json"])
+    store.create("versions/000000000001.json", content)
+    with pytest.raises(DamagedStateError, match="has the content of version 0"):
+        latest(store, WatchBody)
+
+
+def test_what_a_killed_commit_left_is_tidied_away(store: Store) -> None:
+    commit(store, FIRST)
+    left = ["versions/.000000000001.json.abc", ".checked.json.abc", "kept/.x.npz.abc"]
+    store.make(["kept"])
+    for name in left:
+        store.path(name).write_bytes(b"{")
+    tidy(store)
+    assert not any(map(store.exists, left))
 
 
 def test_a_state_of_another_format_is_refused(store: Store) -> None:
-    store.create("versions/000000000000.json", manifest_to_json(FIRST).replace(b'"format": 2', b'"format": 9'))
+    store.create(
+        "versions/000000000000.json", resummed(manifest_to_json(FIRST).replace(b'"format": 3', b'"format": 9'))
+    )
     with pytest.raises(StateError, match="is of format 9"):
         latest(store, WatchBody)

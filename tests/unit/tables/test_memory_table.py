@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -64,3 +65,9 @@ def test_times_finer_than_a_microsecond_are_cut_and_a_note_says_so() -> None:
 def test_columns_of_one_name_are_refused() -> None:
     with pytest.raises(SourceError, match="upper and lower case"):
         local_table_of(pa.table([pa.array([1]), pa.array([2])], names=["a", "A"]))
+
+
+@pytest.mark.parametrize("value", ["\ud800", Decimal("Infinity")], ids=ascii)
+def test_values_that_arrow_cannot_hold_are_refused(value: object) -> None:
+    with pytest.raises(SourceError, match="not of one type"):
+        local_table_of(pytest.importorskip("pandas").DataFrame({"a": [value]}))

@@ -180,3 +180,10 @@ def test_a_table_knows_where_its_files_lie(tmp_path: Path, monkeypatch: pytest.M
     assert read_local("in/one.csv").place == "in/one.csv"
     monkeypatch.chdir(tmp_path / "in")
     assert read_local("one.csv").place is not None
+
+
+def test_a_name_too_long_for_any_file_is_the_name_of_none() -> None:
+    with pytest.raises(SourceNotFoundError, match="There is no file or folder"):
+        read_local("x" * 5000 + ".csv")
+    with pytest.raises(SourceNotFoundError, match="There is no file or folder"):
+        read_local("x" * 5000 + "/a.csv")

@@ -135,4 +135,4 @@ def _decimal(value: Any, kind: ColumnType) -> Decimal | None:
         rounded = exact.quantize(Decimal(1).scaleb(-kind.scale), context=_EXACT)
     except InvalidOperation:
         return None
-    return rounded if abs(rounded.scaleb(kind.scale, _EXACT)) < 10**kind.precision else None
+    return rounded if rounded.scaleb(kind.scale, _EXACT).copy_abs() < 10**kind.precision else None

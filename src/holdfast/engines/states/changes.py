@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,22 @@ def option_type(wanted: str) -> str | None:
         "date": "date",
         "timestamp": kind.sql,
     }.get(kind.family)
+
+
+@dataclass(frozen=True)
+class FileMark:
+    """What the system says of a file; as long as it says so, nobody has written to it."""
+
+    size: int
+    modified: int
+    changed: int
+    inode: int
+
+
+def file_mark(path: str | os.PathLike[str]) -> FileMark:
+    """Raises OSError where there is no such file."""
+    now = os.stat(path)
+    return FileMark(now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_ino)
 
 
 def content_id(data: str | os.PathLike[str]) -> str:

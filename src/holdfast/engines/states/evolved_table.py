@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -50,7 +50,7 @@ from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, EvolveBody
 from holdfast.states.messages import Message, RepairedRules, RowCount, SpaceNote, of_type
 from holdfast.states.store import open_store
 from holdfast.states.table_schema import field
-from holdfast.states.versions import commit, require_free
+from holdfast.states.versions import commit, past_versions, read_log, require_free, versions_there
 
 _SHOWN_CHANGES = 10
 # What tasks pass on: parts of bytes, in pieces.
@@ -197,13 +197,26 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
     def history(self, most: int) -> list[tuple[int, RulesChange]]:
         """The last changes of the rules, at most so many, the latest first, each with its version."""
         changes = []
-        for name in reversed(self.store.names(CHANGES)):
-            change = json.loads(self.store.read(f"{CHANGES}/{name}")) if name.endswith(".json") else {}
+        for version, change in self._logged():
             if change and (change["added"] or change["removed"]):
-                changes.append((int(name.removesuffix(".json")), change_from_json(change)))
+                changes.append((version, change_from_json(dict(change))))
             if len(changes) == most:
                 break
         return changes
+
+    def _logged(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """What each version says that it changed, the latest first."""
+        oldest = self.manifest.version
+        for there in versions_there(self.store):
+            oldest = there.version
+            for name in there.log:
+                yield there.version, json.loads(read_log(self.store, there, name))
+        for gone in reversed(past_versions(self.store, self.manifest)):
+            oldest = gone.version
+            yield gone.version, gone.change or {}
+        # Of versions before, in states of earlier days, only these are left.
+        for name in reversed([name for name in self.store.names(CHANGES) if name < f"{oldest:012}"]):
+            yield int(name.removesuffix(".json")), json.loads(self.store.read(f"{CHANGES}/{name}"))
 
 
 def evolved_table(engine: StateEngine, place: str | os.PathLike[str]) -> EvolvedTable:

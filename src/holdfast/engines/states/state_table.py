@@ -105,8 +105,12 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
         limit: int | None,
         *,
         streams: Mapping[str, int] = MappingProxyType({}),
+        before_commit: Callable[[], None] = lambda: None,
     ) -> Outcome:
-        """The outcome of the batch, which is taken in unless the first of its ids is known."""
+        """The outcome of the batch, which is taken in unless the first of its ids is known.
+
+        `before_commit` may refuse it, when all of it has been read.
+        """
         started = time.monotonic()
         now, version = self.manifest, self.manifest.version + 1
         if ids and was_applied(self.store, now, ids[0]):
@@ -115,6 +119,7 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
         try:
             require_fitting(messages, changes.table.name, now.key)
             following = self._next_version(batch, messages, version, limit)
+            before_commit()
         except BaseException:
             discard(self.store, messages)
             raise
@@ -125,8 +130,7 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
             streams={**now.streams, **streams},
             applied=now.applied + 1,
         )
-        commit(self.store, manifest)
-        return self._finished(manifest, following, started)
+        return self._finished(commit(self.store, manifest), following, started)
 
     def _finished(self, manifest: Manifest[AnyBody], following: NextVersion[Outcome], started: float) -> Outcome:
         """Returns the outcome of the batch of this version; files that are due are merged after it is timed."""

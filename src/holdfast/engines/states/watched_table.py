@@ -132,9 +132,12 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
     def with_worst_rows(self, result: CheckResult, *, seconds: float) -> WatchStatus:
         """The status with the worst rows that a check of the state found."""
         totals = totals_of(result)
-        assert totals == dict(self.manifest.totals), (
-            f"the totals are those of a check: {self.manifest.totals}, {totals}"
-        )
+        if totals != dict(self.manifest.totals):
+            raise StateError(
+                f"the state {self.store.root} is damaged: its rows have the violations {totals}, and its totals say "
+                f"{dict(self.manifest.totals)}.",
+                hint="make the state anew from its table.",
+            )
         rules = result.detailed.rules
         worst = {
             outcome.rule.name: tuple((row.key, row.conflicts) for row in outcome.worst)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-from holdfast.engines.states.changes import changes_of, content_id
+from holdfast.engines.states.changes import FileMark, changes_of, content_id, file_mark
 from holdfast.engines.states.state_engine import Changes, Rows, SourceTable
 from holdfast.engines.states.state_table import Outcome, StateTable
+from holdfast.errors import UnsettledFileError
 from holdfast.programs.plan import Plan, make_typed_plan
 from holdfast.rules.rule import RuleSet
-from holdfast.states.batch_ids import file_id
+from holdfast.states.batch_ids import file_id, followed_id
 from holdfast.states.compaction import Merge, places_for
 from holdfast.states.manifest import ROWS, StoredTable, WholeBody
 from holdfast.states.messages import MESSAGE
@@ -43,16 +45,33 @@ class WholeTable(StateTable[Outcome, AnyWholeBody]):
 
     # Batches of a source that is followed -----------------------------------------------------------------------
 
-    def follow_file(self, data: str, *, limit: int | None) -> Outcome:
-        """The changes of a file in a folder that is followed: same name and same content are the same batch."""
+    def follow_file(self, data: str, mark: FileMark, *, limit: int | None) -> Outcome:
+        """The changes of a file in a folder that is followed: same name and same content are the same batch.
+
+        UnsettledFileError, and nothing is applied, where it is no longer as `mark` says.
+        """
+
+        def require_unchanged() -> None:
+            try:
+                same = file_mark(data) == mark
+            except FileNotFoundError:
+                same = False
+            if not same:
+                raise UnsettledFileError(
+                    f"{os.path.basename(data)} has changed while it was read. Nothing was applied."
+                )
+
         with self._written() as state:
             content = content_id(data)
             by_content, by_name = state._file_ids(data, content)
-            return state._apply(state._read(data, {}), content, (by_name, by_content), limit)
+            ids = (by_name, by_content, followed_id(data))
+            return state._apply(state._read(data, {}), content, ids, limit, before_commit=require_unchanged)
 
-    def has_file(self, data: str) -> bool:
-        """Whether follow_file() has taken the file in."""
-        return was_applied(self.store, self.manifest, file_id(data, content_id(data)))
+    def file_standing(self, data: str) -> Literal["new", "taken", "changed"]:
+        """Whether follow_file() has taken the file in, or one of its name with another content."""
+        if was_applied(self.store, self.manifest, file_id(data, content_id(data))):
+            return "taken"
+        return "changed" if was_applied(self.store, self.manifest, followed_id(data)) else "new"
 
     def apply_frame(self, frame: Rows, *, stream: str, number: int, limit: int | None) -> Outcome:
         """The changes of a frame, which is the batch with this number of a stream; numbers of a stream only grow."""

@@ -1,4 +1,4 @@
-"""Batches that come by themselves: files of a folder, and micro-batches of a streaming frame."""
+"""Batches that come by themselves: commits of a Delta table, and micro-batches of a streaming frame."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -18,7 +17,6 @@ from holdfast.engines.spark.session import is_connect
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.watching.watch import init_watch, watched
 from holdfast.engines.states.changes import FEED_COLUMNS
-from holdfast.engines.states.follow_folder import ENDINGS, OnBatch, apply_new_files, followed_folder, look_again
 from holdfast.engines.states.state_table import Outcome
 from holdfast.engines.states.whole_table import WholeTable
 from holdfast.errors import HoldfastError, OptionError, RunError
@@ -29,46 +27,7 @@ from holdfast.states.versions import has_state
 
 Opened = Callable[[SparkSession, str], WholeTable[Outcome, Any]]
 _STREAM = "stream"
-_LOOK_EVERY = 0.2
-
-
-def follow_folder(
-    spark: SparkSession,
-    place: str,
-    source: str,
-    *,
-    once: bool,
-    limit: int | None,
-    on_batch: OnBatch[Outcome],
-    opened: Opened[Outcome],
-) -> None:
-    """Every file of the folder, and with `once` no file that comes later, taken in as a batch in order of its age.
-
-    `opened` opens the state.
-    """
-    state = opened(spark, place)
-    folder = followed_folder(source)
-
-    def take(listed: DataFrame) -> None:
-        for row in sorted(listed.collect(), key=lambda row: (row["modificationTime"], row["path"])):
-            path = unquote(urlsplit(row["path"]).path)
-            on_batch(opened(listed.sparkSession, place).follow_file(path, limit=limit), os.path.basename(path))
-
-    # Spark says which files are new; what they hold is read as any other file of changes.
-    def new_files() -> DataFrame:
-        return (
-            spark.readStream.format("binaryFile")
-            .schema("path string, modificationTime timestamp, length bigint, content binary")
-            .option("pathGlobFilter", f"*.{{{','.join(ENDINGS)}}}")
-            .option("ignoreMissingFiles", True)
-            .load(folder.as_uri())
-            .select("path", "modificationTime")
-        )
-
-    def look() -> None:
-        apply_new_files(lambda: opened(spark, place), folder, limit=limit, on_batch=on_batch)
-
-    follow(spark, state.store, Follower(source, str(folder), new_files, take, look), once=once)
+_LOOK_EVERY, _LOOK_AGAIN = 0.2, 1.0
 
 
 @dataclass(frozen=True)
@@ -92,7 +51,10 @@ def follow(spark: SparkSession, store: Store, follower: Follower, *, once: bool)
     """
     if is_connect(spark):
         # There, batches of a stream run on the server, where nobody hears what they tell. The state knows what it has.
-        look_again(follower.look, once=once)
+        follower.look()
+        while not once:
+            time.sleep(_LOOK_AGAIN)
+            follower.look()
         return
     failed: list[HoldfastError] = []
 
