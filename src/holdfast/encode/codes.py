@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.encode.digits import digits_key
+from holdfast.encode.one_array import decoded
 from holdfast.kernels.order import ranks
 
 
@@ -32,6 +33,8 @@ def shared_codes(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
     NaN equals NaN and is greatest, -0.0 equals 0.0; text is ordered by its UTF-8 bytes. Numbers, dates and times cost
     one pass; text, wide decimals and structs cost a sort of the distinct values.
     """
+    if len({column.type for column in columns}) > 1:  # one is a dictionary as a file brought it, another is not
+        columns = [decoded(column) for column in columns]
     chunks = [chunk for column in columns for chunk in column.chunks]
     # Arrow arrays are read-only; kernels are compiled for writable ones.
     codes = np.require(_joint_codes(chunks, columns[0].type), requirements=["C", "W"])

@@ -493,7 +493,10 @@ def test_a_number_of_any_length_is_printed_in_full(number: str) -> None:
         ("not(-(-(t.a)) = t.b - -5)", "not(-(-t.a) = t.b - -5)"),
         ("not(t.a > 60 * 60 * 24 + 0.5)", "not(t.a > 86400.5)"),
         ("not(LOWER(t.a) = Trim( t.b ))", "not(lower(t.a) = trim(t.b))"),
-        ("not(length(t.a) in (-1, 2) and upper(t.a) matches 'A')", "not(length(t.a) in (-1, 2) and upper(t.a) matches 'A')"),
+        (
+            "not(length(t.a) in (-1, 2) and upper(t.a) matches 'A')",
+            "not(length(t.a) in (-1, 2) and upper(t.a) matches 'A')",
+        ),
         ("not(t.a / t.b is null)", "not(t.a / t.b is null)"),
         ("not(5 >= abs(s.x - t.x))", "not(abs(t.x - s.x) <= 5)"),
         ("not(s.x - t.x < 0.5)", "not(t.x - s.x > -0.5)"),

@@ -112,7 +112,7 @@ class LocalScan:
 
     @cached_property
     def columns(self) -> TableColumns:
-        return TableColumns(self.table.rows, self.plan.schema.types, self.plan.programs.nulls)
+        return TableColumns.of(self.table.rows, self.plan)
 
     @cached_property
     def keys(self) -> pa.ChunkedArray:

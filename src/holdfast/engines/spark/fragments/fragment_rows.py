@@ -18,7 +18,8 @@ from holdfast.errors import TypeMismatchError
 from holdfast.fragments.parts import Atom
 from holdfast.fragments.site_tables import HeldAtoms
 from holdfast.programs.form import Form
-from holdfast.programs.sql_expression import Encoder, text_literal
+from holdfast.programs.sql_expression import Encoder
+from holdfast.programs.sql_text import text_literal
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import Nulls
 
