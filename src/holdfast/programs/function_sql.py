@@ -17,7 +17,7 @@ from holdfast.programs.lower import Computed, shifted_type
 from holdfast.programs.python_value import Argument, described_call
 from holdfast.programs.shifted import ABOVE, AS_DOUBLE, AT_LEAST, BOUNDS, DAYS, SECONDS, SHIFT
 from holdfast.programs.sql_text import text_literal
-from holdfast.rules.functions import nearest_double
+from holdfast.rules.functions import EXACT, nearest_double
 from holdfast.rules.predicate import NEGATIVE, Call, Column, Constant, Operand
 
 # The functions in Python that a session must know, by what they return.
@@ -107,7 +107,8 @@ class _Writer:
             assert isinstance(value, int | Decimal), "only numbers are doubles"
             return f"CAST('{nearest_double(value)!r}' AS DOUBLE)"
         if isinstance(value, Decimal):
-            return f"CAST('{value:f}' AS {kind.sql.upper()})"
+            # However the number was written, its SQL is the same, so that a state knows its tables again.
+            return f"CAST('{value.normalize(EXACT):f}' AS {kind.sql.upper()})"
         return f"CAST('{value}' AS {kind.sql.upper()})"
 
     def double(self, operand: Operand) -> str:

@@ -34,7 +34,8 @@ def described_call(call: Call, arguments: Sequence[Argument]) -> str:
         if isinstance(operand, Column):
             return places[operand]
         if isinstance(operand, Constant):
-            return {operand.kind: str(operand.value)}
+            text = str(operand) if operand.kind == "number" else str(operand.value)
+            return {operand.kind: text}
         return [operand.function, *map(described, operand.arguments)]
 
     return json.dumps([[argument.kind.family for argument in arguments], described(call)])
