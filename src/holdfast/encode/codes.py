@@ -102,6 +102,8 @@ def _decimal_codes(array: pa.Array) -> NDArray[np.int64]:
     parts = parts[array.offset :]
     if array.type.precision <= 18:
         return parts[:, 0].copy()
+    if (parts[:, 1:] == parts[:, :1] >> 63).all():  # all of them fit 64 bits
+        return parts[:, 0].copy()
     # Two's complement, low word first: the top word is signed, the others are not.
     signed = [parts[:, words - 1]] + [parts[:, i] ^ np.int64(-(2**63)) for i in range(words - 2, -1, -1)]
     return _ranks(signed)

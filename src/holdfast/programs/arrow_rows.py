@@ -102,6 +102,12 @@ class TableColumns:
             self._values[name] = pa.chunked_array([values])
         return self._values[name]
 
+    def vanishes(self, column: Computed) -> Bools:
+        """Which rows have no value of the expression though its columns have values."""
+        values = computed_column(column, self.rows.column, self.types, len(self))
+        there = [self.valid(name) for name in column.base]
+        return np.asarray(np.logical_and.reduce([values.is_null().to_numpy(zero_copy_only=False), *there]), np.bool_)
+
     def codes(self, name: str) -> NDArray[np.int64]:
         return self._coded(name).codes
 

@@ -8,7 +8,7 @@ the other row, so that it is indexed and counted as any inequality is. Where tha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import product
@@ -35,7 +35,7 @@ from holdfast.rules.predicate import (
     negative_of,
 )
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE, swapped
-from holdfast.rules.rule import Nulls, RuleSet
+from holdfast.rules.rule import Nulls, Rule, RuleSet
 
 # Lists of predicates that hold together; no two lists hold for the same rows.
 Alternatives = list[list[Predicate]]
@@ -105,6 +105,40 @@ def calculated_columns(rules: RuleSet) -> tuple[str, ...]:
     predicates = (p for rule in rules for constraint in rule.body.denials for p in constraint.predicates)
     named = (column.name for p in predicates if _calculates(p) for column in p.columns())
     return tuple(dict.fromkeys(named))
+
+
+def vanishing_expressions(rule: Rule, types: Mapping[str, ColumnType]) -> tuple[Computed, ...]:
+    """The rule's expressions that may be null though all their columns have values, each once."""
+    lowering, found = Lowering(types, "sql"), dict[str, Computed]()
+    for predicate in (p for constraint in rule.body.denials for p in constraint.predicates):
+        operands: Iterable[Operand] = predicate.operands if isinstance(predicate, Comparison) else (predicate.column,)
+        for operand in operands:
+            difference = difference_of(operand)
+            for side in (operand,) if difference is None else (difference.left, difference.right):
+                if isinstance(side, Call) and _may_vanish(side, types):
+                    column = lowering.column(side)
+                    assert isinstance(column, Computed), "a call is computed"
+                    found.setdefault(column.name, column if column.row == "t" else column.mirrored())
+    return tuple(found.values())
+
+
+def divides(call: Operand) -> bool:
+    """Whether the expression may divide by zero."""
+    if not isinstance(call, Call):
+        return False
+    if call.function in ("/", "%"):
+        divisor = call.arguments[1]
+        if not isinstance(divisor, Constant) or divisor.value == 0:
+            return True
+    return any(map(divides, call.arguments))
+
+
+def _may_vanish(operand: Operand, types: Mapping[str, ColumnType]) -> bool:
+    if not isinstance(operand, Call):
+        return False
+    kind = expression_type(operand, types)
+    too_long = kind == UNBOUNDED or (kind.family == "decimal" and kind.precision == DIGITS and kind.scale == 0)
+    return too_long or divides(operand) or any(_may_vanish(argument, types) for argument in operand.arguments)
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,27 @@ from dataclasses import dataclass
 from holdfast.encode.column_type import ColumnType
 from holdfast.programs.bind import Schema, require_columns, require_types
 from holdfast.programs.compile import compile_rules
-from holdfast.programs.lower import Computed, lower_rules
+from holdfast.programs.lower import Computed, divides, lower_rules, vanishing_expressions
 from holdfast.programs.program import Programs
 from holdfast.programs.sql_expression import Encoder
 from holdfast.programs.sql_forms import Lookup, SqlForms
+from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import Column
 from holdfast.rules.rule import RuleSet
+
+
+@dataclass(frozen=True)
+class Vanishing:
+    """An expression of the rule with this number that may be null though its columns have values, and when it is."""
+
+    rule: int
+    column: Computed
+    sql: str
+
+    def note(self, rule: str, rows: int) -> str:
+        """What a person is told where it is so in some rows."""
+        why = "divides by zero" if divides(self.column.call) else "needs more than 38 digits"
+        return f"rule {rule!r}: {self.column} {why} in {number(rows, 'row')}, and is null there"
 
 
 @dataclass(frozen=True)
@@ -39,6 +54,7 @@ class Plan:
     programs: Programs
     forms: tuple[str, ...]
     flags: tuple[str, ...]
+    vanishing: tuple[Vanishing, ...] = ()
 
     @property
     def types(self) -> dict[str, ColumnType]:
@@ -62,7 +78,8 @@ class Plan:
 
     def calls(self, function: str) -> bool:
         """Whether the SQL calls this function, which Spark does not have."""
-        return any(f"{function}(" in text for text in (*self.forms, *self.flags))
+        texts = (*self.forms, *self.flags, *(vanishing.sql for vanishing in self.vanishing))
+        return any(f"{function}(" in text for text in texts)
 
 
 def make_typed_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:
@@ -100,4 +117,14 @@ def make_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:
         forms=tuple(map(written.form, programs.forms)),
         flags=tuple(map(written.flag, programs.flags)),
         lookups=tuple(written.lookups.values()),
+        vanishing=tuple(
+            Vanishing(i, column, _vanishes(column, encoder))
+            for i, rule in enumerate(rules)
+            for column in vanishing_expressions(rule, schema.types)
+        ),
     )
+
+
+def _vanishes(column: Computed, encoder: Encoder) -> str:
+    there = (f"{encoder.value(Column('t', name))} IS NOT NULL" for name in column.base)
+    return " AND ".join([f"{encoder.value(column)} IS NULL", *there])

@@ -103,6 +103,7 @@ def run_check(
             engines = _engines(scan, limit, engine, notes)
         by_rule = {i: summary for checking in engines for i, summary in checking.summaries.items()}
     summaries = [by_rule[i] for i in range(len(plan.rules))]
+    notes += scan.vanished
     outcome = CheckOutcome(
         table=table.name,
         rows=scan.count,
