@@ -53,6 +53,7 @@ class Dialect:
     backslash_escapes: bool = False
     timestamp: str = "TIMESTAMP"
     truths: tuple[str, str] = ("FALSE", "TRUE")
+    double: str = "DOUBLE PRECISION"
     functions: Mapping[str, str] = field(default_factory=dict)
     text_tests: Mapping[str, str] = field(default_factory=lambda: {"matches": "REGEXP_LIKE({column}, {argument})"})
     whole: tuple[str, str] = WHOLE_TEXT
@@ -69,13 +70,14 @@ class Dialect:
 
 DIALECTS = {
     "ansi": Dialect(whole=("^(?:", ")$")),
-    "spark": Dialect("`", "`", True, text_tests={"matches": "({column} RLIKE {argument})"}),
-    "mysql": Dialect("`", "`", True, timestamp="DATETIME"),
+    "spark": Dialect("`", "`", True, text_tests={"matches": "({column} RLIKE {argument})"}, double="DOUBLE"),
+    "mysql": Dialect("`", "`", True, timestamp="DATETIME", double="DOUBLE"),
     "bigquery": Dialect(
         "`",
         "`",
         True,
         text_tests={"matches": "REGEXP_CONTAINS({column}, {argument})"},
+        double="FLOAT64",
         functions={"%": "MOD({}, NULLIF({}, 0))", "substr": "SUBSTR({})"},
     ),
     "tsql": Dialect(
@@ -84,6 +86,7 @@ DIALECTS = {
         timestamp="DATETIME2",
         truths=("0", "1"),
         text_tests={},
+        double="FLOAT",
         functions={
             "length": "LEN({})",
             "year": "YEAR({})",
@@ -244,4 +247,5 @@ class _Writer:
         template = self.dialect.functions.get(call.function) or EXPORTED.get(call.function)
         if template is None:
             return f"({f' {call.function} '.join(texts)})"
-        return template.format(*texts) if template.count("{}") > 1 else template.format(", ".join(texts))
+        parts = texts if template.count("{}") > 1 else [", ".join(texts)]
+        return template.format(*parts, double=self.dialect.double)

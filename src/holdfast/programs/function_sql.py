@@ -274,7 +274,7 @@ SPARK: Mapping[str, Callable[[_Writer, Call], str]] = {
     SECONDS: lambda writer, call: writer.seconds(call.arguments[0]),
 }
 
-# Other databases: a template for the arguments in order; {dialect} names differ in a few.
+# Other databases: a template for the arguments in order, or for all of them with commas; {double} is their double.
 EXPORTED: Mapping[str, str] = {
     NEGATIVE: "-({})",
     "abs": "ABS({})",
@@ -291,6 +291,6 @@ EXPORTED: Mapping[str, str] = {
     "month": "EXTRACT(MONTH FROM {})",
     "day": "EXTRACT(DAY FROM {})",
     "hour": "EXTRACT(HOUR FROM {})",
-    "/": "({} / NULLIF({}, 0))",
+    "/": "(CAST({} AS {double}) / NULLIF({}, 0))",
     "%": "({} % NULLIF({}, 0))",
 }
