@@ -16,7 +16,19 @@ from holdfast import reference
 from holdfast.errors import HoldfastError
 from holdfast.rules.constraint import denial
 from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Key, Pattern
-from holdfast.rules.predicate import Column, Constant, Membership, NullTest, Predicate, Row, TextTest, comparison
+from holdfast.rules.predicate import (
+    NEGATIVE,
+    Call,
+    Column,
+    Constant,
+    Membership,
+    NullTest,
+    Operand,
+    Predicate,
+    Row,
+    TextTest,
+    comparison,
+)
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE
 from holdfast.rules.rule import Rule, RuleSet, allowance, parse_rule
 
@@ -161,13 +173,110 @@ def constants(kind: str) -> st.SearchStrategy[Constant]:
     return st.sampled_from(DOMAINS[kind]).map(Constant)
 
 
+# Numbers of the rule inside of expressions, and differences that rules tolerate.
+FACTORS = ("0", "1", "3", "-1", "0.5", "0.1", "2.50", "9007199254740993")
+TOLERANCES = (
+    "0",
+    "1",
+    "0.5",
+    "-1",
+    "0.1",
+    "2.5",
+    "43200.000001",
+    "1e-9",
+    "9007199254740993",
+    "1e30",
+    "0.09999999999999999",
+)
+
+
+def number(text: str) -> Constant:
+    return Constant(int(text) if text.lstrip("-").isdigit() else Decimal(text))
+
+
+@st.composite
+def expressions(draw: st.DrawFn, types: Mapping[str, str], row: Row, *, depth: int = 2) -> tuple[Operand, str]:
+    """An expression of one row, and the type of what it may be compared with."""
+    name = draw(st.sampled_from(sorted(types)))
+    kind, column = types[name], Column(row, name)
+    if depth == 0:
+        return column, kind
+    inner: Operand
+    if kind in NUMBERS:
+        inner, kind = draw(expressions({n: k for n, k in types.items() if k in NUMBERS}, row, depth=depth - 1))
+        shape = draw(st.sampled_from(["+", "-", "*", "/", "%", "+", "*", "one", "round", "coalesce"]))
+        if shape == "one":
+            return Call(draw(st.sampled_from([NEGATIVE, "abs", "floor", "ceil"])), (inner,)), kind
+        if shape == "round":
+            return Call("round", (inner, Constant(draw(st.integers(0, 3))))[: draw(st.integers(1, 2))]), kind
+        if shape == "coalesce":
+            # Numbers that are doubles: a value alone does not tell whether it is meant to be one.
+            return Call("coalesce", (inner, number(draw(st.sampled_from(("0", "1", "0.5")))))), kind
+        other: Operand
+        other, other_kind = draw(expressions({n: k for n, k in types.items() if k in NUMBERS}, row, depth=depth - 1))
+        if draw(st.booleans()):
+            other, other_kind = number(draw(st.sampled_from(FACTORS))), kind
+        pair = (inner, other) if draw(st.booleans()) or isinstance(other, Column) else (other, inner)
+        made = "double" if shape == "/" or "double" in (kind, other_kind) else "decimal(20,2)"
+        return Call(shape, pair), made
+    if kind == "string":
+        inner, _ = draw(expressions({n: k for n, k in types.items() if k == "string"}, row, depth=0))
+        shape = draw(st.sampled_from(["lower", "upper", "trim", "substr", "coalesce", "length"]))
+        if shape == "substr":
+            places = (Constant(draw(st.integers(1, 2))), Constant(draw(st.integers(0, 2))))
+            return Call(shape, (inner, *places[: draw(st.integers(1, 2))])), kind
+        if shape == "coalesce":
+            return Call(shape, (inner, Constant(draw(st.sampled_from(["", "z"]))))), kind
+        return Call(shape, (inner,)), "bigint" if shape == "length" else kind
+    if kind in TIMES:
+        others = sorted(n for n, k in types.items() if k in TIMES)
+        parts = ["year", "month", "day", "-", "coalesce", *(["hour"] if kind == "timestamp_ntz" else [])]
+        shape = draw(st.sampled_from(parts))
+        if shape == "-":
+            return Call("-", (column, Column(row, draw(st.sampled_from(others))))), "decimal(20,2)"
+        if shape == "coalesce":
+            return Call(shape, (column, Constant(draw(st.sampled_from(DOMAINS[kind]))))), kind
+        return Call(shape, (column,)), "bigint"
+    return column, kind
+
+
+@st.composite
+def tolerances(draw: st.DrawFn, types: Mapping[str, str]) -> Predicate | None:
+    """A difference of the two rows against a number."""
+    for family in draw(st.permutations([NUMBERS, TIMES])):
+        names = sorted(name for name, kind in types.items() if kind in family)
+        if names:
+            break
+    else:
+        return None
+    first = draw(st.sampled_from(names))
+    second = draw(st.sampled_from([first, first, *names]))
+    left, right = Column("t", first), Column("s", second)
+    sides: list[Operand] = [left, right]
+    if family is NUMBERS and draw(st.booleans()):
+        number_types = {name: types[name] for name in names}
+        sides[0], _ = draw(expressions(number_types, "t", depth=1))
+        sides[1] = sides[0].mirrored() if draw(st.booleans()) else right  # type: ignore[union-attr]
+    apart = Call("-", tuple(sides))
+    operand = Call("abs", (apart,)) if draw(st.booleans()) else apart
+    allowed = draw(st.sampled_from([EQ, NE, LT, LE, GT, GE]))
+    return comparison(operand, allowed, number(draw(st.sampled_from(TOLERANCES))))
+
+
 @st.composite
 def predicates(draw: st.DrawFn, types: Mapping[str, str], *, rows: tuple[Row, ...] = ("t", "s")) -> Predicate:
     name = draw(st.sampled_from(sorted(types)))
     kind = types[name]
     column = Column(draw(st.sampled_from(rows)), name)
     allowed = draw(st.sampled_from([EQ, NE, LT, LE, GT, GE] if kind in ORDERED else [EQ, NE]))
-    shape = draw(st.sampled_from(["two", "two", "two", "cross", "constant", "null or text", "in"]))
+    shapes = ["two", "two", "two", "cross", "constant", "null or text", "in", "expression", "expression", "tolerance"]
+    shape = draw(st.sampled_from(shapes))
+    if shape == "tolerance" and rows == ("t", "s"):
+        tolerance = draw(tolerances(types))
+        if tolerance is not None:
+            return tolerance
+    if shape == "expression":
+        return draw(calculated(types, rows))
     if shape == "null or text" and (kind != "string" or draw(st.booleans())):
         return NullTest(column, draw(st.booleans()))
     if shape == "in" and kind != "binary":
@@ -195,6 +304,29 @@ def raw_texts(kind: str, value: Any) -> list[str]:
     if kind == "decimal(20,2)":
         return [str(value), f"{value}0", f"{value:e}"]
     return [str(value), f"{value} 00:00:00", f"{value}T00:00"] if kind == "date" else [str(value)]
+
+
+@st.composite
+def calculated(draw: st.DrawFn, types: Mapping[str, str], rows: tuple[Row, ...]) -> Predicate:
+    """A predicate of any shape on an expression."""
+    left, kind = draw(expressions(types, draw(st.sampled_from(rows))))
+    assert not isinstance(left, Constant)
+    allowed = draw(st.sampled_from([EQ, NE, LT, LE, GT, GE] if kind in ORDERED else [EQ, NE]))
+    shape = draw(st.sampled_from(["same", "same", "other", "other", "constant", "null", "in or text"]))
+    if shape == "same" and rows == ("t", "s"):
+        return comparison(left, allowed, left.mirrored())
+    if shape == "other":
+        right, other_kind = draw(expressions(types, draw(st.sampled_from(rows)), depth=draw(st.integers(0, 1))))
+        if comparable(kind, other_kind):
+            return comparison(left, allowed, right)
+    if shape == "null" or kind == "binary":
+        return NullTest(left, draw(st.booleans()))
+    if shape == "in or text":
+        if kind == "string":
+            return TextTest(left, "matches", draw(st.sampled_from(PATTERNS)), draw(st.booleans()))
+        listed = frozenset(draw(st.lists(constants(kind), min_size=1, max_size=2)))
+        return Membership(left, listed, draw(st.booleans()))
+    return comparison(left, allowed, draw(constants(kind)))
 
 
 @st.composite

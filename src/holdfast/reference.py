@@ -21,7 +21,19 @@ from typing import Any, TypeAlias
 from holdfast.errors import TrivialRuleError
 from holdfast.rules.constraint import DenialConstraint, denial
 from holdfast.rules.dependency import CFD, FD, Key, Pattern, as_dependency, is_symmetric
-from holdfast.rules.predicate import Column, Comparison, Constant, Membership, NullTest, Predicate, TextTest, equals
+from holdfast.rules.functions import EXACT, value_of
+from holdfast.rules.predicate import (
+    Column,
+    Comparison,
+    Constant,
+    Membership,
+    NullTest,
+    Operand,
+    Predicate,
+    TextTest,
+    difference_of,
+    equals,
+)
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 
@@ -107,8 +119,8 @@ def relation(a: Any, b: Any) -> int:
 def satisfied(predicate: Predicate, t: TableRow, s: TableRow, nulls: Nulls) -> bool:
     """Whether rows t and s satisfy the predicate."""
 
-    def value(column: Column) -> Any:
-        return (t if column.row == "t" else s)[column.name]
+    def value(operand: Operand) -> Any:
+        return operand_value(operand, t, s)
 
     if isinstance(predicate, NullTest):
         return (value(predicate.column) is None) == predicate.is_null
@@ -127,6 +139,30 @@ def satisfied(predicate: Predicate, t: TableRow, s: TableRow, nulls: Nulls) -> b
             return False
         return bool(predicate.allowed & EQ) if a is None and b is None else predicate.allowed == NE
     return bool(predicate.allowed & relation(a, b))
+
+
+def operand_value(operand: Operand, t: TableRow, s: TableRow) -> Any:
+    """Returns the value of a column, a constant or an expression in these rows; None for null.
+
+    A difference of the two rows is exact, however many digits it has; of doubles it is a double.
+    """
+    if isinstance(operand, Column):
+        return (t if operand.row == "t" else s)[operand.name]
+    if isinstance(operand, Constant):
+        return operand.value
+    difference = difference_of(operand)
+    if difference is None:
+        return value_of(operand.function, [operand_value(argument, t, s) for argument in operand.arguments])
+    a, b = operand_value(difference.left, t, s), operand_value(difference.right, t, s)
+    if a is None or b is None:
+        return None
+    if isinstance(a, int | Decimal) and isinstance(b, int | Decimal):
+        apart: Any = EXACT.subtract(Decimal(a), Decimal(b))
+    else:
+        apart = value_of("-", [a, b])
+    if not difference.absolute:
+        return apart
+    return apart.copy_abs() if isinstance(apart, Decimal) else abs(apart)
 
 
 def constant_as(constant: Constant, beside: Any) -> Any:

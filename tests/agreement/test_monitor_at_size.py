@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import holdfast as hf
-from holdfast.rules.predicate import Column, Comparison
+from holdfast.rules.predicate import Column, Comparison, Constant
 from holdfast.rules.relation import EQ, GT, LT
 from holdfast.rules.rule import rule_set
 
@@ -54,6 +54,7 @@ def counted(table: dict[str, np.ndarray], rules: Any) -> dict[str, int]:
                         values = table[operand.name]
                         sides.append(values[:, None] if operand.row == "t" else values[None, :])
                     else:
+                        assert isinstance(operand, Constant)
                         sides.append(np.array([[operand.value]]))
                 a, b = sides
                 all_of &= (np.where(a < b, LT, np.where(a == b, EQ, GT)) & predicate.allowed) > 0

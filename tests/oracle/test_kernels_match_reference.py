@@ -13,16 +13,24 @@ from hypothesis import strategies as st
 
 from holdfast import reference
 from holdfast.encode.codes import Coded
+from holdfast.encode.column_type import ColumnType, column_type
 from holdfast.kernels import without_compiler
 from holdfast.programs.compile import compile_rules
 from holdfast.programs.form import AllOf, AnyOf, BreaksConstant, Flag, LeavesFree, Satisfies, Where
+from holdfast.programs.lower import Computed, lower_rules
 from holdfast.programs.program import GroupProgram
+from holdfast.programs.shifted import call_value
 from holdfast.rules.dependency import CFD, Pattern
-from holdfast.rules.predicate import Column, equals
+from holdfast.rules.predicate import Column, Constant, Operand, equals
 from holdfast.rules.relation import GT, LT
 from holdfast.violations.evaluate import UNLIMITED, evaluate, pairs_of
 from holdfast.violations.part import Part
 from strategies import NUMBERS, TIMES, RandomRules, RandomTable, rule_sets, tables
+
+
+def _kind(kind: ColumnType) -> str:
+    """A type of the same family, as `_coded` sorts values by."""
+    return "bigint" if kind.numeric else "string" if kind.family == "text" else kind.sql
 
 
 class ByHand:
@@ -30,10 +38,25 @@ class ByHand:
 
     def __init__(self, table: RandomTable, random: RandomRules) -> None:
         self.rows, self.random = table.rows, random
-        self.programs = compile_rules(random.rules)
-        coded = self._coded(table)
+        types = {name: column_type(kind) for name, kind in table.types.items()}
+        lowered = lower_rules(random.rules, types)
+        self.programs = compile_rules(random.rules, lowered=lowered)
+        computed = {name: self._computed(column) for name, column in lowered.computed.items()}
+        self.rows = tuple({**row, **{n: v[i] for n, v in computed.items()}} for i, row in enumerate(table.rows))
+        kinds = {name: _kind(column.kind) for name, column in lowered.computed.items()}
+        coded = self._coded(RandomTable({**table.types, **kinds}, self.rows))
         self.forms = [coded[form.column] for form in self.programs.forms]
         self.flags = [np.array([self._holds(flag, row) for row in self.rows], bool) for flag in self.programs.flags]
+
+    def _computed(self, column: Computed) -> list[Any]:
+        def value(operand: Operand, row: Mapping[str, Any]) -> Any:
+            if isinstance(operand, Constant):
+                return operand.value
+            if isinstance(operand, Column):
+                return row[operand.name]
+            return call_value(operand.function, [value(argument, row) for argument in operand.arguments])
+
+        return [value(column.call, row) for row in self.rows]
 
     def _coded(self, table: RandomTable) -> dict[str, Coded]:
         families: dict[str, list[str]] = {}

@@ -23,6 +23,7 @@ from holdfast.errors import ChangeError
 from holdfast.monitor.monitor import Keep, Monitor
 from holdfast.monitor.partners import AccessPath
 from holdfast.monitor.tuning import DEFAULT_TUNING, MonitorTuning
+from holdfast.programs.lower import calculated_columns
 from holdfast.reference import TableRow
 from holdfast.states.row_changes import CHANGE_TYPE
 from holdfast.states.violations_change import ViolationsChange
@@ -58,8 +59,10 @@ class Watched(RuleBasedStateMachine):
 
     @property
     def mixed(self) -> bool:
-        """Whether types cannot be told from values: of decimals, Arrow would tell others at every batch."""
-        return any(kind.startswith("decimal") for kind in self.table.types.values())
+        """Whether types cannot be told from values: of decimals, Arrow would tell others at every batch, and what is
+        calculated with must have values from the start."""
+        decimals = any(kind.startswith("decimal") for kind in self.table.types.values())
+        return decimals or bool(calculated_columns(self.random.rules))
 
     def told(self, change: ViolationsChange, deleted: list[Any], inserted: list[TableRow]) -> None:
         self.rows = reference.changed(self.rows, deleted, inserted, ("id",))

@@ -37,6 +37,18 @@ RULES = [
     "not(t.\"select\" not in ('x', 'it''s') and t.a = s.a)",
     "not(t.\"x \"\"y\" != 1 and t.a <= 1)",
     "not(t.a = 1 and s.a = 2)",
+    "not(t.a + t.b * 2 > 3)",
+    "not(t.a - (t.b - 1) != abs(t.b - 2))",
+    "not(t.a % t.b = 1)",
+    "not(t.a / t.b >= 0.5 and t.a / t.b != 2)",
+    "not(-t.a < s.b - 2 and t.a = s.a)",
+    "not(lower(t.\"select\") = s.\"select\")",
+    "not(coalesce(t.a, 1) = 1 and trim(upper(t.\"select\")) in ('X', '\\'))",
+    "not(t.a / t.b is null and t.a is not null)",
+    "not(abs(t.a - s.a) <= 1 and t.b = s.b)",
+    "not(abs(t.a - s.b) > 1)",
+    "not(t.a - s.b != 1)",
+    "no_overlap(\"select\"; a, b)",
 ]  # fmt: skip
 NUMBERS, TEXTS = st.sampled_from([None, 0, 1, 2]), st.sampled_from([None, "x", "it's", "\\", "X"])
 ROWS = st.lists(st.tuples(NUMBERS, NUMBERS, TEXTS, NUMBERS), max_size=7)

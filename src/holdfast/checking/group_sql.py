@@ -8,7 +8,8 @@ from functools import cached_property
 
 from holdfast.encode.column_type import ColumnType
 from holdfast.programs.program import GroupProgram
-from holdfast.programs.sql_expression import comparison_sql, text_literal
+from holdfast.programs.sql_expression import comparison_sql
+from holdfast.programs.sql_text import text_literal
 from holdfast.rules.relation import EQ, NE
 from holdfast.rules.rule import Nulls
 

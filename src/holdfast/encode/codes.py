@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.encode.digits import digits_key
+from holdfast.encode.one_array import decoded
 from holdfast.kernels.order import ranks
 
 
@@ -32,6 +33,8 @@ def shared_codes(columns: Sequence[pa.ChunkedArray]) -> list[Coded]:
     NaN equals NaN and is greatest, -0.0 equals 0.0; text is ordered by its UTF-8 bytes. Numbers, dates and times cost
     one pass; text, wide decimals and structs cost a sort of the distinct values.
     """
+    if len({column.type for column in columns}) > 1:  # one is a dictionary as a file brought it, another is not
+        columns = [decoded(column) for column in columns]
     chunks = [chunk for column in columns for chunk in column.chunks]
     # Arrow arrays are read-only; kernels are compiled for writable ones.
     codes = np.require(_joint_codes(chunks, columns[0].type), requirements=["C", "W"])
@@ -98,6 +101,8 @@ def _decimal_codes(array: pa.Array) -> NDArray[np.int64]:
     parts = np.frombuffer(buffer, np.int64, count=(array.offset + len(array)) * words).reshape(-1, words)
     parts = parts[array.offset :]
     if array.type.precision <= 18:
+        return parts[:, 0].copy()
+    if (parts[:, 1:] == parts[:, :1] >> 63).all():  # all of them fit 64 bits
         return parts[:, 0].copy()
     # Two's complement, low word first: the top word is signed, the others are not.
     signed = [parts[:, words - 1]] + [parts[:, i] ^ np.int64(-(2**63)) for i in range(words - 2, -1, -1)]

@@ -38,7 +38,8 @@ class ColumnType:
     scale: int = 0
 
     def __str__(self) -> str:
-        return {"string": "text", "bigint": "integer", "void": "nothing but nulls"}.get(self.sql, self.sql)
+        names = {"string": "text", "bigint": "integer", "void": "nothing but nulls", "digits": "decimal"}
+        return names.get(self.sql, self.sql)
 
     @property
     def ordered(self) -> bool:
@@ -54,6 +55,8 @@ class ColumnType:
 
 
 VOID = ColumnType("void", "void")
+# Exact numbers that may need more digits than a decimal has, as bytes that sort as they do; only expressions are so.
+UNBOUNDED = ColumnType("digits", "decimal", 2 * _MAX_DIGITS + 1, _MAX_DIGITS)
 
 
 def column_type(sql: str) -> ColumnType:
@@ -104,6 +107,8 @@ def common_encoding(a: ColumnType, b: ColumnType) -> Encoding | None:
         return None
     if a.family == "void" or b.family == "void":
         known = b if a.family == "void" else a
+        if known == UNBOUNDED:
+            return Encoding("digits")
         return SAME if known.family == "void" else Encoding("cast", _plain(known))
     if a.numeric and b.numeric:
         return _numeric_encoding(a, b)
@@ -116,6 +121,8 @@ def common_encoding(a: ColumnType, b: ColumnType) -> Encoding | None:
 
 def _numeric_encoding(a: ColumnType, b: ColumnType) -> Encoding:
     families = {a.family, b.family}
+    if UNBOUNDED in (a, b):
+        return Encoding("digits")
     if a.sql == b.sql:
         return SAME
     if families == {"integer"}:

@@ -29,7 +29,7 @@ from holdfast.programs.plan import Plan
 from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairProgram
 from holdfast.programs.sql_expression import Encoder
 from holdfast.rules.dependency import CFD
-from holdfast.rules.predicate import Column, Comparison, Constant, Membership, Predicate
+from holdfast.rules.predicate import Column, Comparison, Constant, Membership, Operand, Predicate, RowOperand
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE, swapped
 from holdfast.violations.part import Bools, Ints, Part
 
@@ -190,10 +190,11 @@ class CandidateSource:
             for seen in (denial, turned_denial(denial)):
                 for compare in seen.compares:
                     name = self._column_of(compare.left)
-                    if not self._writable(name) or compare.allowed == EQ:
+                    computed = self._is_computed(self._column_of(compare.right))
+                    if not self._writable(name) or compare.allowed == EQ or computed:
                         continue
                     # Whom the row could meet, whatever the cell is.
-                    rest = tuple(c for c in seen.compares if self._column_of(c.left) != name)
+                    rest = tuple(c for c in seen.compares if name not in self.plan.base(self._column_of(c.left)))
                     others = PairDenial(seen.left, seen.right, rest, symmetric=False)
                     if (compare, others) in done:
                         continue
@@ -375,7 +376,7 @@ class CandidateSource:
                 continue
             if not isinstance(p, Comparison):
                 continue
-            sides: list[tuple[Column, int, Column | Constant]] = [(p.left, p.allowed, p.right)]
+            sides: list[tuple[RowOperand, int, Operand]] = [(p.left, p.allowed, p.right)]
             if isinstance(p.right, Column):
                 sides.append((p.right, swapped(p.allowed), p.left))
             for column, allowed, theirs in sides:
@@ -384,10 +385,12 @@ class CandidateSource:
                     continue
                 kind = types[name]
                 if isinstance(theirs, Column):
+                    if self._is_computed(theirs.name):
+                        continue
                     own = self._values(theirs.name, self.given[broken])
                     values = converted(own, types[theirs.name], kind, self._stored(name))
                 else:
-                    text = self._lookup_text(name, theirs)
+                    text = self._lookup_text(name, theirs) if isinstance(theirs, Constant) else None
                     if text is None:
                         continue
                     values = read_texts([text], kind, self._stored(name)).take(pa.array(np.zeros(len(broken), int)))
@@ -412,7 +415,7 @@ class CandidateSource:
     @cached_property
     def _columns(self) -> TableColumns:
         taken = self.rows.take(pa.array(self.given))
-        return TableColumns(taken, self.plan.schema.types, self.plan.programs.nulls)
+        return TableColumns.of(taken, self.plan)
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -440,7 +443,12 @@ class CandidateSource:
     def _column_of(self, form: int) -> str:
         return self.plan.programs.forms[form].column
 
+    def _is_computed(self, name: str) -> bool:
+        return name in self.plan.computed
+
     def _writable(self, name: str) -> bool:
+        if self._is_computed(name):
+            return False
         stored = not pa.types.is_null(self._stored(name))
         return stored and self._kind(name).family in WRITABLE and name not in self.plan.key
 

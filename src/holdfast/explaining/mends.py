@@ -16,9 +16,10 @@ from holdfast.explaining.row_conflicts import RowConflicts
 from holdfast.programs.form import AllOf, AnyOf, BreaksConstant, Flag, Satisfies
 from holdfast.programs.plan import Plan
 from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairProgram
-from holdfast.programs.sql_expression import Encoder, text_literal
+from holdfast.programs.sql_expression import Encoder
+from holdfast.programs.sql_text import text_literal
 from holdfast.rules.dependency import CFD
-from holdfast.rules.predicate import Column, Comparison, Constant, Membership, Predicate
+from holdfast.rules.predicate import Column, Comparison, Constant, Membership, Operand, Predicate, RowOperand
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE, swapped
 
 # Values can be written as text and read back; those of other families are not suggested.
@@ -132,9 +133,9 @@ class _Mends:
                 compares = [c.mirrored() if turned else c for c in denial.compares]
                 for compare in compares:
                     name, other = self._form_name(compare.left), self._form_name(compare.right)
-                    if not self._writable(name) or compare.allowed == EQ:
+                    if not self._writable(name) or compare.allowed == EQ or self._is_computed(other):
                         continue
-                    rest = [c for c in compares if self._form_name(c.left) != name]
+                    rest = [c for c in compares if name not in self.plan.base(self._form_name(c.left))]
                     conditions = self._others(denial, rest, turned)
                     if compare.allowed == NE:
                         yield self._most_met(name, other, conditions)
@@ -201,17 +202,19 @@ class _Mends:
                 continue
             if not isinstance(p, Comparison):
                 continue
-            sides: list[tuple[Column, int, Column | Constant]] = [(p.left, p.allowed, p.right)]
+            sides: list[tuple[RowOperand, int, Operand]] = [(p.left, p.allowed, p.right)]
             if isinstance(p.right, Column):
                 sides.append((p.right, swapped(p.allowed), p.left))
             for column, allowed, theirs in sides:
-                if allowed == EQ or not self._writable(column.name):
+                if allowed == EQ or not isinstance(column, Column) or not self._writable(column.name):
                     continue
                 kind = self.plan.schema.types[column.name]
                 if isinstance(theirs, Column):
+                    if self._is_computed(theirs.name):
+                        continue
                     value = self._as_value_of(column.name, f"r.{self._column(theirs.name)}")
                 else:
-                    text = encoder.lookup_text(column, theirs)
+                    text = encoder.lookup_text(column, theirs) if isinstance(theirs, Constant) else None
                     if text is None:
                         continue
                     value = f"CAST({text_literal(text)} AS {kind.sql})"
@@ -222,6 +225,7 @@ class _Mends:
 
     def _nearest(self, member: Membership, encoder: Encoder, source: str) -> Iterator[str]:
         """Of the values that it may have, the one that is written most like it."""
+        assert isinstance(member.column, Column), "expressions are computed columns here"
         texts = [encoder.lookup_text(member.column, value) for value in sorted(member.values, key=str)]
         listed = ", ".join(text_literal(text) for text in texts if text is not None)
         if not listed:
@@ -261,7 +265,12 @@ class _Mends:
     def _column(self, name: str) -> str:
         return f"c{self._place(name)}"
 
+    def _is_computed(self, name: str) -> bool:
+        return name in self.plan.computed
+
     def _writable(self, name: str) -> bool:
+        if self._is_computed(name):
+            return False
         kind = self.plan.schema.types[name]
         return kind.family in _WRITABLE and name not in self.plan.key
 

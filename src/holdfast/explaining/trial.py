@@ -17,7 +17,7 @@ from holdfast.explaining.candidates import Candidates, CandidateSource, Floats, 
 from holdfast.explaining.cell_values import plain_array
 from holdfast.explaining.limits import CHANGES_PER_ROW, TRIED_PER_ROW
 from holdfast.explaining.row_meetings import conflict_counts, violating_pairs, violation_counts
-from holdfast.programs.arrow_rows import encoded_column, form_columns
+from holdfast.programs.arrow_rows import TableColumns, form_columns
 from holdfast.programs.plan import Plan
 from holdfast.programs.program import forms_and_flags
 from holdfast.violations.part import Ints, Part, families
@@ -247,7 +247,7 @@ def with_variants(trial: RowTrial, tried: _Tried, rules: Sequence[int]) -> Part:
     coded = [nothing] * len(part.forms)
     for family in families(programs.programs, len(part.forms)):
         needed = [form for form in family if form in forms]
-        if any(programs.forms[form].column in changed for form in needed):
+        if any(changed.intersection(plan.base(programs.forms[form].column)) for form in needed):
             for form, codes in _codes_of_family(trial, needed, columns).items():
                 coded[form] = codes
         else:
@@ -287,8 +287,8 @@ def _codes_of_family(
         for number, form in enumerate(family):
             own = np.flatnonzero((row >= 0) & (row // size == number)) if size else np.empty(0, np.int64)
             wanted = trial.plan.programs.forms[form]
-            column = trial.rows.column(wanted.column).take(pa.array(row[own] - number * size))
-            column = decoded(encoded_column(column, trial.plan.schema.types[wanted.column], wanted.encoding))
+            taken = trial.rows.take(pa.array(row[own] - number * size))
+            column = decoded(TableColumns.of(taken, trial.plan).form(wanted))
             codes.append(own)
             parts += column.cast(new[family[0]].type).chunks
         values, *coded_new = shared_codes([pa.chunked_array(parts, new[family[0]].type), *new.values()])

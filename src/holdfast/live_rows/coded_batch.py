@@ -15,9 +15,10 @@ from holdfast.encode.arrow_column_type import arrow_column_type
 from holdfast.encode.column_type import VOID, ColumnType
 from holdfast.encode.live_codes import BoundCode, Coder, LabelCoder, coder_for, constant_value
 from holdfast.errors import ChangeError, TypeMismatchError, closest_hint
+from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.predicate import Column, Comparison, Constant, Membership
 from holdfast.rules.relation import EQ, NE
-from holdfast.rules.rule import Nulls, RuleSet
+from holdfast.rules.rule import Nulls
 
 Bools = NDArray[np.bool_]
 # What Arrow raises for values that are no column: of several types, halves of surrogate pairs, infinite decimals.
@@ -160,7 +161,8 @@ class Coding:
         return {
             name: kind
             for name in self.names
-            if self.kinds[name].family == "void" and (kind := _kind_of(batch.columns[name], name)).family != "void"
+            if self.kinds[name].family == "void"
+            and (kind := kind_of_values(batch.columns[name], name)).family != "void"
         }
 
     def learn(self, kinds: Mapping[str, ColumnType]) -> None:
@@ -316,7 +318,8 @@ def _arrow_column(values: Sequence[Any], name: str) -> pa.Array:
         ) from None
 
 
-def _kind_of(values: Sequence[Any] | pa.Array, name: str) -> ColumnType:
+def kind_of_values(values: Sequence[Any] | pa.Array, name: str) -> ColumnType:
+    """The type of the values of a column; void where all are null. ChangeError where they are not of one type."""
     if not isinstance(values, pa.Array):
         present = [value for value in values if value is not None]
         if not present:
@@ -335,8 +338,8 @@ def recoded(codes: NDArray[np.int64], valid: Bools, moved: Moved) -> NDArray[np.
     return codes
 
 
-def coding_for(names: Sequence[str], rules: RuleSet) -> Coding:
-    """Coders to be, for columns of types yet unknown."""
+def coding_for(names: Sequence[str], constraints: Iterable[DenialConstraint]) -> Coding:
+    """Coders to be, for columns of types yet unknown, that these constraints compare."""
     root = {name: name for name in names}
 
     def find(name: str) -> str:
@@ -346,20 +349,18 @@ def coding_for(names: Sequence[str], rules: RuleSet) -> Coding:
 
     ordered: set[str] = set()
     constants: dict[tuple[str, Constant], None] = {}
-    for rule in rules:
-        for constraint in rule.body.denials:
-            for predicate in constraint.predicates:
-                if isinstance(predicate, Membership):
-                    listed = sorted(predicate.values, key=str)
-                    constants |= dict.fromkeys((predicate.column.name, value) for value in listed)
-                if not isinstance(predicate, Comparison):
-                    continue
-                if isinstance(predicate.right, Constant):
-                    constants[predicate.left.name, predicate.right] = None
-                if isinstance(predicate.right, Column):
-                    root[find(predicate.left.name)] = find(predicate.right.name)
-                if predicate.allowed not in (EQ, NE):
-                    ordered |= {column.name for column in predicate.columns()}
+    for predicate in (predicate for constraint in constraints for predicate in constraint.predicates):
+        if isinstance(predicate, Membership):
+            listed = sorted(predicate.values, key=str)
+            constants |= dict.fromkeys((predicate.column.name, value) for value in listed)
+        if not isinstance(predicate, Comparison):
+            continue
+        if isinstance(predicate.right, Constant):
+            constants[predicate.left.name, predicate.right] = None
+        if isinstance(predicate.right, Column):
+            root[find(predicate.left.name)] = find(predicate.right.name)
+        if predicate.allowed not in (EQ, NE):
+            ordered |= {column.name for column in predicate.columns()}
     members: dict[str, list[str]] = {}
     for name in names:
         members.setdefault(find(name), []).append(name)

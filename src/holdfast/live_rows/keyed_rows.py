@@ -74,6 +74,7 @@ class KeyedRows(ABC):
         batch = row_batch(rows)
         if batch.size == 0:
             return NamedRows(NOBODY)
+        batch = self._prepared(batch)
         with self._coding.unless_refused():
             codes, valid = self._encoded(batch)
             self._keys.require_new(batch, codes)
@@ -88,6 +89,7 @@ class KeyedRows(ABC):
         batch = row_batch(rows)
         if batch.size == 0:
             return NamedRows(NOBODY)
+        batch = self._prepared(batch)
         with self._coding.unless_refused():
             codes, valid = self._encoded(batch)
             slots = self._keys.slots(self._keys.of_batch(batch))
@@ -106,13 +108,17 @@ class KeyedRows(ABC):
         come = {key: at for key, at in last.items() if at is not None}
         if not come:  # rows that only go need no other columns than the key
             return NamedRows(self._keys.slots(old))
-        taken = rows.take(list(come.values()))
+        taken = self._prepared(rows.take(list(come.values())))
         with self._coding.unless_refused():
             codes, valid = self._encoded(taken)
         gone = self._keys.slots(old)  # only now: where codes had to move, rows have other slots
         slot_of = dict(zip(old, gone.tolist(), strict=True))
         before = np.array([slot_of.get(key, -1) for key in come], np.int32)
         return NamedRows(gone, Coming(taken, codes, valid), before)
+
+    def _prepared(self, batch: RowBatch) -> RowBatch:
+        """The rows with all that is kept of them; nothing is known of their types yet."""
+        return batch
 
     def _encoded(self, batch: RowBatch) -> tuple[Codes, Bools]:
         require_names(batch, self._needed, self._known)

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from holdfast.encode.column_type import ColumnType, column_type
-from holdfast.errors import OptionError, TypeMismatchError
-from holdfast.live_rows.coded_batch import CodedBatch, coding_for
+from holdfast.encode.column_type import VOID, ColumnType, column_type
+from holdfast.errors import ChangeError, OptionError, TypeMismatchError
+from holdfast.live_rows.coded_batch import CodedBatch, RowBatch, coding_for, kind_of_values, require_names
 from holdfast.live_rows.keyed_rows import NOBODY, Coming, KeyedRows, NamedRows
 from holdfast.live_rows.row_store import Slots
 from holdfast.monitor.access import access_lines
@@ -18,11 +18,13 @@ from holdfast.monitor.schedule import schedule_lines
 from holdfast.monitor.slot_pairs import NO_PAIRS, SlotPairs
 from holdfast.monitor.tuning import DEFAULT_TUNING, MonitorTuning
 from holdfast.presented import Presented
+from holdfast.programs.arrow_expression import computed_values_of
 from holdfast.programs.arrow_forms import flag_values
 from holdfast.programs.bind import Schema, require_columns, require_types
 from holdfast.programs.compile import compile_rules
 from holdfast.programs.condition import rule_condition
 from holdfast.programs.form import Form
+from holdfast.programs.lower import calculated_columns, lower_rules
 from holdfast.programs.program import RowProgram, is_symmetric
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import as_rule_set, named_key
@@ -76,20 +78,58 @@ class Monitor(KeyedRows, Presented):
         if access not in ("auto", "runs", "bitmaps"):
             raise OptionError(f"access is {access!r}.", hint="it is 'auto', 'runs' or 'bitmaps'.")
         self.limit, self.keep, self.access, self._tuning = limit, keep, access, tuning
+        self._given = None if schema is None else {name: column_type(kind) for name, kind in schema.items()}
+        self._calculated = calculated_columns(self.rules)
+        self._set_up(named, self._given or {})
+
+    def _set_up(self, key: tuple[str, ...], types: Mapping[str, ColumnType]) -> None:
+        """Programs and indexes for columns of these types, without rows; other columns have no type yet."""
         conditions = [condition for rule in self.rules if (condition := rule_condition(rule)) is not None]
-        self._programs = compile_rules(self.rules, first=tuple(map(Form, named))).as_pairs()
+        own = list(dict.fromkeys(name for rule in self.rules for name in rule.body.columns))
+        self._types = {**dict.fromkeys([*key, *own], VOID), **types}
+        if self._calculated:
+            require_types(self.rules, Schema("of the monitor", self._types))
+        lowered = lower_rules(self.rules, self._types)
+        self._computed = lowered.computed
+        self._programs = compile_rules(self.rules, first=tuple(map(Form, key)), lowered=lowered).as_pairs()
         # A form is the column with its number; columns that only flags read come after those.
         forms = [form.column for form in self._programs.forms]
-        names = tuple(dict.fromkeys([*forms, *(name for rule in self.rules for name in rule.body.columns)]))
+        names = tuple(dict.fromkeys([*forms, *own, *self._computed]))
         self._columns = {name: at for at, name in enumerate(names)}
         needed = list(dict.fromkeys([*names, *(name for condition in conditions for name in condition.columns)]))
-        coding = coding_for(names, self.rules)
-        super().__init__(named, coding, needed=needed, flags=len(self._programs.flags))
+        coding = coding_for(names, lowered.constraints)
+        super().__init__(key, coding, needed=needed, flags=len(self._programs.flags))
         self._totals = dict.fromkeys((rule.name for rule in self.rules), 0)
-        self._pairs: dict[str, set[Violation]] = {rule.name: set() for rule in self.rules} if keep == "pairs" else {}
-        if schema is not None:
-            self._adopt({name: column_type(kind) for name, kind in schema.items() if name in self._columns}, schema)
+        self._pairs: dict[str, set[Violation]] = (
+            {rule.name: set() for rule in self.rules} if self.keep == "pairs" else {}
+        )
+        if types:
+            self._adopt({name: kind for name, kind in types.items() if name in self._columns}, types)
+        computed = {name: column.kind for name, column in self._computed.items() if column.kind.family != "void"}
+        self._coding.learn(computed)
         self._reloaded()
+
+    def _prepared(self, batch: RowBatch) -> RowBatch:
+        """The rows with the values of expressions. Their types are those of the first rows where nobody named them."""
+        if not self._calculated:
+            return batch
+        require_names(batch, [name for name in self._needed if name not in self._computed], None)
+        given = self._given or {}
+        unnamed = [name for name in self._calculated if name not in given]
+        if len(self) == 0 and unnamed:
+            first = {name: kind_of_values(batch.columns[name], name) for name in unnamed}
+            self._set_up(self.key, {**given, **{n: kind for n, kind in first.items() if kind.family != "void"}})
+        for name in unnamed:
+            if self._types[name].family == "void" and kind_of_values(batch.columns[name], name).family != "void":
+                raise ChangeError(
+                    f"column {name!r}, which a rule calculates with, has its first values only now.",
+                    hint=f"nothing was changed. Name the type of {name!r} from the start with schema={{{name!r}: …}}.",
+                )
+        values = {
+            name: computed_values_of(column, batch.columns, self._types, batch.size)
+            for name, column in self._computed.items()
+        }
+        return RowBatch(batch.size, {**batch.columns, **values})
 
     # What is known ------------------------------------------------------------------------------------------------
 
@@ -244,7 +284,7 @@ class Monitor(KeyedRows, Presented):
 
     def _adopt(self, kinds: Mapping[str, ColumnType], columns: Iterable[str]) -> None:
         """Types become known; TypeMismatchError, and nothing is, where a rule compares what cannot be compared."""
-        types = {**self._coding.kinds, **kinds}
+        types = {**self._types, **self._coding.kinds, **kinds}
         schema = Schema("of the monitor", {**dict.fromkeys(columns, column_type("void")), **types})
         require_columns(self.rules, self.key, schema)
         require_types(self.rules, schema)

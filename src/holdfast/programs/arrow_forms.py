@@ -81,6 +81,7 @@ def _satisfied(predicate: Predicate, rows: CodedColumns) -> Bools:
         return _text_test(predicate, rows)
     if isinstance(predicate.right, Constant):
         return with_constant(rows, predicate.left.name, predicate.allowed, predicate.right)
+    assert isinstance(predicate.right, Column), "expressions are computed columns here"
     return _within_row(rows, predicate, predicate.right)
 
 

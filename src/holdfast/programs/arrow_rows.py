@@ -16,13 +16,15 @@ from numpy.typing import NDArray
 
 from holdfast.encode.arrow_column_type import arrow_type_of
 from holdfast.encode.codes import Coded, ranked_values, shared_codes
-from holdfast.encode.column_type import ColumnType, Encoding
+from holdfast.encode.column_type import UNBOUNDED, ColumnType, Encoding
 from holdfast.encode.digits import digits_key
 from holdfast.encode.live_codes import BoundCode, coder_for, constant_value
 from holdfast.encode.one_array import decoded, one_array
 from holdfast.errors import ConditionError, closest_hint
+from holdfast.programs.arrow_expression import computed_column
 from holdfast.programs.arrow_forms import flag_values
 from holdfast.programs.form import Form
+from holdfast.programs.lower import Computed
 from holdfast.programs.plan import Plan
 from holdfast.programs.sql_expression import Encoder, bind_constant
 from holdfast.rules.predicate import Column, Constant
@@ -53,7 +55,7 @@ def form_columns(
 
     The twin of `Plan.form_columns`. Raises ConditionError where a `where` says more than can be computed here.
     """
-    columns = TableColumns(rows, plan.schema.types, plan.programs.nulls)
+    columns = TableColumns.of(rows, plan)
     named: dict[str, pa.ChunkedArray | pa.Array] = {}
     for i in range(len(plan.programs.forms)) if forms is None else forms:
         named[f"f{i}"] = columns.form(plan.programs.forms[i])
@@ -69,10 +71,17 @@ class TableColumns:
     rows: pa.Table
     types: Mapping[str, ColumnType]
     nulls: Nulls
+    computed: Mapping[str, Computed] = field(default_factory=dict)
     _codes: dict[str, Coded] = field(default_factory=dict, repr=False)
     _forms: dict[Form, pa.ChunkedArray] = field(default_factory=dict, repr=False)
     # The distinct values in order, of columns whose codes are places among them.
     _ranked: dict[str, pa.Array] = field(default_factory=dict, repr=False)
+    _values: dict[str, pa.ChunkedArray] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, rows: pa.Table, plan: Plan) -> TableColumns:
+        """The columns of the rows that the plan's programs speak of."""
+        return cls(rows, plan.types, plan.programs.nulls, plan.computed)
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -80,9 +89,24 @@ class TableColumns:
     def form(self, form: Form) -> pa.ChunkedArray:
         """The values of the form."""
         if form not in self._forms:
-            column, kind = self.rows.column(form.column), self.types[form.column]
+            column, kind = self.column(form.column), self.types[form.column]
             self._forms[form] = encoded_column(column, kind, form.encoding)
         return self._forms[form]
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """The values of a column of the table, or of a computed one."""
+        if name not in self.computed:
+            return self.rows.column(name)
+        if name not in self._values:
+            values = computed_column(self.computed[name], self.rows.column, self.types, len(self))
+            self._values[name] = pa.chunked_array([values])
+        return self._values[name]
+
+    def vanishes(self, column: Computed) -> Bools:
+        """Which rows have no value of the expression though its columns have values."""
+        values = computed_column(column, self.rows.column, self.types, len(self))
+        there = [self.valid(name) for name in column.base]
+        return np.asarray(np.logical_and.reduce([values.is_null().to_numpy(zero_copy_only=False), *there]), np.bool_)
 
     def codes(self, name: str) -> NDArray[np.int64]:
         return self._coded(name).codes
@@ -99,6 +123,8 @@ class TableColumns:
         kind = self.types[name]
         if kind.family == "void":
             return None
+        if kind == UNBOUNDED:
+            return self._bound_rank(name, digits_key(constant_value(constant, kind)))
         if kind.family == "decimal":
             return self._bound_decimal(name, constant, kind)
         value = constant_value(constant, kind)
@@ -107,7 +133,10 @@ class TableColumns:
         return coder_for([kind], ordered=True, settled=True).constant(value)
 
     def values(self, names: Sequence[str]) -> pa.Table:
-        return pa.table({name: decoded(self.rows.column(self._resolved(name))) for name in names})
+        return pa.table({name: decoded(self._known(name)) for name in names})
+
+    def _known(self, name: str) -> pa.ChunkedArray:
+        return self.column(name) if name in self.computed else self.rows.column(self._resolved(name))
 
     def _resolved(self, name: str) -> str:
         """The column that a condition means, upper and lower case apart, as in SQL."""
@@ -122,7 +151,7 @@ class TableColumns:
 
     def _coded(self, name: str) -> Coded:
         if name not in self._codes:
-            column, kind = self.rows.column(name), self.types[name]
+            column, kind = self.column(name), self.types[name]
             valid = np.asarray(column.is_valid().to_numpy(), np.bool_)
             if kind.family == "void" or pa.types.is_null(column.type):
                 self._codes[name] = Coded(np.zeros(len(self), np.int64), valid)

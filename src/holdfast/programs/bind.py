@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from holdfast.encode.column_type import VOID, ColumnType
 from holdfast.errors import OptionError, TypeMismatchError, unknown_column
+from holdfast.programs.lower import Lowering
 from holdfast.programs.sql_expression import Encoder
 from holdfast.rules.predicate import Column, Predicate, quoted_name
 from holdfast.rules.rule import Rule, RuleSet
@@ -70,12 +71,13 @@ def require_types(rules: RuleSet, schema: Schema) -> None:
 
 def _mismatches(rules: RuleSet, schema: Schema) -> Iterator[tuple[Rule, Predicate, str]]:
     """Each predicate that has no meaning by the types, its rule, and the reason."""
-    encoder = Encoder(schema.types, rules.nulls, str)
+    encoder, lowering = Encoder(schema.types, rules.nulls, str), Lowering(schema.types, rules.nulls)
     for rule in rules:
         for constraint in rule.body.denials:
             for predicate in constraint.predicates:
                 try:
-                    encoder.predicate(predicate)
+                    for lowered in (p for way in lowering.alternatives(predicate) for p in way):
+                        encoder.predicate(lowered)
                 except TypeMismatchError as problem:
                     yield rule, predicate, problem.message
 

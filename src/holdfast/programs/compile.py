@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 from holdfast.programs.form import AllOf, AnyOf, BreaksConstant, Flag, Form, LeavesFree, Satisfies, Where
+from holdfast.programs.lower import LoweredRules, calculates, lower_rules
 from holdfast.programs.program import (
     Compare,
     GroupProgram,
@@ -40,14 +41,18 @@ def compile_rules(
     *,
     first: Sequence[Form] = (),
     style: Style = "groups",
+    lowered: LoweredRules | None = None,
 ) -> Programs:
     """Returns the programs of all rules. Forms and flags are numbered in order of first use, after those in `first`.
 
     Whatever a pattern of a conditional dependency, a `where`, a predicate on one row or a dependency means is decided
     here, so that it is the same in every engine. In the style "denials", keys and dependencies are pairs of rows, and
-    each pattern is a denial of its own.
+    each pattern is a denial of its own. Rules with expressions come with what they are `lowered` to.
     """
-    compiler = _Compiler(compared, style, _Numbers(), _Numbers())
+    if lowered is None:
+        assert not calculates(rules), "expressions are lowered first, by the types of columns"
+        lowered = lower_rules(rules, {})
+    compiler = _Compiler(compared, style, lowered, _Numbers(), _Numbers())
     for form in first:
         compiler.forms.number(form)
     programs = tuple(map(compiler.program, rules))
@@ -71,12 +76,13 @@ class _Numbers(Generic[_T]):
 class _Compiler:
     compared: ComparedForms
     style: Style
+    lowered: LoweredRules
     forms: _Numbers[Form]
     flags: _Numbers[Flag]
 
     def program(self, rule: Rule) -> Program:
         scope: list[Flag] = [] if rule.where is None else [Where(rule.where)]
-        pairs = [constraint for constraint in rule.body.denials if constraint.two_rows]
+        pairs = self.lowered.pairs[rule.name]
         alone = self._alone(rule, scope)
         if not pairs:
             assert alone is not None, "a rule has at least one denial"
@@ -84,12 +90,16 @@ class _Compiler:
         dependency = as_dependency(rule.body) if self.style == "groups" else None
         if dependency is not None:
             return self._group(dependency, scope, alone)
-        denials = tuple(self._denial(constraint, scope) for constraint in pairs)
+        denials = tuple(
+            self._denial(constraint, scope, origin if len(ways) > 1 else None)
+            for origin, ways in enumerate(pairs)
+            for constraint in ways
+        )
         return PairProgram(denials, is_symmetric(rule.body), alone)
 
     def _alone(self, rule: Rule, scope: Sequence[Flag]) -> int | None:
         """The flag of rows that break the rule by themselves; None where no row can."""
-        one_row = [constraint for constraint in rule.body.denials if not constraint.two_rows]
+        one_row = self.lowered.alone[rule.name]
         if not one_row:
             return None
         if isinstance(rule.body, CFD) and self.style == "groups":
@@ -116,7 +126,7 @@ class _Compiler:
             alone=alone,
         )
 
-    def _denial(self, constraint: DenialConstraint, scope: Sequence[Flag]) -> PairDenial:
+    def _denial(self, constraint: DenialConstraint, scope: Sequence[Flag], origin: int | None) -> PairDenial:
         compares = []
         conditions: dict[str, list[Flag]] = {"t": [*scope], "s": [*scope]}
         for predicate in constraint.predicates:
@@ -128,9 +138,12 @@ class _Compiler:
                 assert isinstance(predicate, Comparison), "only a comparison speaks of two rows"
                 compares.append(self._compare(predicate))
         left, right = (self._flag(conditions[row]) for row in ("t", "s"))
-        return PairDenial(left, right, tuple(compares), constraint.symmetric)
+        # Of two rows even where it says something of one of them alone.
+        mirror = DenialConstraint(tuple(predicate.mirrored() for predicate in constraint.predicates))
+        return PairDenial(left, right, tuple(compares), constraint == mirror, origin)
 
     def _compare(self, predicate: Comparison) -> Compare:
+        assert isinstance(predicate.left, Column), "expressions are computed columns here"
         assert isinstance(predicate.right, Column), "constants speak of one row"
         left, right = self.compared(predicate.left, predicate.right)
         return Compare(self.forms.number(left), self.forms.number(right), predicate.allowed)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from holdfast.errors import OptionError, closest_hint
-from holdfast.programs.compile import compile_rules
-from holdfast.programs.form import AllOf, AnyOf, Flag, Satisfies
-from holdfast.programs.program import PairDenial, PairProgram, Programs, is_symmetric
+from holdfast.programs.function_sql import EXPORTED
 from holdfast.programs.sql_expression import WHOLE_TEXT
+from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.dependency import is_symmetric
 from holdfast.rules.pattern import common_pattern
 from holdfast.rules.predicate import (
+    Call,
     Column,
     Comparison,
     Constant,
@@ -21,7 +22,6 @@ from holdfast.rules.predicate import (
     NullTest,
     Operand,
     Predicate,
-    Row,
     TextTest,
 )
 from holdfast.rules.relation import EQ, NE, operator_of
@@ -45,7 +45,7 @@ class Dialect:
     """How a database writes names and values: what stands before and after a name, whether a backslash is one.
 
     `text_tests` has a template for each operator on text that the database knows; a pattern stands between the two
-    parts of `whole`, which mean the start and the end of a text.
+    parts of `whole`, which mean the start and the end of a text. `functions` are written otherwise than in EXPORTED.
     """
 
     opening: str = '"'
@@ -53,6 +53,8 @@ class Dialect:
     backslash_escapes: bool = False
     timestamp: str = "TIMESTAMP"
     truths: tuple[str, str] = ("FALSE", "TRUE")
+    double: str = "DOUBLE PRECISION"
+    functions: Mapping[str, str] = field(default_factory=dict)
     text_tests: Mapping[str, str] = field(default_factory=lambda: {"matches": "REGEXP_LIKE({column}, {argument})"})
     whole: tuple[str, str] = WHOLE_TEXT
 
@@ -68,10 +70,31 @@ class Dialect:
 
 DIALECTS = {
     "ansi": Dialect(whole=("^(?:", ")$")),
-    "spark": Dialect("`", "`", True, text_tests={"matches": "({column} RLIKE {argument})"}),
-    "mysql": Dialect("`", "`", True, timestamp="DATETIME"),
-    "bigquery": Dialect("`", "`", True, text_tests={"matches": "REGEXP_CONTAINS({column}, {argument})"}),
-    "tsql": Dialect("[", "]", timestamp="DATETIME2", truths=("0", "1"), text_tests={}),
+    "spark": Dialect("`", "`", True, text_tests={"matches": "({column} RLIKE {argument})"}, double="DOUBLE"),
+    "mysql": Dialect("`", "`", True, timestamp="DATETIME", double="DOUBLE"),
+    "bigquery": Dialect(
+        "`",
+        "`",
+        True,
+        text_tests={"matches": "REGEXP_CONTAINS({column}, {argument})"},
+        double="FLOAT64",
+        functions={"%": "MOD({}, NULLIF({}, 0))", "substr": "SUBSTR({})"},
+    ),
+    "tsql": Dialect(
+        "[",
+        "]",
+        timestamp="DATETIME2",
+        truths=("0", "1"),
+        text_tests={},
+        double="FLOAT",
+        functions={
+            "length": "LEN({})",
+            "year": "YEAR({})",
+            "month": "MONTH({})",
+            "day": "DAY({})",
+            "hour": "DATEPART(HOUR, {})",
+        },
+    ),
 }
 
 
@@ -101,19 +124,17 @@ def rule_sql(rule: Rule, *, table: str, key: Sequence[str], nulls: Nulls, dialec
         )
     written = _Writer(dialect, nulls)
     source = table if rule.where is None else f"(SELECT * FROM {table} WHERE {rule.where})"
-    programs = compile_rules(RuleSet((replace(rule, where=None),), nulls=nulls), style="denials")
-    (program,) = programs.programs
-    paired = program.denials if isinstance(program, PairProgram) else ()
-    alone = [] if program.alone is None else written.ways_alone(programs.flags[program.alone])
+    paired = [constraint for constraint in rule.body.denials if constraint.two_rows]
+    alone = [written.conjunction(constraint) for constraint in rule.body.denials if not constraint.two_rows]
     # Of a symmetric rule the mirror of each is among them: with the smaller key left, one of the two finds the pair.
-    apart = written.before(key) if is_symmetric(program) else written.differs(key)
+    apart = written.before(key) if is_symmetric(rule.body) else written.differs(key)
     names = ", ".join(f"t.{dialect.name(name)} AS {dialect.name(f'left_{name}')}" for name in key)
     others = ", ".join(f"s.{dialect.name(name)} AS {dialect.name(f'right_{name}')}" for name in key)
     missing = ", ".join(f"NULL AS {dialect.name(f'right_{name}')}" for name in key)
     head = names if not paired else f"{names}, {missing}"
     queries = [
-        f"SELECT {names}, {others}\nFROM {source} t JOIN {source} s ON {written.pair(denial, programs)} AND {apart}"
-        for denial in paired
+        f"SELECT {names}, {others}\nFROM {source} t JOIN {source} s ON {written.conjunction(constraint)} AND {apart}"
+        for constraint in paired
     ]
     queries += [f"SELECT {head}\nFROM {source} t\nWHERE {condition}" for condition in alone]
     return "\nUNION\n".join(queries)
@@ -141,29 +162,14 @@ class _Writer:
     dialect: Dialect
     nulls: Nulls
 
-    def pair(self, denial: PairDenial, programs: Programs) -> str:
-        """When a row t and a row s violate the denial together."""
-        conditions = []
-        if denial.left is not None:
-            conditions.append(self._flag(programs.flags[denial.left], "t"))
-        if denial.right is not None:
-            conditions.append(self._flag(programs.flags[denial.right], "s"))
-        for compare in denial.compares:
-            left, right = (programs.forms[form].column for form in (compare.left, compare.right))
-            conditions.append(self._comparison(Comparison(Column("t", left), compare.allowed, Column("s", right))))
-        return " AND ".join(conditions)
+    def conjunction(self, constraint: DenialConstraint) -> str:
+        """When rows violate the constraint: what it says of t, then of s, then of both."""
 
-    def ways_alone(self, flag: Flag) -> list[str]:
-        """The conditions on a row t, each of which makes the flag true."""
-        assert isinstance(flag, AllOf), "a program's flags are conjunctions"
-        (ways,) = flag.flags
-        assert isinstance(ways, AnyOf), "a rule on single rows is broken in one way or another"
-        return [self._flag(way, "t") for way in ways.flags]
+        def rows(predicate: Predicate) -> tuple[bool, bool]:
+            named = {column.row for column in predicate.columns()}
+            return len(named) == 2, named == {"s"}
 
-    def _flag(self, flag: Flag, row: Row) -> str:
-        assert isinstance(flag, AllOf), "a program's flags are conjunctions"
-        predicates = [part.predicate for part in flag.flags if isinstance(part, Satisfies)]
-        return " AND ".join(self._predicate(p if row == "t" else p.mirrored()) for p in predicates)
+        return " AND ".join(map(self._predicate, sorted(constraint.predicates, key=rows)))
 
     def differs(self, key: Sequence[str]) -> str:
         parts = [f"t.{self.dialect.name(name)} <> s.{self.dialect.name(name)}" for name in key]
@@ -224,6 +230,8 @@ class _Writer:
     def _operand(self, operand: Operand) -> str:
         if isinstance(operand, Column):
             return f"{operand.row}.{self.dialect.name(operand.name)}"
+        if isinstance(operand, Call):
+            return self._call(operand)
         value = operand.value
         if isinstance(value, bool):
             return self.dialect.truths[value]
@@ -233,3 +241,11 @@ class _Writer:
             return f"CAST('{value.isoformat()}' AS DATE)"
         written = str(operand)
         return self.dialect.text(str(value)) if written.startswith("'") else written
+
+    def _call(self, call: Call) -> str:
+        texts = [self._operand(argument) for argument in call.arguments]
+        template = self.dialect.functions.get(call.function) or EXPORTED.get(call.function)
+        if template is None:
+            return f"({f' {call.function} '.join(texts)})"
+        parts = texts if template.count("{}") > 1 else [", ".join(texts)]
+        return template.format(*parts, double=self.dialect.double)

@@ -7,34 +7,63 @@ long tableau. `form_columns` computes the forms `f0`, ... and flags `b0`, ... of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from holdfast.encode.column_type import ColumnType
 from holdfast.programs.bind import Schema, require_columns, require_types
 from holdfast.programs.compile import compile_rules
+from holdfast.programs.lower import Computed, divides, lower_rules, vanishing_expressions
 from holdfast.programs.program import Programs
-from holdfast.programs.sql_expression import DIGITS_FUNCTION, Encoder
+from holdfast.programs.sql_expression import Encoder
 from holdfast.programs.sql_forms import Lookup, SqlForms
+from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import Column
 from holdfast.rules.rule import RuleSet
+
+
+@dataclass(frozen=True)
+class Vanishing:
+    """An expression of the rule with this number that may be null though its columns have values, and when it is."""
+
+    rule: int
+    column: Computed
+    sql: str
+
+    def note(self, rule: str, rows: int) -> str:
+        """What a person is told where it is so in some rows."""
+        why = "divides by zero" if divides(self.column.call) else "needs more than 38 digits"
+        return f"rule {rule!r}: {self.column} {why} in {number(rows, 'row')}, and is null there"
 
 
 @dataclass(frozen=True)
 class Plan:
     """The programs of the rules on a table of this schema, and what its one scan must yield.
 
-    `forms` and `flags` are the SQL of those of the programs; a flag may be null instead of false.
+    `forms` and `flags` are the SQL of those of the programs; a flag may be null instead of false. `computed` has, by
+    name, the columns of the programs that are expressions.
     """
 
     schema: Schema
     rules: RuleSet
     key: tuple[str, ...]
     columns: tuple[str, ...]
+    computed: Mapping[str, Computed]
     conditions: tuple[str, ...]
     lookups: tuple[Lookup, ...]
     programs: Programs
     forms: tuple[str, ...]
     flags: tuple[str, ...]
+    vanishing: tuple[Vanishing, ...] = ()
+
+    @property
+    def types(self) -> dict[str, ColumnType]:
+        """The types of the table's columns, and of computed ones."""
+        return {**self.schema.types, **{name: column.kind for name, column in self.computed.items()}}
+
+    def base(self, column: str) -> tuple[str, ...]:
+        """The table's columns that the values of a column of the programs are made of: itself, or several."""
+        return self.computed[column].base if column in self.computed else (column,)
 
     def scope(self, i: int) -> str | None:
         """The truth value of the condition of rule i; None where it speaks of all rows."""
@@ -47,10 +76,10 @@ class Plan:
         which = range(len(self.flags)) if flags is None else flags
         return named + [f"coalesce({self.flags[i]}, false) AS b{i}" for i in which]
 
-    @property
-    def needs_digits(self) -> bool:
-        """Whether the SQL calls the function for digits, which Spark does not have."""
-        return any(DIGITS_FUNCTION in text for text in (*self.forms, *self.flags))
+    def calls(self, function: str) -> bool:
+        """Whether the SQL calls this function, which Spark does not have."""
+        texts = (*self.forms, *self.flags, *(vanishing.sql for vanishing in self.vanishing))
+        return any(f"{function}(" in text for text in texts)
 
 
 def make_typed_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:
@@ -72,8 +101,9 @@ def make_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:
     def naming(column: Column) -> str:
         return place[column.name]
 
-    encoder = Encoder(schema.types, rules.nulls, naming)
-    programs = compile_rules(rules, encoder.compared)
+    lowered = lower_rules(rules, schema.types)
+    encoder = Encoder(schema.types, rules.nulls, naming, lowered.computed)
+    programs = compile_rules(rules, encoder.compared, lowered=lowered)
     written = SqlForms(encoder, {condition: f"w{i}" for i, condition in enumerate(conditions)})
     used = {name for rule in rules for name in rule.body.columns}
     return Plan(
@@ -81,9 +111,20 @@ def make_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:
         rules=rules,
         key=tuple(key),
         columns=tuple(name for name in schema.types if name in used),
+        computed=lowered.computed,
         conditions=conditions,
         programs=programs,
         forms=tuple(map(written.form, programs.forms)),
         flags=tuple(map(written.flag, programs.flags)),
         lookups=tuple(written.lookups.values()),
+        vanishing=tuple(
+            Vanishing(i, column, _vanishes(column, encoder))
+            for i, rule in enumerate(rules)
+            for column in vanishing_expressions(rule, schema.types)
+        ),
     )
+
+
+def _vanishes(column: Computed, encoder: Encoder) -> str:
+    there = (f"{encoder.value(Column('t', name))} IS NOT NULL" for name in column.base)
+    return " AND ".join([f"{encoder.value(column)} IS NULL", *there])

@@ -28,12 +28,16 @@ class Compare:
 
 @dataclass(frozen=True)
 class PairDenial:
-    """No two rows, the left one with flag `left`, the right one with flag `right`, satisfy all comparisons."""
+    """No two rows, the left one with flag `left`, the right one with flag `right`, satisfy all comparisons.
+
+    Denials of a program with the same `origin` have no pair in common: they are the ways to satisfy one constraint.
+    """
 
     left: int | None
     right: int | None
     compares: tuple[Compare, ...]
     symmetric: bool
+    origin: int | None = None
 
     def is_mirror_of(self, other: PairDenial) -> bool:
         """Whether (t, s) violates this exactly where (s, t) violates the other."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from collections.abc import Callable, Mapping
 from ctypes import c_float
 from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
 
-from holdfast.encode.column_type import SAME, ColumnType, Encoding, common_encoding
+from holdfast.encode.column_type import SAME, UNBOUNDED, ColumnType, Encoding, common_encoding
+from holdfast.encode.digits import digits_key
 from holdfast.errors import TypeMismatchError
 from holdfast.programs.form import Form
+from holdfast.programs.function_sql import computed_sql
+from holdfast.programs.lower import Computed, Lowering
+from holdfast.programs.sql_text import text_literal
 from holdfast.rules.pattern import common_pattern
-from holdfast.rules.predicate import Column, Constant, Membership, NullTest, Predicate, TextTest
+from holdfast.rules.predicate import Column, Constant, Membership, NullTest, Predicate, RowOperand, TextTest
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE, operator_of
 from holdfast.rules.rule import Nulls
 
@@ -38,31 +41,49 @@ class Encoder:
     types: Mapping[str, ColumnType]
     nulls: Nulls
     naming: Naming
+    computed: Mapping[str, Computed] = field(default_factory=dict)
 
     def predicate(self, predicate: Predicate) -> str:
+        """The predicate, on one row where it has an expression."""
+        ((predicate,),) = Lowering(self.types, self.nulls).alternatives(predicate)
         if isinstance(predicate, NullTest):
-            return f"{self.naming(predicate.column)} IS {'' if predicate.is_null else 'NOT '}NULL"
+            return f"{self.value(predicate.column)} IS {'' if predicate.is_null else 'NOT '}NULL"
         if isinstance(predicate, Membership):
             return self._membership(predicate)
         if isinstance(predicate, TextTest):
             return self._text_test(predicate)
-        self._require_order(predicate.left, predicate.allowed)
-        if isinstance(predicate.right, Constant):
-            return self._with_constant(predicate.left, predicate.allowed, predicate.right)
-        forms = self.compared(predicate.left, predicate.right)
-        left, right = (
-            encoded_sql(self.naming(column), self.types[column.name], form.encoding)
-            for column, form in zip((predicate.left, predicate.right), forms, strict=True)
+        left, right = predicate.left, predicate.right
+        assert isinstance(left, Column), "expressions are computed columns here"
+        self._require_order(left, predicate.allowed)
+        if isinstance(right, Constant):
+            return self._with_constant(left, predicate.allowed, right)
+        assert isinstance(right, Column), "expressions are computed columns here"
+        texts = (
+            encoded_sql(self.value(column), self.kind(column), form.encoding)
+            for column, form in zip((left, right), self.compared(left, right), strict=True)
         )
-        return comparison_sql(left, predicate.allowed, right, self.nulls)
+        return comparison_sql(next(texts), predicate.allowed, next(texts), self.nulls)
+
+    def value(self, column: RowOperand) -> str:
+        """The value of a column in SQL, computed or of the table."""
+        if isinstance(column, Computed):
+            return computed_sql(column, self.naming, self.types)
+        assert isinstance(column, Column), "expressions are computed columns here"
+        return self.naming(column)
+
+    def kind(self, column: RowOperand) -> ColumnType:
+        """The type of a column, computed or of the table."""
+        assert isinstance(column, Column), "expressions are computed columns here"
+        return column.kind if isinstance(column, Computed) else self.types[column.name]
 
     def form(self, form: Form) -> str:
         """The form's value in SQL."""
-        return encoded_sql(self.naming(Column("t", form.column)), self.types[form.column], form.encoding)
+        column = self.computed.get(form.column) or Column("t", form.column)
+        return encoded_sql(self.value(column), self.kind(column), form.encoding)
 
     def compared(self, left: Column, right: Column) -> tuple[Form, Form]:
         """Both columns in the forms in which they compare exactly."""
-        a, b = self.types[left.name], self.types[right.name]
+        a, b = self.kind(left), self.kind(right)
         encoding = common_encoding(a, b)
         if encoding is None:
             other = a if a.family == "other" else b
@@ -117,14 +138,14 @@ class Encoder:
         return text
 
     def _require_order(self, column: Column, allowed: int) -> None:
-        kind = self.types[column.name]
+        kind = self.kind(column)
         if allowed not in (EQ, NE) and not kind.ordered and kind.family != "other":
             raise TypeMismatchError(
                 f"uses {operator_of(allowed)} on {column}, but {kind} values have no order (only = and !=)"
             )
 
     def _text_test(self, test: TextTest) -> str:
-        kind, name = self.types[test.column.name], self.naming(test.column)
+        kind, name = self.kind(test.column), self.value(test.column)
         if kind.family == "void":
             return _TRUE if self.nulls == "equal" and not test.positive else _FALSE
         if kind.family != "text":
@@ -139,10 +160,11 @@ class Encoder:
         if member.inside:
             return f"({' OR '.join(equal)})"
         outside = f"NOT coalesce({' OR '.join(equal)}, false)"
-        return outside if self.nulls == "equal" else f"({outside} AND {self.naming(member.column)} IS NOT NULL)"
+        return outside if self.nulls == "equal" else f"({outside} AND {self.value(member.column)} IS NOT NULL)"
 
-    def _with_constant(self, column: Column, allowed: int, constant: Constant) -> str:
-        kind, name = self.types[column.name], self.naming(column)
+    def _with_constant(self, column: RowOperand, allowed: int, constant: Constant) -> str:
+        assert isinstance(column, Column), "expressions are computed columns here"
+        kind, name = self.kind(column), self.value(column)
         null_satisfies = self.nulls == "equal" and allowed == NE
         if kind.family == "void":
             return _TRUE if null_satisfies else _FALSE
@@ -176,7 +198,8 @@ def comparison_sql(left: str, allowed: int, right: str, nulls: Nulls) -> str:
 
 def _needed(kind: ColumnType, encoding: Encoding) -> Encoding:
     """The encoding, or none where values of the type are written so already."""
-    return SAME if encoding.way == "cast" and kind.sql == encoding.target else encoding
+    as_it_is = kind == UNBOUNDED if encoding.way == "digits" else encoding == Encoding("cast", kind.sql)
+    return SAME if as_it_is else encoding
 
 
 def encoded_sql(name: str, kind: ColumnType, encoding: Encoding) -> str:
@@ -245,6 +268,8 @@ def bind_constant(constant: Constant, kind: ColumnType, column: Column) -> Bound
     if constant.raw:
         value = _raw_value(str(value), kind)
     if kind.numeric and isinstance(value, int | Decimal | float) and not isinstance(value, bool):
+        if kind == UNBOUNDED:
+            return Bound(f"X'{(digits_key(value) or b'').hex().upper()}'", text=str(value))
         return _bound_float(value, kind) if kind.family == "float" else _bound_number(value, kind)
     if kind.family == "text" and isinstance(value, str):
         return Bound(text_literal(value), text=value)
@@ -317,14 +342,3 @@ def _bound_time(value: object, kind: ColumnType) -> Bound | None:
         literal = f"DATE '{text}'"
         return Bound(literal if kind.family == "date" else f"CAST({literal} AS {kind.sql.upper()})", text=text)
     return None
-
-
-def text_literal(value: str) -> str:
-    """The text as SQL that every session reads alike, whatever its escape settings.
-
-    >>> text_literal("EDI"), text_literal("it's")
-    ("'EDI'", "CAST(X'69742773' AS STRING)")
-    """
-    if re.fullmatch(r"[\w .,:;/@#$%&*()+=<>?!|-]*", value, re.ASCII):
-        return f"'{value}'"
-    return f"CAST(X'{value.encode().hex().upper()}' AS STRING)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.rules.dependency import CFD, FD, Key, as_dependency
+from holdfast.rules.dependency import CFD, FD, Key, NoOverlap, as_dependency
 from holdfast.rules.predicate import NullTest
 from holdfast.rules.rule import Rule
 from holdfast.rules.sentence import dependency_sentence, listed, sentence
@@ -18,6 +18,8 @@ def rule_words(rule: Rule) -> str:
     'On rows with CC = 44: rows with the same zip have the same street.'
     >>> rule_words(parse_rule("not(t.email is null)"))
     'Every row has a value in email.'
+    >>> rule_words(parse_rule("no_overlap(room; start, end)"))
+    'Rows with the same room do not overlap from start to end.'
     """
     words = _sentence(rule)
     if rule.where is not None:
@@ -33,6 +35,9 @@ def _sentence(rule: Rule) -> str:
         return dependency_sentence(body.left, body.right)
     if isinstance(body, CFD):
         return _conditional(body)
+    if isinstance(body, NoOverlap):
+        whose = f"rows with the same {listed(body.within)}" if body.within else "rows"
+        return f"{whose} do not overlap from {body.start} to {body.end}"
     if len(body.denials) == 1:
         first, *others = body.denials[0].predicates
         if isinstance(first, NullTest) and not others:

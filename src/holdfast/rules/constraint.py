@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Iterator
 from ctypes import c_float
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -21,6 +22,7 @@ from holdfast.rules.predicate import (
     Predicate,
     TextTest,
     comparison,
+    difference_of,
 )
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE, operator_of, swapped
 
@@ -113,8 +115,8 @@ def _rows_named_from_t(predicates: list[Predicate]) -> list[Predicate]:
 def _slot(predicate: Predicate) -> tuple[object, ...]:
     """Returns what the predicate is about; predicates with the same slot can be combined."""
     if isinstance(predicate, Comparison):
-        if isinstance(predicate.right, Column) and predicate.left.row == predicate.right.row:
-            return ("pair", *sorted((predicate.left, predicate.right)))
+        if not isinstance(predicate.right, Constant) and predicate.left.row == predicate.right.row:
+            return ("pair", *sorted((predicate.left, predicate.right), key=str))
         return ("pair", predicate.left, predicate.right)
     if isinstance(predicate, NullTest):
         return ("null", predicate.column, predicate.is_null)
@@ -188,6 +190,8 @@ def _contradiction(predicates: tuple[Predicate, ...]) -> str | None:
                 return f"{predicate.left} cannot differ from itself"
         elif isinstance(predicate, Comparison) and predicate.allowed == 0:
             return f"{predicate.left} and {predicate.right} cannot be in all those relations at once"
+        elif isinstance(predicate, Comparison) and _below_zero(predicate):
+            return f"{predicate.left} is never below 0"
         elif isinstance(predicate, Membership) and predicate.inside and not predicate.values:
             return f"no value of {predicate.column} is in all the lists"
     nulls = {p.column for p in predicates if isinstance(p, NullTest) and p.is_null}
@@ -199,8 +203,10 @@ def _contradiction(predicates: tuple[Predicate, ...]) -> str | None:
             and isinstance(predicate.right, Constant)
             and predicate.left in nulls
             and predicate.allowed != NE
-        ) or (_needs_a_value(predicate) and next(predicate.columns()) in nulls):
-            return f"{next(predicate.columns())} cannot be null and have a value"
+        ):
+            return f"{predicate.left} cannot be null and have a value"
+        if isinstance(predicate, Membership | TextTest) and _needs_a_value(predicate) and predicate.column in nulls:
+            return f"{predicate.column} cannot be null and have a value"
         if isinstance(predicate, TextTest) and predicate.negated() in predicates:
             return f"{predicate.column} cannot both be and not be such that it {predicate.operator} that text"
     facts = [p for p in predicates if isinstance(p, Comparison)]
@@ -215,10 +221,17 @@ def _contradiction(predicates: tuple[Predicate, ...]) -> str | None:
     return None
 
 
-def _needs_a_value(predicate: Predicate) -> bool:
-    return (isinstance(predicate, Membership) and predicate.inside) or (
-        isinstance(predicate, TextTest) and predicate.positive
-    )
+def _needs_a_value(predicate: Membership | TextTest) -> bool:
+    return predicate.inside if isinstance(predicate, Membership) else predicate.positive
+
+
+def _below_zero(predicate: Comparison) -> bool:
+    """Whether this wants an absolute difference of two rows to be negative."""
+    difference, right = difference_of(predicate.left), predicate.right
+    if difference is None or not difference.absolute or not isinstance(right, Constant):
+        return False
+    assert isinstance(right.value, int | Decimal), "a difference is compared with a number"
+    return not predicate.allowed & GT and (right.value < 0 or (right.value == 0 and predicate.allowed == LT))
 
 
 def _order_contradiction(facts: list[Comparison]) -> str | None:

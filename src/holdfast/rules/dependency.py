@@ -13,8 +13,18 @@ from typing import TypeAlias
 
 from holdfast.errors import RuleSyntaxError, TrivialRuleError
 from holdfast.rules.constraint import DenialConstraint, denial
-from holdfast.rules.predicate import Column, Comparison, Constant, Predicate, differs, equals, quoted_name
-from holdfast.rules.relation import EQ, NE, is_inequality
+from holdfast.rules.predicate import (
+    Column,
+    Comparison,
+    Constant,
+    Predicate,
+    Row,
+    comparison,
+    differs,
+    equals,
+    quoted_name,
+)
+from holdfast.rules.relation import EQ, LT, NE, is_inequality
 
 KINDS = ("key", "fd", "cfd", "order", "dc", "row")
 
@@ -211,7 +221,41 @@ class Implication:
         return kind_of(self.denials)
 
 
-Body: TypeAlias = Key | FD | CFD | Denial | Implication
+@dataclass(frozen=True)
+class NoOverlap:
+    """Rows that agree on `within` have intervals, each from `start` up to but not including `end`, that do not overlap.
+
+    >>> str(NoOverlap(("room",), "start", "end").denials[0])
+    'not(t.room = s.room and t.start < s.end and t.end > s.start)'
+    """
+
+    within: tuple[str, ...]
+    start: str
+    end: str
+
+    def __post_init__(self) -> None:
+        _refuse_repeats(self.columns)
+
+    def __str__(self) -> str:
+        within = f"{_names(self.within)}; " if self.within else ""
+        return f"no_overlap({within}{_names((self.start, self.end))})"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (*self.within, self.start, self.end)
+
+    @cached_property
+    def denials(self) -> tuple[DenialConstraint, ...]:
+        rows: tuple[tuple[Row, Row], ...] = (("t", "s"), ("s", "t"))
+        t_first, s_first = (comparison(Column(one, self.start), LT, Column(other, self.end)) for one, other in rows)
+        return (denial([*_agree(self.within), t_first, s_first]),)
+
+    @cached_property
+    def kind(self) -> str:
+        return kind_of(self.denials)
+
+
+Body: TypeAlias = Key | FD | CFD | Denial | Implication | NoOverlap
 
 
 def columns_of(denials: Iterable[DenialConstraint]) -> tuple[str, ...]:
@@ -273,7 +317,7 @@ def _shape(
             agree.append(predicate.left.name)
         elif predicate.same_column and predicate.allowed == NE:
             unequal.append(predicate.left.name)
-        elif isinstance(predicate.right, Constant) and predicate.allowed == EQ:
+        elif isinstance(predicate.right, Constant) and isinstance(predicate.left, Column) and predicate.allowed == EQ:
             if predicate.left in constants:
                 return None
             constants[predicate.left] = predicate.right

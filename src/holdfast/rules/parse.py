@@ -13,11 +13,14 @@ from typing import Any, NoReturn
 from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from holdfast.errors import RuleSyntaxError, TrivialRuleError
+from holdfast.errors import RuleSyntaxError, TrivialRuleError, closest_hint
 from holdfast.rules.constraint import DenialConstraint, denial
-from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Key, Pattern
+from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Key, NoOverlap, Pattern
+from holdfast.rules.functions import FUNCTIONS, NAMED, Function
 from holdfast.rules.kept_parser import kept_parser
 from holdfast.rules.predicate import (
+    NEGATIVE,
+    Call,
     Column,
     Constant,
     Membership,
@@ -25,8 +28,11 @@ from holdfast.rules.predicate import (
     Operand,
     Predicate,
     Row,
+    RowOperand,
     TextTest,
     comparison,
+    difference_of,
+    negative_of,
     quoted_name,
 )
 from holdfast.rules.relation import mask_of
@@ -58,6 +64,7 @@ _FRIENDLY = {
     "NOT": "'not'",
     "NULL": "'null'",
     "UNIQUE": "unique(…)",
+    "SEMICOLON": "';'",
     "IF": "'if … then …'",
     "BANG": "'not(…)'",
     "FUNCTION": "EQ(…), IQ(…), LT(…), LTE(…), GT(…) or GTE(…)",
@@ -66,6 +73,8 @@ _FRIENDLY = {
 }
 # Numbers in rules are exact, so that each digit is kept; nobody means to write so many.
 MOST_DIGITS = 1000
+# The most digits to round to, and the farthest place in a text, that a rule names.
+_MOST_PLACES = 1_000
 _FUNCTIONS = {"EQ": "=", "IQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _START = "a rule: unique(A, B), A -> B, if … then …, or not(…)"
 
@@ -148,6 +157,8 @@ class _Reader:
                 names = [child for child in tree.children if isinstance(child, Tree)]
                 self._refuse_repeats(names)
                 return Key(tuple(map(self._name, names)))
+            case "no_overlap":
+                return self._no_overlap(tree)
             case "dependency":
                 left, _, right = tree.children
                 return self._dependency(_tree(left), _tree(right))
@@ -163,6 +174,22 @@ class _Reader:
                 self._note_rows(tree)
                 calls = (c for c in tree.children if isinstance(c, Tree))
                 return Denial(denial([self._call(call) for call in calls]))
+
+    def _no_overlap(self, tree: Tree[Token]) -> Body:
+        word, listed, _, *ends = tree.children
+        within = [_tree(name) for name in _tree(listed).children] if listed is not None else []
+        if ends[0] is None:  # without a semicolon, the list has nothing but the interval
+            if len(within) != 2:
+                self._fail(
+                    _token(word),
+                    "no_overlap takes the start and the end of an interval",
+                    hint="name what rows agree on before a semicolon, as in no_overlap(room; start, end).",
+                )
+            within, ends = [], list(within)
+        names = [*within, *map(_tree, ends)]
+        self._refuse_repeats(names)
+        *agreed, start, end = map(self._name, names)
+        return NoOverlap(tuple(agreed), start, end)
 
     def _dependency(self, left: Tree[Token], right: Tree[Token]) -> Body:
         for side in (left, right):
@@ -203,7 +230,7 @@ class _Reader:
         if tree.data == "comparison":
             left, operator, right = tree.children
             return self._comparison(_tree(left), mask_of(_token(operator)), _tree(right))
-        column = self._ref(_tree(tree.children[0]))
+        column = self._of_one_row(_tree(tree.children[0]))
         negated = any(isinstance(c, Token) and c.type == "NOT" for c in tree.children)
         if tree.data == "null_test":
             return NullTest(column, not negated)
@@ -212,7 +239,7 @@ class _Reader:
         values = [c for c in tree.children[1:] if isinstance(c, Tree)]
         return Membership(column, frozenset(map(self._value, values)), not negated)
 
-    def _text_test(self, column: Column, tree: Tree[Token], *, positive: bool) -> TextTest:
+    def _text_test(self, column: RowOperand, tree: Tree[Token], *, positive: bool) -> TextTest:
         words, text = map(_token, tree.children[-2:])
         operator, argument = " ".join(words.casefold().split()), _unquoted(text)
         try:
@@ -224,14 +251,101 @@ class _Reader:
         first, second = self._operand(left), self._operand(right)
         if isinstance(first, Constant) and isinstance(second, Constant):
             self._fail(left, "both sides are constants; a predicate compares a column with something")
+        for tree, own, other in ((left, first, second), (right, second, first)):
+            if isinstance(own, Call) and own.two_rows:
+                self._require_tolerance(tree, own, other)
         return comparison(first, allowed, second)
+
+    def _require_tolerance(self, tree: Tree[Token], operand: Call, other: Operand) -> None:
+        """Of two rows, an expression is a difference that is compared with a number."""
+        if difference_of(operand) is None:
+            self._fail(
+                tree,
+                f"{operand} speaks of two rows, which only a difference such as t.x - s.x or abs(t.x - s.x) may",
+                hint="move what belongs to s to the other side of the comparison.",
+            )
+        if not isinstance(other, Constant) or other.kind != "number":
+            self._fail(
+                tree,
+                f"{operand} is a difference of two rows, which is compared with a number",
+                hint="write t.x <= s.x + 5 where the other side is an expression of one row.",
+            )
 
     def _call(self, tree: Tree[Token]) -> Predicate:
         function, left, right = tree.children
         return self._comparison(_tree(left), mask_of(_FUNCTIONS[_token(function)]), _tree(right))
 
+    # Operands ---------------------------------------------------------------------------------------------------
+
+    def _of_one_row(self, tree: Tree[Token]) -> RowOperand:
+        operand = self._operand(tree)
+        if isinstance(operand, Constant):
+            self._fail(tree, "a constant stands where a column should be")
+        if isinstance(operand, Call) and operand.two_rows:
+            self._fail(tree, f"{operand} speaks of two rows; only a comparison with a number may")
+        return operand
+
     def _operand(self, tree: Tree[Token]) -> Operand:
-        return self._ref(tree) if tree.data == "ref" else self._value(tree)
+        match tree.data:
+            case "ref":
+                return self._ref(tree)
+            case "number":
+                return self._number(_token(tree.children[0]))
+            case "negative":
+                return self._negative(_tree(tree.children[1]))
+            case "positive":
+                operand = self._operand(_tree(tree.children[1]))
+                self._require_column_or_number(tree, operand)
+                return operand
+            case "sum" | "product":
+                left, sign, right = tree.children
+                return self._calculated(_token(sign), _tree(left), _tree(right))
+            case "function_call":
+                return self._function_call(tree)
+            case _:
+                return self._value(tree)
+
+    def _negative(self, tree: Tree[Token]) -> Operand:
+        operand = self._operand(tree)
+        self._require_column_or_number(tree, operand)
+        return negative_of(operand) if isinstance(operand, Constant) else Call(NEGATIVE, (operand,))
+
+    def _require_column_or_number(self, tree: Tree[Token], operand: Operand) -> None:
+        if isinstance(operand, Constant) and operand.kind != "number":
+            self._fail(tree, f"{operand} is no number, so that it has no sign")
+
+    def _calculated(self, sign: Token, left: Tree[Token], right: Tree[Token]) -> Operand:
+        first, second = self._operand(left), self._operand(right)
+        if not isinstance(first, Constant) or not isinstance(second, Constant):
+            return Call(str(sign), (first, second))
+        if sign not in ("+", "-", "*") or {first.kind, second.kind} != {"number"}:
+            self._fail(left, "this part has no column", hint="write its value instead.")
+        value = FUNCTIONS[str(sign)].meaning(first.value, second.value)
+        if value is None:
+            self._fail(left, "the value of this part has more than 38 digits")
+        whole = isinstance(first.value, int) and isinstance(second.value, int)
+        return Constant(int(value) if whole else value)
+
+    def _function_call(self, tree: Tree[Token]) -> Call:
+        token = _token(tree.children[0])
+        name, arguments = token.casefold(), [c for c in tree.children[1:] if isinstance(c, Tree)]
+        if name not in NAMED:
+            self._fail(token, f"there is no function {str(token)!r}", hint=closest_hint(name, NAMED, what="Functions"))
+        function, several = FUNCTIONS[name], len(arguments)
+        if several < function.least or (function.most is not None and several > function.most):
+            self._fail(token, f"{name} takes {_counted(function)}, and has {several} here")
+        operands = tuple(map(self._operand, arguments))
+        for place, least in (function.constants or {}).items():
+            if place < several:
+                self._require_whole(name, arguments[place], operands[place], least)
+        if all(isinstance(operand, Constant) for operand in operands):
+            self._fail(token, f"{name} has no column here", hint="write its value instead.")
+        return Call(name, operands)
+
+    def _require_whole(self, name: str, tree: Tree[Token], operand: Operand, least: int) -> None:
+        value = operand.value if isinstance(operand, Constant) else None
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= _MOST_PLACES:
+            self._fail(tree, f"{name} takes a whole number from {least} to {_MOST_PLACES} here")
 
     def _ref(self, tree: Tree[Token]) -> Column:
         row = _token(tree.children[0]).rstrip(". \t\n")
@@ -265,19 +379,21 @@ class _Reader:
         return name
 
     def _value(self, tree: Tree[Token]) -> Constant:
-        child = tree.children[0]
+        child = tree.children[-1]
         if isinstance(child, Tree):
             return self._typed_text(child)
+        assert isinstance(child, Token), "a value ends with its text"
         match child.type:
             case "NUMBER":
-                return self._number(child)
+                sign, number = tree.children[0], self._number(child)
+                return negative_of(number) if isinstance(sign, Token) and sign.type == "MINUS" else number
             case "TEXT":
                 return Constant(_unquoted(child))
             case _:
                 return Constant(child.type == "TRUE")
 
     def _number(self, token: Token) -> Constant:
-        if re.match(r"[+-]?0\d", token):
+        if re.match(r"0\d", token):
             self._fail(
                 token,
                 f"{token} has leading zeros, which a number loses",
@@ -286,7 +402,7 @@ class _Reader:
         number = Decimal(str(token))
         if len(token) > MOST_DIGITS or abs(number.adjusted()) > MOST_DIGITS:
             self._fail(token, f"a number has at most {MOST_DIGITS:,} digits, also when it is written out")
-        return Constant(int(number) if re.fullmatch(r"[+-]?\d+", token) else number)
+        return Constant(int(number) if re.fullmatch(r"\d+", token) else number)
 
     def _typed_text(self, tree: Tree[Token]) -> Constant:
         word, text = _token(tree.children[0]), _token(tree.children[1])
@@ -301,6 +417,13 @@ class _Reader:
     def _fail(self, place: Token | Tree[Token], message: str, *, hint: str | None = None) -> NoReturn:
         start = place.start_pos if isinstance(place, Token) else place.meta.start_pos
         raise RuleSyntaxError(f"{message}.\n\n{_pointed(self._text, start or 0)}", hint=hint)
+
+
+def _counted(function: Function) -> str:
+    if function.most is None:
+        return f"{function.least} or more arguments"
+    listed = " or ".join(map(str, range(function.least, function.most + 1)))
+    return f"{listed} argument{'' if listed == '1' else 's'}"
 
 
 def _tree(node: Any) -> Tree[Token]:
@@ -358,7 +481,10 @@ def _word_at(text: str, position: int) -> str:
 
 
 def _listed(expected: Iterable[str]) -> str:
-    names = list(dict.fromkeys(_FRIENDLY.get(name, name.lower()) for name in _FRIENDLY if name in set(expected)))
+    known = set(expected)
+    if "ROW_DOT" in known:  # a parenthesis may stand before every operand, and is not what is missing
+        known.discard("LPAR")
+    names = list(dict.fromkeys(_FRIENDLY[name] for name in _FRIENDLY if name in known))
     if not names:
         return "something else"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
@@ -374,7 +500,9 @@ def _syntax_hint(text: str, position: int) -> str | None:
         return 'text stands in single quotes; double quotes are for column names, as in t."zip code".'
     if re.search(r"(=|<|>)$", before) and re.match(r"null\b", rest, re.IGNORECASE):
         return "write 'is null' or 'is not null'."
-    if re.search(r"(=|<|>|\(|and|if|then|&)$", before, re.IGNORECASE) and re.match(r"[^\W\d]", rest):
+    if re.search(r"\w[-/]$", before) and before == text[:position] and re.match(r"\w", rest):
+        return "a name with other characters than letters, digits and _ stands in double quotes."
+    if re.search(r"(=|<|>|\(|and|if|then|&|[-+*/%])$", before, re.IGNORECASE) and re.match(r"[^\W\d]", rest):
         return "columns are written t.A and s.A, text in single quotes."
     if re.match(r"->|→", rest) and re.match(r"\s*(not|if)\b", text, re.IGNORECASE):
         return "the arrow is for dependencies such as A -> B; use 'then' in an implication."

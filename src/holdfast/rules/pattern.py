@@ -6,7 +6,7 @@ import re
 from functools import cache, lru_cache
 from typing import Any
 
-from lark import Lark, Token, Transformer
+from lark import Lark, Token, Transformer, Tree
 from lark.exceptions import UnexpectedInput, VisitError
 
 from holdfast.rules.kept_parser import kept_parser
@@ -39,6 +39,11 @@ _REFUSED = {
     "\\": "engines differ in back-references, \\b, \\p and other such escapes",
     "^": "a pattern is for the whole value, without ^ and $",
     "$": "a pattern is for the whole value, without ^ and $",
+    "{": "engines differ in { that counts nothing; write \\{ for the sign, or {0,3} for a number of times",
+    "[": "engines differ in [ inside of a set: classes such as [:alpha:], and sets of sets",
+    "]": "engines differ in a set that starts with ]; write \\] for the sign",
+    ")": "no ( belongs to it",
+    "": "a group or a set has no end",
 }
 
 
@@ -50,7 +55,13 @@ def common_pattern(pattern: str) -> str:
     '[0-9]{5}(?:\\\\-[0-9]{4})?'
     """
     try:
-        return str(_Written().transform(_parser().parse(pattern)))
+        parsed = _parser().parse(pattern)
+        written = str(_Written().transform(parsed))
+        if _most_repeats(parsed) > _MOST_REPEATS:
+            raise ValueError(
+                f"in the pattern {pattern!r}: repetitions inside of each other are more than {_MOST_REPEATS}"
+            )
+        return written
     except VisitError as problem:
         raise ValueError(f"in the pattern {pattern!r}: {problem.orig_exc}") from None
     except UnexpectedInput as problem:
@@ -58,9 +69,26 @@ def common_pattern(pattern: str) -> str:
         if getattr(problem, "token", None) is not None and problem.token.type == "$END":  # type: ignore[attr-defined]
             place = len(pattern)
         rest = pattern[place - 1 :] if pattern[place - 1 : place + 1] == "(?" else pattern[place:]
-        reason = next((why for start, why in _REFUSED.items() if rest.startswith(start)), None)
-        said = "it cannot be read" if reason is None else reason
-        raise ValueError(f"at character {place + 1} of the pattern {pattern!r}: {said}") from None
+        reason = next(why for start, why in _REFUSED.items() if rest.startswith(start))
+        if rest and rest[0] not in _STARTS:
+            reason = "it cannot be read"
+        if rest[:1] in _QUANTIFIERS and pattern[:place][-1:] in ("", "(", "|"):
+            reason = "there is nothing to repeat"
+        elif rest[:1] in _QUANTIFIERS and pattern[:place][-1:] in ("*", "+", "?", "}"):
+            reason = "engines differ in what is repeated twice, as in a++"
+        raise ValueError(f"at character {place + 1} of the pattern {pattern!r}: {reason}") from None
+
+
+def _most_repeats(tree: Tree[Token]) -> int:
+    """How often a part of the pattern is repeated at most, as far as numbers say, all that it is inside of counted."""
+    inner = max((_most_repeats(child) for child in tree.children if isinstance(child, Tree)), default=1)
+    own = [child for child in tree.children if isinstance(child, Token) and child.type == "QUANTIFIER"]
+    counts = [int(count) for token in own for count in re.findall(r"\d+", token)]
+    return inner * max(counts, default=1) if max(counts, default=1) else inner
+
+
+_QUANTIFIERS = ("*", "+", "?", "{")
+_STARTS = frozenset(start[0] for start in _REFUSED if start)
 
 
 @cache

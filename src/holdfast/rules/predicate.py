@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Literal, Self, TypeAlias
@@ -45,6 +45,9 @@ class Column:
 
     def mirrored(self) -> Column:
         return Column(_OTHER[self.row], self.name)
+
+    def columns(self) -> Iterator[Column]:
+        yield self
 
 
 @dataclass(frozen=True)
@@ -116,17 +119,126 @@ def _number_text(value: Decimal) -> str:
     return f"{normal:f}" if exponent >= -20 and len(digits) + exponent <= 20 else str(normal)
 
 
-Operand: TypeAlias = Column | Constant
+@dataclass(frozen=True)
+class Call:
+    """A function of columns of one row and of constants, such as `t.net + t.tax` or `lower(t.city)`.
+
+    A sign is the name of its function; `negative` is the one before a value. Only a difference (`difference_of`) may
+    speak of two rows.
+    """
+
+    function: str
+    arguments: tuple[Operand, ...]
+
+    def __str__(self) -> str:
+        texts = [_argument_text(argument, self._inside(place)) for place, argument in enumerate(self.arguments)]
+        if self.function == NEGATIVE:
+            return f"-{texts[0]}"
+        return f" {self.function} ".join(texts) if self.function in SIGNS else f"{self.function}({', '.join(texts)})"
+
+    def _inside(self, place: int) -> int:
+        """How strongly an argument at this place must bind to stand without parentheses."""
+        if self.function == NEGATIVE:
+            return _ATOM
+        return SIGNS[self.function] + place if self.function in SIGNS else 0
+
+    def columns(self) -> Iterator[Column]:
+        for argument in self.arguments:
+            if not isinstance(argument, Constant):
+                yield from argument.columns()
+
+    @property
+    def row(self) -> Row:
+        """The row that it speaks of; of a difference of two rows the left one."""
+        return "t" if any(column.row == "t" for column in self.columns()) else "s"
+
+    @property
+    def two_rows(self) -> bool:
+        return len({column.row for column in self.columns()}) == 2
+
+    @property
+    def name(self) -> str:
+        """The text without rows, for sentences."""
+        return str(self.replaced(lambda column: _Bare(column.row, column.name)))
+
+    def mirrored(self) -> Call:
+        return self.replaced(Column.mirrored)
+
+    def replaced(self, new: Callable[[Column], Column]) -> Call:
+        """The same call of other columns."""
+
+        def argument(old: Operand) -> Operand:
+            if isinstance(old, Constant):
+                return old
+            return new(old) if isinstance(old, Column) else old.replaced(new)
+
+        return Call(self.function, tuple(map(argument, self.arguments)))
+
+
+class _Bare(Column):
+    def __str__(self) -> str:
+        return quoted_name(self.name)
+
+
+NEGATIVE = "negative"
+# The signs between two values, and how strongly they bind.
+SIGNS = {"+": 1, "-": 1, "*": 3, "/": 3, "%": 3}
+_UNARY, _ATOM = 5, 6
+
+
+def _argument_text(operand: Operand, inside: int) -> str:
+    if isinstance(operand, Column):
+        return str(operand)
+    if isinstance(operand, Constant):
+        binds = _UNARY if str(operand).startswith("-") else _ATOM
+    elif operand.function == NEGATIVE:
+        binds = _UNARY
+    else:
+        binds = SIGNS.get(operand.function, _ATOM)
+    return f"({operand})" if binds < inside else str(operand)
+
+
+# What has a value in every row; and that, or a value of the rule.
+RowOperand: TypeAlias = Column | Call
+Operand: TypeAlias = Column | Call | Constant
+
+
+@dataclass(frozen=True)
+class Difference:
+    """`left - right`, of the rows t and s, or its absolute value."""
+
+    left: RowOperand
+    right: RowOperand
+    absolute: bool
+
+
+def difference_of(operand: Operand) -> Difference | None:
+    """Returns the operand as a difference between the two rows; None where it is none.
+
+    >>> difference_of(Call("abs", (Call("-", (Column("t", "x"), Column("s", "x"))),))).absolute
+    True
+    """
+    absolute = isinstance(operand, Call) and operand.function == "abs"
+    inner = operand.arguments[0] if isinstance(operand, Call) and absolute else operand
+    if not isinstance(inner, Call) or inner.function != "-" or not inner.two_rows:
+        return None
+    left, right = inner.arguments
+    if isinstance(left, Constant) or isinstance(right, Constant):
+        return None
+    if any(isinstance(side, Call) and side.two_rows for side in (left, right)):
+        return None
+    return Difference(left, right, absolute)
 
 
 @dataclass(frozen=True)
 class Comparison:
     """`left op right`, where `allowed` is the set of relations that satisfy it.
 
-    A constant is on the right; between two rows `t` is on the left.
+    A constant is on the right; between two rows `t` is on the left. A difference of two rows is compared with a
+    constant.
     """
 
-    left: Column
+    left: RowOperand
     allowed: int
     right: Operand
 
@@ -134,18 +246,17 @@ class Comparison:
         return f"{self.left} {operator_of(self.allowed)} {self.right}"
 
     @property
-    def operands(self) -> tuple[Column, Operand]:
+    def operands(self) -> tuple[RowOperand, Operand]:
         return (self.left, self.right)
 
     def columns(self) -> Iterator[Column]:
-        yield self.left
-        if isinstance(self.right, Column):
-            yield self.right
+        yield from self.left.columns()
+        if not isinstance(self.right, Constant):
+            yield from self.right.columns()
 
     def mirrored(self) -> Comparison:
-        if isinstance(self.right, Column):
-            return comparison(self.left.mirrored(), self.allowed, self.right.mirrored())
-        return Comparison(self.left.mirrored(), self.allowed, self.right)
+        right = self.right if isinstance(self.right, Constant) else self.right.mirrored()
+        return comparison(self.left.mirrored(), self.allowed, right)
 
     def negated(self) -> Comparison:
         return Comparison(self.left, complement(self.allowed), self.right)
@@ -153,17 +264,22 @@ class Comparison:
     @property
     def same_column(self) -> bool:
         """Whether this compares one column over two rows, as `t.A op s.A`."""
-        return isinstance(self.right, Column) and self.left.name == self.right.name and self.left.row != self.right.row
+        return (
+            isinstance(self.left, Column)
+            and isinstance(self.right, Column)
+            and self.left.name == self.right.name
+            and self.left.row != self.right.row
+        )
 
 
 @dataclass(frozen=True)
 class _OfOneColumn:
-    """What predicates on a single column have in common."""
+    """What predicates on a single column, or on an expression, have in common."""
 
-    column: Column
+    column: RowOperand
 
     def columns(self) -> Iterator[Column]:
-        yield self.column
+        yield from self.column.columns()
 
     def mirrored(self) -> Self:
         return replace(self, column=self.column.mirrored())
@@ -226,11 +342,31 @@ def comparison(left: Operand, allowed: int, right: Operand) -> Comparison:
     't.B != s.A'
     """
     if isinstance(left, Constant):
-        assert isinstance(right, Column), "the parser refuses two constants"
-        return Comparison(right, swapped(allowed), left)
-    if isinstance(right, Column) and (left.row, right.row) == ("s", "t"):
+        assert not isinstance(right, Constant), "the parser refuses two constants"
+        left, allowed, right = right, swapped(allowed), left
+    if isinstance(right, Constant):
+        return _from_t(left, allowed, right)
+    if (left.row, right.row) == ("s", "t"):
         return Comparison(right, swapped(allowed), left)
     return Comparison(left, allowed, right)
+
+
+def _from_t(left: RowOperand, allowed: int, right: Constant) -> Comparison:
+    """The comparison with a constant; of two rows, t stands first in the difference."""
+    difference = difference_of(left)
+    if difference is None or difference.left.row == "t":
+        return Comparison(left, allowed, right)
+    turned = Call("-", (difference.right, difference.left))
+    if difference.absolute:
+        return Comparison(Call("abs", (turned,)), allowed, right)
+    return Comparison(turned, swapped(allowed), negative_of(right))
+
+
+def negative_of(number: Constant) -> Constant:
+    """Returns the number with the other sign, exactly."""
+    value = number.value
+    assert isinstance(value, int | Decimal), "only numbers have a sign"
+    return Constant(value.copy_negate() if isinstance(value, Decimal) and value else -value)
 
 
 def equals(left: Operand, right: Operand) -> Comparison:

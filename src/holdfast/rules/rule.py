@@ -12,7 +12,7 @@ from typing import Literal
 
 from holdfast.errors import OptionError, RuleFileError, closest_hint
 from holdfast.presented import Presented
-from holdfast.rules.dependency import CFD, FD, Body, Key
+from holdfast.rules.dependency import CFD, FD, Body, Key, NoOverlap
 from holdfast.rules.parse import parse_body
 from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import plain_number
@@ -179,6 +179,8 @@ def readable_name(body: Body) -> str:
         words = ["unique", *body.columns]
     elif isinstance(body, FD | CFD):
         words = [*body.left, *body.right]
+    elif isinstance(body, NoOverlap):
+        words = ["no-overlap", *body.columns]
     else:
         words = list(body.columns)
     name = "-".join(slug for slug in map(_slug, words) if slug) or "rule"

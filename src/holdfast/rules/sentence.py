@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import kind_of
-from holdfast.rules.predicate import Column, Comparison, Operand
+from holdfast.rules.predicate import Call, Column, Comparison, Constant, Operand, Predicate, difference_of
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE, complement, is_inequality, operator_of
 
 _STANDING = {LT: "a lower", LE: "the same or a lower", GT: "a higher", GE: "the same or a higher"}
@@ -18,6 +18,15 @@ _BESIDE = {
     GE: "is at least",
     GT: "is above",
 }
+_EVERY = {
+    LT: "below",
+    LE: "at most",
+    EQ: "equal to",
+    NE: "different from",
+    GE: "at least",
+    GT: "above",
+}
+_APART = {LT: "less than", LE: "at most", EQ: "exactly", NE: "not exactly", GE: "at least", GT: "more than"}
 # What is left when the relation is denied, such as: never lower, always higher.
 _LEFT_OVER = {LT: "never has a lower", LE: "always has a higher", GT: "never has a higher", GE: "always has a lower"}
 
@@ -33,8 +42,14 @@ def sentence(constraint: DenialConstraint, *, kind: str | None = None) -> str:
     'within one State, a higher Salary never has a lower Rate'
     >>> sentence(dc("not(t.High < s.High and t.Close >= s.High)"))
     "there are no two rows where one has a lower High than the other and its Close is at least the other's High"
+    >>> sentence(dc("not(t.total != t.net + t.tax)"))
+    'every row has total equal to net + tax'
+    >>> sentence(dc("not(t.sensor = s.sensor and abs(t.at - s.at) <= 60 and abs(t.temp - s.temp) > 5)"))
+    'no two rows with the same sensor have at at most 60 apart and temp more than 5 apart'
     """
     comparisons = [p for p in constraint.predicates if isinstance(p, Comparison) and isinstance(p.right, Column)]
+    if any(isinstance(operand, Call) for p in constraint.predicates for operand in _operands(p)):
+        return _with_expressions(constraint)
     if not comparisons or len(comparisons) < len(constraint.predicates):
         return f"it is not so that {' and '.join(map(str, constraint.predicates))}"
     match kind or kind_of([constraint]):
@@ -48,6 +63,35 @@ def sentence(constraint: DenialConstraint, *, kind: str | None = None) -> str:
             return _single_row(comparisons)
         case _:
             return _denial(comparisons)
+
+
+def _operands(predicate: Predicate) -> tuple[Operand, ...]:
+    return predicate.operands if isinstance(predicate, Comparison) else (predicate.column,)
+
+
+def _with_expressions(constraint: DenialConstraint) -> str:
+    """A constraint with expressions: single comparisons of a row, and differences of two rows; others as their text."""
+    predicates = constraint.predicates
+    if not constraint.two_rows and len(predicates) == 1 and isinstance(predicates[0], Comparison):
+        only = predicates[0]
+        right = str(only.right) if isinstance(only.right, Constant) else only.right.name
+        return f"every row has {only.left.name} {_EVERY[complement(only.allowed)]} {right}"
+    agree = [p.left.name for p in predicates if isinstance(p, Comparison) and p.same_column and p.allowed == EQ]
+    apart = [text for p in predicates if (text := _apart(p)) is not None]
+    if constraint.symmetric and len(agree) + len(apart) == len(predicates):
+        among = f"no two rows with the same {listed(agree)}" if agree else "no two rows"
+        return f"{among} have {listed(apart)}"
+    return f"it is not so that {' and '.join(map(str, predicates))}"
+
+
+def _apart(predicate: Predicate) -> str | None:
+    """An absolute difference of one expression in two rows, in words; None for anything else."""
+    if not isinstance(predicate, Comparison):
+        return None
+    difference = difference_of(predicate.left)
+    if difference is None or not difference.absolute or difference.left != difference.right.mirrored():
+        return None
+    return f"{difference.left.name} {_APART[predicate.allowed]} {predicate.right} apart"
 
 
 def dependency_sentence(left: Sequence[str], right: Sequence[str]) -> str:

@@ -135,9 +135,11 @@ class PredicateSpace:
         mask = (1 << self.bits) - 1
         place = {(pair.left, pair.right): i for i, pair in enumerate(self.pairs)}
         for predicate in constraint.predicates:
-            if not isinstance(predicate, Comparison) or not isinstance(predicate.right, Column):
+            if not isinstance(predicate, Comparison):
                 raise KeyError(str(predicate))
             left, right, allowed = predicate.left, predicate.right, predicate.allowed
+            if not isinstance(left, Column) or not isinstance(right, Column):
+                raise KeyError(str(predicate))
             if (left, right) not in place:
                 left, right = right, left
                 allowed = swapped(allowed)

@@ -6,9 +6,9 @@ A part is the whole table, or rows such that no violating pair leaves it. Nothin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import numpy as np
 
@@ -70,19 +70,31 @@ def both_pairs_count(program: PairProgram, part: Part, forms: int, flags: int) -
     """Ordered pairs that violate the program twice: by the part's forms and flags, and by those so many numbers on."""
     later = [_shifted(denial, forms, flags) for denial in program.denials]
     total = 0
-    for size in range(1, len(later) + 1):
-        for now in combinations(program.denials, size):
-            for later_size in range(1, len(later) + 1):
-                for then in combinations(later, later_size):
-                    sign = 1 if (size + later_size) % 2 == 0 else -1
-                    total += sign * int(_count_denials([*now, *then], part)[0].sum())
+    for sign, now in _overlaps(program.denials):
+        for later_sign, then in _overlaps(later):
+            total += sign * later_sign * int(_count_denials([*now, *then], part)[0].sum())
     return total
+
+
+def _overlaps(denials: Sequence[PairDenial]) -> Iterator[tuple[int, tuple[PairDenial, ...]]]:
+    """Denials that a pair may violate at once, each with the sign with which it counts for pairs to count once.
+
+    Of denials with the same origin a pair violates one at most, so that their counts add up.
+    """
+    origins: dict[tuple[bool, int], list[PairDenial]] = {}
+    for at, denial in enumerate(denials):
+        own = (False, at) if denial.origin is None else (True, denial.origin)
+        origins.setdefault(own, []).append(denial)
+    for size in range(1, len(origins) + 1):
+        for chosen in combinations(origins.values(), size):
+            for one_of_each in product(*chosen):
+                yield (1 if size % 2 else -1), one_of_each
 
 
 def _shifted(denial: PairDenial, forms: int, flags: int) -> PairDenial:
     left, right = (None if flag is None else flag + flags for flag in (denial.left, denial.right))
     compares = tuple(Compare(c.left + forms, c.right + forms, c.allowed) for c in denial.compares)
-    return PairDenial(left, right, compares, denial.symmetric)
+    return replace(denial, left=left, right=right, compares=compares)
 
 
 def violated_by(program: PairProgram, part: Part, left: Ints, right: Ints) -> Bools:
@@ -207,12 +219,10 @@ class _Pairs:
     def counts(self) -> tuple[Ints, Ints]:
         """Ordered violating pairs per row, as left and as right row; pairs of several denials once."""
         as_left, as_right = np.zeros(self.part.size, np.int64), np.zeros(self.part.size, np.int64)
-        for size in range(1, len(self.program.denials) + 1):
-            for chosen in combinations(self.program.denials, size):
-                left, right = _count_denials(chosen, self.part)
-                sign = 1 if size % 2 else -1
-                as_left += sign * left
-                as_right += sign * right
+        for sign, chosen in _overlaps(self.program.denials):
+            left, right = _count_denials(chosen, self.part)
+            as_left += sign * left
+            as_right += sign * right
         return as_left, as_right
 
     def pairs(self, limit: int, of: int | None = None, *, counted: bool = True) -> tuple[Ints, Ints]:

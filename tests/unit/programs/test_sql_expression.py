@@ -12,7 +12,8 @@ import pytest
 
 from holdfast.encode.column_type import column_type
 from holdfast.errors import TypeMismatchError
-from holdfast.programs.sql_expression import Bound, Encoder, bind_constant, comparison_sql, text_literal
+from holdfast.programs.sql_expression import Bound, Encoder, bind_constant, comparison_sql
+from holdfast.programs.sql_text import text_literal
 from holdfast.reference import satisfied
 from holdfast.rules.parse import parse_constraint
 from holdfast.rules.predicate import Column, Comparison, Constant, Membership, Predicate

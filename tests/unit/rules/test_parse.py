@@ -312,7 +312,25 @@ MISTAKES = [
         ["timestamp '2024-01-31 12:00:00'"],
     ),
     ("zip-code -> city", "zip", ["found '-'"], ["double quotes"]),
-    ("not(t.zip-code = 3)", "not(t.zip", ["found '-'"], ["double quotes"]),
+    ("not(t.zip-code = 3)", "not(t.zip-", ["found 'code'"], ["double quotes"]),
+    ("not(t.a + s.b = t.c)", "not(", ["t.a + s.b speaks of two rows"], ["the other side"]),
+    ("not(t.c = abs(t.a * s.b))", "not(t.c = ", ["speaks of two rows"], ["the other side"]),
+    ("not(t.a - s.a < t.b)", "not(", ["compared with a number"], ["t.x <= s.x + 5"]),
+    ("not(t.a - s.a = 'x')", "not(", ["compared with a number"], ["t.x <= s.x + 5"]),
+    ("not(t.a - s.a is null)", "not(", ["speaks of two rows"], []),
+    ("not(sqrt(t.a) > 2)", "not(", ["there is no function 'sqrt'"], ["Functions: abs, round"]),
+    ("not(abs(t.a, 2) > 2)", "not(", ["abs takes 1 argument, and has 2 here"], []),
+    ("not(coalesce(t.a) > 2)", "not(", ["coalesce takes 2 or more arguments"], []),
+    ("not(substr(t.a, 0) = 'x')", "not(substr(t.a, ", ["a whole number from 1"], []),
+    ("not(round(t.a, t.b) = 1)", "not(round(t.a, ", ["a whole number from 0"], []),
+    ("not(t.a > 10 / 3)", "not(t.a > ", ["this part has no column"], ["its value"]),
+    ("not(t.a > length('abc'))", "not(t.a > ", ["length has no column here"], ["its value"]),
+    ("not(t.a = -'x')", "not(t.a = -", ["'x' is no number"], []),
+    ("not(t.a = t.b + )", "not(t.a = t.b + ", ["expected a column such as t.A"], []),
+    ("not('a' is null)", "not(", ["a constant stands where a column should be"], []),
+    ("no_overlap(a)", "", ["the start and the end"], ["before a semicolon"]),
+    ("no_overlap(a; b)", "no_overlap(a; b", ["expected ','"], []),
+    ("no_overlap(a; b, a)", "no_overlap(a; b, ", ["named twice"], []),
     ("unique(a, b#)", "unique(a, b", ["found '#'"], ["double quotes"]),
     ("A > 3 -> b", "A ", ["can only say =", "found >"], ["not(…)", "if … then …"]),
     ("A -> B != 3", "A -> B ", ["can only say =", "found !="], ["not(…)"]),
@@ -474,3 +492,50 @@ def test_a_number_beyond_all_measure_is_refused(number: str) -> None:
 def test_half_of_a_surrogate_pair_is_refused() -> None:
     with pytest.raises(RuleSyntaxError, match="is no text: character 12"):
         parse_body("not(t.a = '\ud800' and t.b = 'x')")
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("not(t.total != (t.net+t.tax))", "not(t.total != t.net + t.tax)"),
+        ("not(t.a - (t.b - t.c) > 2 * (t.d + 1))", "not(t.a - (t.b - t.c) > 2 * (t.d + 1))"),
+        ("not(t.a - t.b - t.c > (2 * t.d) / t.e)", "not(t.a - t.b - t.c > 2 * t.d / t.e)"),
+        ("not(-(t.a) * -2 = - (t.b + 1))", "not(-t.a * -2 = -(t.b + 1))"),
+        ("not(-(-(t.a)) = t.b - -5)", "not(-(-t.a) = t.b - -5)"),
+        ("not(t.a > 60 * 60 * 24 + 0.5)", "not(t.a > 86400.5)"),
+        ("not(LOWER(t.a) = Trim( t.b ))", "not(lower(t.a) = trim(t.b))"),
+        (
+            "not(length(t.a) in (-1, 2) and upper(t.a) matches 'A')",
+            "not(length(t.a) in (-1, 2) and upper(t.a) matches 'A')",
+        ),
+        ("not(t.a / t.b is null)", "not(t.a / t.b is null)"),
+        ("not(5 >= abs(s.x - t.x))", "not(abs(t.x - s.x) <= 5)"),
+        ("not(s.x - t.x < 0.5)", "not(t.x - s.x > -0.5)"),
+        ("not(s.x < t.x + 5)", "not(t.x + 5 > s.x)"),
+        ('no_overlap("the room" ; start, end)', 'no_overlap("the room"; start, end)'),
+        ("no_overlap(; start, end)", "no_overlap(start, end)"),
+    ],
+)
+def test_expressions_are_printed_as_they_are_read(text: str, printed: str) -> None:
+    body = parse_body(text)
+    assert str(body) == printed
+    assert parse_body(printed) == body
+
+
+def test_a_tolerance_is_its_own_mirror_image_where_it_is_absolute() -> None:
+    assert parse_constraint("not(abs(t.x - s.x) <= 5)").symmetric
+    assert not parse_constraint("not(t.x - s.x <= 5)").symmetric
+    assert parse_constraint("not(t.x - s.x <= 5)").mirrored() == parse_constraint("not(t.x - s.x >= -5)")
+
+
+def test_no_overlap_is_its_denial() -> None:
+    rule = parse_rule("no_overlap(room; start, end)")
+    assert (rule.name, rule.kind) == ("no-overlap-room-start-end", "dc")
+    assert rule.body.denials[0] == parse_constraint("not(t.room = s.room and t.start < s.end and s.start < t.end)")
+    assert rule.body.denials[0].symmetric
+
+
+@pytest.mark.parametrize("text", ["not(abs(t.x - s.x) < 0)", "not(abs(t.x - s.x) = -1)", "not(t.a + 1 != t.a + 1)"])
+def test_an_expression_that_no_rows_satisfy_is_refused(text: str) -> None:
+    with pytest.raises(TrivialRuleError):
+        parse_body(text)

@@ -113,7 +113,7 @@ class LocalScan:
 
     @cached_property
     def columns(self) -> TableColumns:
-        return TableColumns(self.table.rows, self.plan.schema.types, self.plan.programs.nulls)
+        return TableColumns.of(self.table.rows, self.plan)
 
     @cached_property
     def keys(self) -> pa.ChunkedArray:
@@ -219,6 +219,10 @@ def run_check(
         found, _ = _summaries(scan, everything, limit)
     scopes = [scan.in_scope(i) for i in everything]
     counted = [scan.part.size if scope is None else int(scope.sum()) for scope in scopes]
+    for vanishing in plan.vanishing:
+        scope, gone = scopes[vanishing.rule], scan.columns.vanishes(vanishing.column)
+        if many := int((gone if scope is None else gone & scope).sum()):
+            notes.append(vanishing.note(plan.rules.rules[vanishing.rule].name, many))
     outcome = CheckOutcome(
         table=table.name,
         rows=scan.part.size,

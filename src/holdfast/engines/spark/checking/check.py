@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, StructField, StructType
+from pyspark.sql.types import BinaryType, DataType, DoubleType, StringType, StructField, StructType
 
 from holdfast.checking.outcome import CheckOutcome, FailOn
 from holdfast.checking.output_folders import BROKEN_RULES
@@ -36,7 +36,9 @@ from holdfast.engines.spark.sources.table import Table
 from holdfast.errors import HoldfastError, RunError, SourceError
 from holdfast.explaining.explanation import RowExplanation, redacted_explanation
 from holdfast.programs.bind import mismatched_columns, require_columns, require_types, without_types
+from holdfast.programs.function_sql import DOUBLE_FUNCTION, KEY_FUNCTION, TEXT_FUNCTION
 from holdfast.programs.plan import Plan, make_plan
+from holdfast.programs.python_value import double_of, key_of, text_of
 from holdfast.programs.sql_expression import DIGITS_FUNCTION
 from holdfast.rules.dependency import Key
 from holdfast.rules.rule import RuleSet
@@ -103,6 +105,7 @@ def run_check(
             engines = _engines(scan, limit, engine, notes, spread)
         by_rule = {i: summary for checking in engines for i, summary in checking.summaries.items()}
     summaries = [by_rule[i] for i in range(len(plan.rules))]
+    notes += scan.vanished
     outcome = CheckOutcome(
         table=table.name,
         rows=scan.count,
@@ -122,8 +125,9 @@ def run_check(
 
 def register_functions(spark: SparkSession, plan: Plan) -> None:
     """The session knows the functions that the plan's SQL calls."""
-    if plan.needs_digits:
-        spark.udf.register(DIGITS_FUNCTION, F.udf(_digits, BinaryType(), useArrow=True))
+    for name, function, kind in _FUNCTIONS:
+        if plan.calls(name):
+            spark.udf.register(name, F.udf(function, kind, useArrow=True))
 
 
 def _engines(
@@ -336,3 +340,11 @@ def translate_spark_errors(table: Table, doing: str = "checking") -> Iterator[No
 
 def _digits(text: str | None, floating: bool) -> bytes | None:
     return None if text is None else digits_key(float(text) if floating else Decimal(text))
+
+
+_FUNCTIONS: tuple[tuple[str, Callable[..., Any], DataType], ...] = (
+    (DIGITS_FUNCTION, _digits, BinaryType()),
+    (KEY_FUNCTION, key_of, BinaryType()),
+    (DOUBLE_FUNCTION, double_of, DoubleType()),
+    (TEXT_FUNCTION, text_of, StringType()),
+)

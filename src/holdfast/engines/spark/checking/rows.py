@@ -16,7 +16,7 @@ from holdfast.engines.spark.query_log import query_log_off
 from holdfast.errors import ConditionError, SourceError
 from holdfast.programs.bind import Schema, require_key_types
 from holdfast.programs.plan import Plan
-from holdfast.programs.sql_expression import text_literal
+from holdfast.programs.sql_text import text_literal
 from holdfast.rules.predicate import quoted_name
 
 # Rows of one split of a file, or of one partition, are numbered from the split's first number.

@@ -37,8 +37,14 @@ class Scan:
         parts = [f"c{self.plan.schema.position(name)} IS NULL" for name in self.plan.key]
         missing = f", count_if({' OR '.join(parts)}) AS missing" if parts else ""
         scopes = "".join(f", count_if(w{i}) AS w{i}" for i in range(len(self.plan.conditions)))
+        gone = "".join(f", count_if({self._vanishes(i)}) AS v{i}" for i in range(len(self.plan.vanishing)))
         with kept_plainly(self.spark):
-            return self._one(f"SELECT count(*) AS n{missing}{scopes} FROM {{rows}}")
+            return self._one(f"SELECT count(*) AS n{missing}{scopes}{gone} FROM {{rows}}")
+
+    def _vanishes(self, i: int) -> str:
+        vanishing = self.plan.vanishing[i]
+        scope = self.plan.scope(vanishing.rule)
+        return vanishing.sql if scope is None else f"{scope} AND {vanishing.sql}"
 
     def _one(self, sql: str) -> Row:
         row = self.spark.sql(sql, rows=self.rows).first()
@@ -52,6 +58,13 @@ class Scan:
     def in_scope(self, scope: str | None) -> int:
         """How many rows a rule with this condition speaks of."""
         return int(self._facts[scope]) if scope else self.count
+
+    @property
+    def vanished(self) -> list[str]:
+        """Of expressions that are null though their columns have values, in how many rows, in words."""
+        names = [rule.name for rule in self.plan.rules]
+        counts = [(vanishing, int(self._facts[f"v{i}"])) for i, vanishing in enumerate(self.plan.vanishing)]
+        return [vanishing.note(names[vanishing.rule], many) for vanishing, many in counts if many]
 
     @property
     def key_missing(self) -> str | None:

@@ -20,7 +20,7 @@ from holdfast.engines.spark.checking.engine import CheckEngine, union_of
 from holdfast.engines.spark.checking.rows import kept_plainly
 from holdfast.engines.spark.checking.scan import Scan
 from holdfast.kernels.cover import greedy_cover
-from holdfast.programs.sql_expression import text_literal
+from holdfast.programs.sql_text import text_literal
 from holdfast.violations.witness import WorstRow
 
 

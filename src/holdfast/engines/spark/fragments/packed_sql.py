@@ -12,7 +12,8 @@ from holdfast.fragments.id_packing import INSIDE, KNOWN, MOST_PLAIN_DIGITS, NULL
 from holdfast.fragments.ids import SIZE
 from holdfast.fragments.parts import Atom
 from holdfast.programs.form import Form
-from holdfast.programs.sql_expression import Encoder, text_literal
+from holdfast.programs.sql_expression import Encoder
+from holdfast.programs.sql_text import text_literal
 
 
 def packed_rows(
