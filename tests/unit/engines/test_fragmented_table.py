@@ -22,6 +22,7 @@ from holdfast.errors import HoldfastError, OnlySparkError, StateError
 from holdfast.fragments.shipment_plan import plan_shipments
 from holdfast.fragments.sites import Site, SplitTable, parse_sites
 from holdfast.rules.rule import rule_set
+from holdfast.states.file_sums import CHECKED
 from holdfast.states.limits import StateLimits
 
 HERE = LocalEngine()
@@ -188,12 +189,20 @@ def test_rows_meet_whatever_the_column_is_called_that_splits_them(name: str, tmp
     assert state.manifest.totals == {"zip-street": 2}
 
 
+def make_older(state: Path) -> None:
+    """The state is one of the first format of what it fixes, with manifests of the second, which had no sums."""
+    fixed = state / "fragments.json"
+    fixed.write_text(json.dumps({**json.loads(fixed.read_text("utf-8")), "format": 1}), encoding="utf-8")
+    for manifest in (state / "versions").glob("*.json"):
+        content = json.loads(manifest.read_text("utf-8"))
+        older = {name: value for name, value in content.items() if name not in ("sums", "past", "sum")}
+        manifest.write_text(json.dumps({**older, "format": 2}), encoding="utf-8")
+
+
 def test_a_state_that_may_have_misread_its_conditions_is_not_trusted(tmp_path: Path) -> None:
     """The first format fixed who meets whom by what it understood of conditions, which was not all."""
     made(HERE, tmp_path, HORIZONTAL.replace("grade = 'A'", "`grade` = 'A'"))
-    place = tmp_path / "state" / "fragments.json"
-    content = json.loads(place.read_text("utf-8"))
-    place.write_text(json.dumps({**content, "format": 1}), encoding="utf-8")
+    make_older(tmp_path / "state")
     with pytest.raises(StateError, match="misread the condition `grade` = 'A'"):
         fragmented(HERE, tmp_path / "state")
 
@@ -202,8 +211,7 @@ def test_a_state_of_the_first_format_with_floats_is_for_spark(tmp_path: Path) ->
     rows = pa.table({"id": [1, 2], "a": [0.5, 0.5], "b": ["x", "y"]})
     split = SplitTable(("id",), (Site("S", ("a", "b")),), rule_set(["a -> b"], key=("id",)))
     init_fragments(HERE, split, tmp_path / "state", tables=[HERE.table_of(rows, "S")])
-    place = tmp_path / "state" / "fragments.json"
-    place.write_text(json.dumps({**json.loads(place.read_text("utf-8")), "format": 1}), encoding="utf-8")
+    make_older(tmp_path / "state")
     with pytest.raises(OnlySparkError, match="only Spark writes"):
         fragmented(HERE, tmp_path / "state").apply_frame(rows, batch="again", limit=None)
 
@@ -253,7 +261,12 @@ def test_fragments_that_are_none_are_refused(tmp_path: Path) -> None:
 
 def test_changes_that_do_not_fit_change_nothing(tmp_path: Path) -> None:
     state = made(HERE, tmp_path, HORIZONTAL)
-    before = sorted(file.name for file in (tmp_path / "state").rglob("*") if file.is_file())
+
+    def files() -> list[str]:
+        """All but the note of which files were read and found whole."""
+        return sorted(f.name for f in (tmp_path / "state").rglob("*") if f.is_file() and f.name != CHECKED)
+
+    before = files()
     for change, told in (
         ({**PEOPLE[0], "id": "new", "grade": "Q"}, "belongs to no site"),
         ({**PEOPLE[0]}, "'k0' is inserted, but is there already"),
@@ -267,7 +280,7 @@ def test_changes_that_do_not_fit_change_nothing(tmp_path: Path) -> None:
             state.newest().apply_file(str(tmp_path / "bad.parquet"), limit=None)
         assert told in str(problem.value)
         assert problem.value.exit_code == 2
-        assert sorted(file.name for file in (tmp_path / "state").rglob("*") if file.is_file()) == before
+        assert files() == before
 
 
 def test_states_of_watch_and_of_fragments_are_told_apart(tmp_path: Path) -> None:
