@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.encode.codes import Coded, dense_ids, shared_codes
-from holdfast.encode.column_type import ColumnType
+from holdfast.encode.column_type import UNBOUNDED, ColumnType
 from holdfast.encode.spark_text import spark_text
 from holdfast.explaining.cell_values import converted, next_values, plain_array, read_texts
 from holdfast.explaining.row_meetings import Agreement, agreeing_rows, met_pairs, turned_denial
@@ -368,7 +368,7 @@ class CandidateSource:
         broken = np.flatnonzero(flag_values(AllOf(tuple(map(Satisfies, predicates))), self._columns))
         if len(broken) == 0:
             return
-        types = self.plan.schema.types
+        types = self.plan.types
         for p in predicates:
             if isinstance(p, Membership):
                 if not p.inside and self._writable(p.column.name):
@@ -385,9 +385,9 @@ class CandidateSource:
                     continue
                 kind = types[name]
                 if isinstance(theirs, Column):
-                    if self._is_computed(theirs.name):
+                    if not may_take(self.plan, name, theirs.name):
                         continue
-                    own = self._values(theirs.name, self.given[broken])
+                    own = plain_array(self._columns.column(theirs.name).take(pa.array(broken)))
                     values = converted(own, types[theirs.name], kind, self._stored(name))
                 else:
                     text = self._lookup_text(name, theirs) if isinstance(theirs, Constant) else None
@@ -451,6 +451,11 @@ class CandidateSource:
             return False
         stored = not pa.types.is_null(self._stored(name))
         return stored and self._kind(name).family in WRITABLE and name not in self.plan.key
+
+
+def may_take(plan: Plan, name: str, theirs: str) -> bool:
+    """Whether a cell of a column may take the value of another one, computed or not, of its row."""
+    return theirs not in plan.computed or (name not in plan.base(theirs) and plan.types[theirs] != UNBOUNDED)
 
 
 def sets_bounds(plan: Plan, i: int) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from holdfast.encode.column_type import ColumnType
+from holdfast.explaining.candidates import may_take
 from holdfast.explaining.row_conflicts import RowConflicts
 from holdfast.programs.form import AllOf, AnyOf, BreaksConstant, Flag, Satisfies
 from holdfast.programs.plan import Plan
@@ -210,9 +211,9 @@ class _Mends:
                     continue
                 kind = self.plan.schema.types[column.name]
                 if isinstance(theirs, Column):
-                    if self._is_computed(theirs.name):
+                    if not may_take(self.plan, column.name, theirs.name):
                         continue
-                    value = self._as_value_of(column.name, f"r.{self._column(theirs.name)}")
+                    value = self._as_value_of(column.name, encoder.value(theirs))
                 else:
                     text = encoder.lookup_text(column, theirs) if isinstance(theirs, Constant) else None
                     if text is None:

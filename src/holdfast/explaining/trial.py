@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from holdfast.encode.codes import Coded, shared_codes
+from holdfast.encode.codes import Coded, compacted, shared_codes
 from holdfast.encode.one_array import decoded
 from holdfast.encode.spark_text import spark_text
 from holdfast.explaining.candidates import Candidates, CandidateSource, Floats, sets_bounds
@@ -279,7 +279,9 @@ def _codes_of_family(
     else:
         # Codes are places among all values, so that new values move them: each value is looked at once.
         size = trial.part.size
-        everything = np.concatenate([coded.codes for coded in known.values()])
+        everything = compacted(np.concatenate([coded.codes for coded in known.values()]))
+        by_form = np.split(everything, len(known))
+        known = {form: Coded(own, known[form].valid) for form, own in zip(known, by_form, strict=True)}
         valid = np.flatnonzero(np.concatenate([coded.valid for coded in known.values()]))
         row = np.full(int(everything.max(initial=0)) + 1, -1, np.int64)
         row[everything[valid]] = valid

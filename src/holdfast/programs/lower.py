@@ -170,9 +170,10 @@ class Lowering:
         """The operand as a column, computed where it is an expression."""
         if isinstance(operand, Column):
             return operand
-        return self._computed(operand, expression_type(operand, self.types))
+        return self.computed(operand, expression_type(operand, self.types))
 
-    def _computed(self, call: Call, kind: ColumnType) -> Computed:
+    def computed(self, call: Call, kind: ColumnType) -> Computed:
+        """The column of the values of an expression, under a name that no column of the table has."""
         of_t = call if call.row == "t" else call.mirrored()
         name = str(of_t)
         while name in self.types:
@@ -270,8 +271,8 @@ class _Exact:
         if not self.families <= {"date", "timestamp"}:
             return self.lowering.column(side)
         if self.families == {"date"}:
-            return self.lowering._computed(Call(DAYS, (side,)), ColumnType("bigint", "integer", 7))
-        return self.lowering._computed(Call(SECONDS_OF, (side,)), SECONDS)
+            return self.lowering.computed(Call(DAYS, (side,)), ColumnType("bigint", "integer", 7))
+        return self.lowering.computed(Call(SECONDS_OF, (side,)), SECONDS)
 
     def compared(self, left: Column, relations: int, right: Column, number: Number) -> Alternatives:
         assert not isinstance(number, float), "a rule's own number is exact"
@@ -282,7 +283,7 @@ class _Exact:
             return column
         operand: Operand = column.call if isinstance(column, Computed) else Column("t", column.name)
         kind = column.kind if isinstance(column, Computed) else self.lowering.types[column.name]
-        computed = self.lowering._computed(Call(SHIFT, (operand, by)), shifted_type(kind, by))
+        computed = self.lowering.computed(Call(SHIFT, (operand, by)), shifted_type(kind, by))
         return computed if column.row == "t" else computed.mirrored()
 
 
@@ -309,12 +310,12 @@ class _Doubles:
         kind = expression_type(side, self.lowering.types)
         if kind == DOUBLE:
             return self.lowering.column(side)
-        return self.lowering._computed(Call(AS_DOUBLE, (side,)), DOUBLE)
+        return self.lowering.computed(Call(AS_DOUBLE, (side,)), DOUBLE)
 
     def compared(self, left: Column, relations: int, right: Column, number: Number) -> Alternatives:
         def bound(function: str) -> Column:
             operand: Operand = right.call if isinstance(right, Computed) else Column("t", right.name)
-            computed = self.lowering._computed(Call(function, (operand, Constant(Decimal(number)))), DOUBLE)
+            computed = self.lowering.computed(Call(function, (operand, Constant(Decimal(number)))), DOUBLE)
             return computed if right.row == "t" else computed.mirrored()
 
         def below(function: str) -> Predicate:

@@ -7,7 +7,6 @@ rules only; nobody writes them.
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.rules.functions import EXACT, FUNCTIONS, days_of, nearest_double, seconds_of
+from holdfast.rules.functions import EXACT, days_of, nearest_double, seconds_of, value_of
 
 SHIFT, ABOVE, AT_LEAST, AS_DOUBLE, DAYS, SECONDS = "shift", "above", "at_least", "as_double", "days", "seconds"
 
@@ -82,16 +81,12 @@ def _shift(value: int | Decimal, constant: int | Decimal) -> int | Decimal:
     return EXACT.add(Decimal(value), Decimal(constant))
 
 
-def _days(value: dt.date) -> int:
-    return days_of(value)
-
-
 BOUNDS: Mapping[str, Callable[..., Any]] = {
     SHIFT: _shift,
     ABOVE: _bound(True),
     AT_LEAST: _bound(False),
     AS_DOUBLE: nearest_double,
-    DAYS: _days,
+    DAYS: days_of,
     SECONDS: seconds_of,
 }
 
@@ -100,7 +95,4 @@ def call_value(function: str, arguments: list[Any]) -> Any:
     """The value of a function of a lowered rule; None for null."""
     if function in BOUNDS:
         return None if arguments[0] is None else BOUNDS[function](*arguments)
-    known = FUNCTIONS[function]
-    if not known.takes_nulls and any(argument is None for argument in arguments):
-        return None
-    return known.meaning(*arguments)
+    return value_of(function, arguments)
