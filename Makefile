@@ -11,7 +11,7 @@ SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 WITH_EXTRAS := '.[spark,connect,delta]'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test test-oldest soak lint clean
+.PHONY: help setup demo docs test test-oldest soak fuzz lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ test-oldest: $(OLDEST_VENV)/.ready ## Run the tests on the oldest PySpark we cla
 
 soak: setup ## Run the slow tests
 	@$(VENV)/bin/python -m pytest -q -m soak
+
+fuzz: setup ## Put random cases to every way to answer, for MINUTES=5
+	@$(VENV)/bin/python scripts/fuzz.py --minutes $(or $(MINUTES),5)
 
 lint: setup ## Check style, types and import order
 	@echo "Checking style, types and import order"
