@@ -93,3 +93,12 @@ def test_a_monitor_wants_types_of_what_it_calculates_with() -> None:
     named = hf.Monitor("not(t.a + t.b > 3)", key="id", schema={"a": "bigint", "b": "bigint"})
     named.insert({"id": 1, "a": 1, "b": None})
     assert named.insert({"id": 2, "a": 1, "b": 3}).added_count == 1
+
+
+@pytest.mark.parametrize("rule", ["not(t.x - s.x = 0)", "not(abs(t.x - s.x) = 0)", "not(abs(t.x - s.x) < 0.5)"])
+@pytest.mark.parametrize("kind", [pa.float64(), pa.int64(), pa.decimal128(21, 2)])
+def test_a_pair_of_a_difference_that_is_its_own_mirror_is_listed_once(rule: str, kind: pa.DataType) -> None:
+    table = pa.table({"id": [0, 1, 2], "x": pa.array([0, 0, 0]).cast(kind)})
+    with hf.check(table, [rule], key="id", limit=None) as result:
+        assert sorted((pair["left"], pair["right"]) for pair in result.pairs) == [(0, 1), (0, 2), (1, 2)]
+        assert sorted(row["key"] for row in result.suspects) == [1, 2]

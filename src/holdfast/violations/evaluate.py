@@ -240,7 +240,9 @@ class _Pairs:
             shape = _shape((denial,), self.part)
             if shape is None:
                 continue
-            once = denial.symmetric and self.program.symmetric and of is None
+            # A program that is its own mirror image, with one denial: so is that denial, whatever it is written as.
+            own_mirror = denial.symmetric or len(self.program.denials) == 1
+            once = own_mirror and self.program.symmetric and of is None
             left, right = list_pairs(
                 shape.left_group,
                 shape.right_group,
