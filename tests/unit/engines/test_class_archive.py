@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.engines.spark import class_archive
 from holdfast.engines.spark.class_archive import class_archive_options, forget_class_archive
 from holdfast.engines.spark.java import Java
 
@@ -21,6 +22,11 @@ def written(options: str) -> Path:
     return Path(path[1])
 
 
+@pytest.fixture(autouse=True)
+def _small_archives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_archive, "LEAST_BYTES", len(WHOLE))
+
+
 def test_the_first_java_writes_the_archive_that_the_next_one_uses(tmp_path: Path) -> None:
     env = {"XDG_CACHE_HOME": str(tmp_path)}
     written(class_archive_options(JAVA, env)).write_bytes(WHOLE)
@@ -29,6 +35,15 @@ def test_the_first_java_writes_the_archive_that_the_next_one_uses(tmp_path: Path
     assert archive.read_bytes() == WHOLE
     assert not list(archive.parent.glob("*.new"))
     assert class_archive_options(JAVA, env) == used
+
+
+def test_an_archive_of_a_session_that_ran_nothing_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(class_archive, "LEAST_BYTES", len(WHOLE) + 1)
+    env = {"XDG_CACHE_HOME": str(tmp_path)}
+    for _ in range(5):
+        written(class_archive_options(JAVA, env)).write_bytes(WHOLE)
+    written(class_archive_options(JAVA, env)).write_bytes(WHOLE + b"!")
+    assert "-XX:SharedArchiveFile=" in class_archive_options(JAVA, env)
 
 
 def test_an_archive_that_is_still_being_written_is_not_used(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ _OLDEST_JAVA = 17
 # Java writes the head of an archive last, so that one with these four bytes, in either order, is whole.
 _HEADS = (b"\xf0\x0b\xab\xa8", b"\xa8\xab\x0b\xf0")
 _MOST_TRIES = 3
+# A session that ended before it ran anything has loaded a part of the classes only.
+LEAST_BYTES = 100_000_000
 
 
 def class_archive_options(java: Java, env: Mapping[str, str]) -> str:
@@ -37,12 +39,14 @@ def class_archive_options(java: Java, env: Mapping[str, str]) -> str:
         return ""
     archive = _archive(java, cache)
     fresh = sorted(archive.parent.glob(f"{archive.stem}.*.new"))
-    if not archive.is_file():
-        for candidate in filter(_is_whole, fresh):
-            with contextlib.suppress(OSError):
+    for candidate in filter(_is_whole, fresh):
+        with contextlib.suppress(OSError):
+            if _has_all(candidate):
                 os.replace(candidate, archive)
-                break
-    if archive.is_file():
+            else:  # the next session may write another one
+                candidate.unlink()
+                candidate.with_suffix(".try").unlink(missing_ok=True)
+    if archive.is_file() and _has_all(archive):
         for leftover in fresh:
             leftover.unlink(missing_ok=True)
         return f'"-XX:SharedArchiveFile={archive}" {_QUIET}'
@@ -73,6 +77,10 @@ def forget_class_archive(java: Java, env: Mapping[str, str]) -> bool:
 def _archive(java: Java, cache: Path) -> Path:
     identity = f"{java.home} {java.version} {pyspark.__version__} {Path(pyspark.__file__).parent}"
     return cache / f"classes-{hashlib.sha256(identity.encode()).hexdigest()[:16]}.jsa"
+
+
+def _has_all(file: Path) -> bool:
+    return file.stat().st_size >= LEAST_BYTES
 
 
 def _is_whole(file: Path) -> bool:
