@@ -1,6 +1,7 @@
-"""An archive of Spark's classes (Java's AppCDS), which makes a start a third shorter.
+"""An archive of Spark's classes (Java's AppCDS), which makes a start a third shorter. Off by default.
 
-The first session that this machine starts writes it as its Java ends, in the background; later ones use it.
+The first session that this machine starts with it on writes it as its Java ends, in the background; later ones use it.
+Java is slower while it notes what to write, so that machines which start Spark once have nothing of it.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ def class_archive_options(java: Java, env: Mapping[str, str]) -> str:
     """Returns the options with which Java uses the archive, or writes one when it ends; none where it is off.
 
     There is one archive, of about 160 MB, for each Java and PySpark. It is written under a name of its own and renamed
-    when it is whole, so that no process sees a part of it. `HOLDFAST_CDS=0` turns it off.
+    when it is whole, so that no process sees a part of it. `HOLDFAST_CDS=1` turns it on.
     """
     cache = cache_folder(env)
-    if env.get(SWITCH_VARIABLE, "").lower() in ("0", "false", "no", "off") or cache is None:
+    if env.get(SWITCH_VARIABLE, "").lower() not in ("1", "true", "yes", "on") or cache is None:
         return ""
     archive = _archive(java, cache)
     fresh = sorted(archive.parent.glob(f"{archive.stem}.*.new"))
