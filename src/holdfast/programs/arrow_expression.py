@@ -256,15 +256,18 @@ class _Quick:
             return _Numbers(np.full(self.size, double), np.ones(self.size, np.bool_), None)
         return self.number(operand)
 
-    def two(self, call: Call) -> tuple[_Numbers, _Numbers]:
-        """Both arguments, as doubles where one is, and otherwise of one scale."""
+    def both(self, call: Call) -> tuple[_Numbers, _Numbers]:
+        """Both arguments; a constant takes its type from the other one."""
         left, right = call.arguments
         if isinstance(left, Constant):
             b = self.number(right)
-            a = self.beside(left, b)
-        else:
-            a = self.number(left)
-            b = self.beside(right, a)
+            return self.beside(left, b), b
+        a = self.number(left)
+        return a, self.beside(right, a)
+
+    def two(self, call: Call) -> tuple[_Numbers, _Numbers]:
+        """Both arguments, as doubles where one is, and otherwise of one scale."""
+        a, b = self.both(call)
         if a.scale is None or b.scale is None:
             return a.as_doubles(), b.as_doubles()
         scale = max(a.scale, b.scale)
@@ -312,13 +315,7 @@ def _sum(sign: int) -> Callable[[_Quick, Call], _Numbers]:
 
 
 def _product(quick: _Quick, call: Call) -> _Numbers:
-    left, right = call.arguments
-    if isinstance(left, Constant):
-        b = quick.number(right)
-        a = quick.beside(left, b)
-    else:
-        a = quick.number(left)
-        b = quick.beside(right, a)
+    a, b = quick.both(call)
     if a.scale is None or b.scale is None:
         a, b = a.as_doubles(), b.as_doubles()
         return _Numbers(a.values * b.values, a.valid & b.valid, None)
