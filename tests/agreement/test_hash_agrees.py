@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from holdfast.encode.spark_hash import spark_xxhash64
+from holdfast.encode.spark_partition import partition_numbers
 from holdfast.encode.spark_text import spark_text
 from oracle.test_check_matches_reference import slowly
 
@@ -100,6 +101,13 @@ def test_hashes_are_those_of_spark(spark: SparkSession, table: pa.Table) -> None
     encoded = table.column("c10").combine_chunks().dictionary_encode()
     assert spark_xxhash64([encoded]).tolist() == computed[10].tolist()
     assert spark_xxhash64([encoded, table.column("c0")]).tolist() == spark_xxhash64(columns[10::-10]).tolist()
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 3, 40])
+def test_numbers_go_to_the_partitions_they_are_chosen_for(spark: SparkSession, partitions: int) -> None:
+    lines = list(enumerate(partition_numbers(partitions)))
+    placed = spark.createDataFrame(lines, "place int, number int").repartition(partitions, "number")
+    assert all(row[0] == row[1] for row in placed.selectExpr("place", "spark_partition_id()").collect())
 
 
 @settings(slowly, max_examples=6)

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from holdfast.checking.outcome import Summary
 from holdfast.engines.spark.checking.scan import Scan
+from holdfast.programs.sql_text import text_literal
 from holdfast.violations.witness import WorstRow
 
 
@@ -42,9 +43,13 @@ class CheckEngine(ABC):
         return self._plan.rules.rules[i].name
 
     def _named(self, frame: DataFrame, which: Sequence[int]) -> DataFrame:
-        """The frame with its column `i` replaced by the rule's name in front."""
-        names = self._spark.createDataFrame([(i, self._rule_name(i)) for i in which], "i int, rule string")
-        return frame.join(F.broadcast(names), "i").select("rule", *[c for c in frame.columns if c != "i"])
+        """The lines of these rules, with their column `i` replaced by the rule's name in front."""
+        # A literal: a frame of names would be one more job in every query.
+        names = ", ".join(f"{i}, {text_literal(self._rule_name(i))}" for i in which)
+        others = [F.col(f"`{name}`") for name in frame.columns if name != "i"]
+        return frame.where(F.col("i").isin(list(which))).select(
+            F.expr(f"element_at(map({names}), i)").alias("rule"), *others
+        )
 
     @property
     def duplicate_key(self) -> tuple[object, int] | None:

@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 from holdfast.checking.grid import BandTask, BlockTask, Decided, grid_compares
 from holdfast.checking.outcome import Summary
 from holdfast.checking.task import WORST_ROWS, Mode, Task
+from holdfast.encode.spark_partition import partition_numbers
 from holdfast.engines.spark.checking.engine import CheckEngine, union_of
 from holdfast.engines.spark.checking.kernel_engine import findings_schema
 from holdfast.engines.spark.checking.scan import Scan
@@ -210,10 +211,8 @@ class SpreadEngine(CheckEngine):
         """The frame with each piece of work in a partition of its own."""
         if works == 1:
             return frame.coalesce(1)
-        # A partition is chosen by the hash of a column; for each partition a number is looked up that hashes to it.
-        seen = self._spark.range(works * 20).selectExpr(f"pmod(hash(CAST(id AS INT)), {works}) AS p", "id")
-        slots = {row["p"]: row["id"] for row in seen.groupBy("p").agg(F.min("id").alias("id")).collect()}
-        numbers = ", ".join(str(slots.get(work, works * 20 + work)) for work in range(works))
+        # A partition is chosen by the hash of a column: here, of a number that hashes to the partition.
+        numbers = ", ".join(map(str, partition_numbers(works)))
         return (
             frame.selectExpr("*", f"CAST(array({numbers})[work] AS INT) AS slot")
             .repartition(works, "slot")
