@@ -22,7 +22,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 os.environ.pop("COLUMNS", None)
 
 # A Spark of the tests lives shortly, on tables of a few rows: Java's second compiler costs more there than it brings.
-os.environ["SPARK_SUBMIT_OPTS"] = f"-XX:TieredStopAtLevel=1 {os.environ.get('SPARK_SUBMIT_OPTS', '')}".rstrip()
+# Without that compiler Java reserves little room for compiled code, and compiles nothing more when it is full.
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+os.environ["SPARK_SUBMIT_OPTS"] = f"{_JAVA_OPTIONS} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".rstrip()
 
 # No deadline: the machines that run these tests are shared, and a time says nothing there.
 settings.register_profile("holdfast", deadline=None, print_blob=True)
@@ -48,6 +50,11 @@ def spark() -> Iterator[SparkSession]:
         # Tables of a few rows: compiling a query takes longer than running it. Tests that start a session of their own,
         # as a user would, compile.
         "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        # Nor is a plan of many rules worth planning anew after each stage, or describing for a page that nobody has.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.ui.explainMode": "simple",
+        "spark.sql.maxPlanStringLength": "1000",
     }
     session = get_session(master="local[2]", conf=settings, app_name="holdfast tests")
     yield session

@@ -38,9 +38,9 @@ RULES = [
     "if t.g = s.g and t.a > s.a then t.b >= s.b and t.d > 0",
     "if t.d = s.e and t.a > s.a then t.b >= s.b and t.d > 0",
 ]
-# A grouping, a heavy value, and rows that meet as left row here and as right row there in a rule of several denials,
-# with rows that break it alone; a grid is met in the oracle.
-FEW_RULES = [RULES[n] for n in (2, 5, 14)]
+# A grouping, and rows that meet as left row here and as right row there in a rule of several denials, with rows that
+# break it alone; a heavy value and a grid are met in the oracle.
+FEW_RULES = [RULES[n] for n in (2, 14)]
 # On a large table each of these goes its own way alone, and together they share groupings.
 DEPENDENCIES = ["g, d -> z", "d, g -> z, e", "g -> z", "g -> d", "g = 3, d -> e", "unique(g, d)", "d -> e"]
 
@@ -89,9 +89,17 @@ def test_one_task_many_tasks_and_sql_find_the_same(
     assert found_by(spark, table, "sql", nulls, rules) == kernel
 
 
-@pytest.mark.parametrize("nulls", ["sql", pytest.param("equal", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("nulls", "compared"),
+    [
+        ("sql", {2, 4}),
+        pytest.param("sql", set(range(len(DEPENDENCIES))), marks=pytest.mark.soak),
+        pytest.param("equal", set(range(len(DEPENDENCIES))), marks=pytest.mark.soak),
+    ],
+    ids=["few", "sql", "equal"],
+)
 def test_rules_that_share_a_grouping_find_what_each_finds_alone(
-    spark: SparkSession, table: Table, nulls: Nulls
+    spark: SparkSession, table: Table, nulls: Nulls, compared: set[int]
 ) -> None:
     rules = [parse_rule(text, name=f"r{i}") for i, text in enumerate(DEPENDENCIES)]
     rules[2] = replace(rules[2], where="b > 20")
@@ -99,7 +107,8 @@ def test_rules_that_share_a_grouping_find_what_each_finds_alone(
     assert [len(grouping.which) for grouping in sql_steps(plan).groupings] == [len(DEPENDENCIES)]
     together = found_by(spark, table, "sql", nulls, rules)
     assert together == found_by(spark, table, "kernel", nulls, rules)
-    for rule, told in zip(rules, together[0], strict=True):
+    for i in compared:
+        rule, told = rules[i], together[0][i]
         alone = plan_check(table, rule_set([rule], nulls=nulls), ("id",))
         assert not any(grouping.shared for grouping in sql_steps(alone).groupings)
         with run_check(spark, table, alone, limit=None, engine="sql") as result:
@@ -122,8 +131,8 @@ def test_a_long_tableau_says_what_its_lines_say(spark: SparkSession, table: Tabl
             assert result.rows.count() == found["violating_rows"]
             return found
 
-    # All lines that can fit a row are among the first; the others fit none.
-    few = [line(g) for g in range(20)]
+    # Some of the first lines fit rows; the others fit none.
+    few = [line(g) for g in range(6)]
     assert counts([*few, *(line(g) for g in range(100, 500))]) == counts(few)
 
 

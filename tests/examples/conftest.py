@@ -1,5 +1,5 @@
-"""A shell for the examples, in which `holdfast` is the command as the tests' own process runs it: no script waits for a
-JVM of its own."""
+"""Shells for the examples: one with the installed command, and one whose `holdfast` is run by the tests' own process,
+where the scripts need Spark and should not wait for a JVM of their own."""
 
 from __future__ import annotations
 
@@ -71,11 +71,20 @@ def command(spark: SparkSession) -> Iterator[Path]:
 
 
 @pytest.fixture
-def shell(command: Path) -> Shell:
-    """Runs bash with these arguments, `holdfast` and this `python` on its PATH."""
+def shell() -> Shell:
+    """Runs bash with these arguments, the installed `holdfast` and this `python` on its PATH."""
+    return shell_with()
 
+
+@pytest.fixture
+def spark_shell(command: Path) -> Shell:
+    """Runs bash with these arguments; this process, which has a session, answers for `holdfast`."""
+    return shell_with(command)
+
+
+def shell_with(*commands: Path) -> Shell:
     def run(*arguments: str | Path, cwd: Path, first: Path | None = None, **env: str) -> Any:
-        folders = [*([first] if first is not None else []), command, Path(sys.executable).parent]
+        folders = [*([first] if first is not None else []), *commands, Path(sys.executable).parent]
         path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
         return subprocess.run(
             ["bash", *map(str, arguments)], cwd=cwd, env={**os.environ, "PATH": path, **env}, capture_output=True,

@@ -140,9 +140,9 @@ def test_airflow_tries_a_failure_again(dag: Dag, shell: Shell, demo: Path, tmp_p
 # delta_feed.sh ----------------------------------------------------------------------------------------------------
 
 
-def test_delta_feed_tells_what_each_commit_did(shell: Shell, examples: Path, tmp_path: Path) -> None:
+def test_delta_feed_tells_what_each_commit_did(spark_shell: Shell, examples: Path, tmp_path: Path) -> None:
     pytest.importorskip("deltalake", reason="the extra delta is not installed")
-    done = shell(examples / "delta_feed.sh", "lake", cwd=tmp_path)
+    done = spark_shell(examples / "delta_feed.sh", "lake", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     monday, tuesday = (json.loads((tmp_path / "lake" / f"{day}.json").read_text()) for day in ("monday", "tuesday"))
     assert sorted((v["left"], v["right"]) for v in monday["added"]) == [(1, 4), (2, 4)]

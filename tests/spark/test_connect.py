@@ -45,7 +45,7 @@ with run_check(spark, table, plan_check(table, rule_set(rules), ("id",)), limit=
     said = [[result.to_dict()["rules"], counts, clean.count(), bad.count(), result.summary().splitlines()[2:]]]
 keyless = check(path, rules)
 said.append([keyless.to_dict()["rules"], keyless.to_dict()["key"]])
-found = discover(path, top=20)
+found = discover(path, top=8)
 frame = spark.read.csv(path, header=True, inferSchema=True)
 told = [found.to_dict()["rules"], len(discover(frame, top=3).rules)]
 with check(path, found) as result:
@@ -98,8 +98,8 @@ def test_check_and_discover_on_connect_equal_those_on_a_classic_session(
     assert [rule["violating_pairs"] for rule in keyless[0]] == [rule["violating_pairs"] for rule in here[0]]
 
     rules, shown, holds = discovered
-    assert rules == discover(str(path), top=20).to_dict()["rules"]
-    assert len(rules) == 20
+    assert rules == discover(str(path), top=8).to_dict()["rules"]
+    assert len(rules) == 8
     assert shown == 3
     assert holds is True
 
@@ -112,7 +112,8 @@ def test_workers_without_holdfast_are_told_and_the_check_goes_on_in_sql(spark: S
     bare = tmp_path / "python"
     bare.write_text(f"#!/bin/sh\nexec '{sys.executable}' -S \"$@\"\n")
     bare.chmod(0o755)
-    rules, notes = run(NO_HOLDFAST, str(path), json.dumps(RULES), python=str(bare), folder=tmp_path)
-    with check(str(path), RULES, key="id") as result:
+    few = [RULES[n] for n in (1, 3, 4)]
+    rules, notes = run(NO_HOLDFAST, str(path), json.dumps(few), python=str(bare), folder=tmp_path)
+    with check(str(path), few, key="id") as result:
         assert rules == result.to_dict()["rules"]
     assert any("cannot run kernels (No module named" in str(note) for note in notes)

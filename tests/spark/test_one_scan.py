@@ -61,17 +61,31 @@ class CountedSource(DataSource):
         return CountedReader(self.options["folder"])
 
 
-@pytest.mark.parametrize(("engine", "key"), [("auto", "id"), ("auto", ""), ("sql", "id"), ("spread", "id")])
-def test_ten_rules_of_all_kinds_share_one_scan(
-    spark: SparkSession, tmp_path: Path, engine: EngineName, key: str
+# A rule of every kind: planning the queries of ten takes Spark a minute where they are not one task.
+FEW_RULES = [RULES[n] for n in (0, 1, 3, 5, 7, 8)]
+
+
+@pytest.mark.parametrize(
+    ("engine", "key", "rules"),
+    [
+        ("auto", "id", RULES),
+        ("auto", "", RULES),
+        ("sql", "id", FEW_RULES),
+        ("spread", "id", FEW_RULES),
+        pytest.param("sql", "id", RULES, marks=pytest.mark.soak),
+        pytest.param("spread", "id", RULES, marks=pytest.mark.soak),
+    ],
+)
+def test_rules_of_all_kinds_share_one_scan(
+    spark: SparkSession, tmp_path: Path, engine: EngineName, key: str, rules: list[str]
 ) -> None:
     spark.dataSource.register(CountedSource)
     frame = spark.read.format("counted").option("folder", str(tmp_path)).load()
     table = Table(frame, "counted")
-    plan = plan_check(table, rule_set(RULES), (key,) if key else ())
+    plan = plan_check(table, rule_set(rules), (key,) if key else ())
     with run_check(spark, table, plan, limit=None, engine=engine) as result:
         assert {found.rule.kind for found in result.outcome.rules} == {"key", "fd", "cfd", "order", "dc", "row"}
-        assert sum(not found.holds for found in result.outcome.rules) >= 8
+        assert sum(not found.holds for found in result.outcome.rules) >= len(rules) - 2
         assert result.detailed.rules[0].witness is not None
         for found in (result.pairs, result.rows, result.suspects):
             assert found.count() > 0
