@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import settings
 
+from small_table_settings import SMALL_TABLES
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -47,14 +49,7 @@ def spark() -> Iterator[SparkSession]:
     settings = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "1",
-        # Tables of a few rows: compiling a query takes longer than running it. Tests that start a session of their own,
-        # as a user would, compile.
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        # Nor is a plan of many rules worth planning anew after each stage, or describing for a page that nobody has.
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.ui.explainMode": "simple",
-        "spark.sql.maxPlanStringLength": "1000",
+        **SMALL_TABLES,
     }
     session = get_session(master="local[2]", conf=settings, app_name="holdfast tests")
     yield session

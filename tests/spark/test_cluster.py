@@ -18,6 +18,7 @@ import holdfast as hf
 from holdfast.api import WatchState
 from holdfast.engines.spark.archive import write_archive
 from holdfast.rules.rule import rule_set
+from small_table_settings import SMALL_TABLES
 
 RULES = [
     "unique(g, a)",
@@ -47,8 +48,8 @@ from holdfast.engines.spark.session import get_session
 from holdfast.engines.spark.sources.table import Table
 archive, rules = sys.argv[1], json.loads(sys.argv[2])
 spark = get_session(master="local-cluster[2,1,1024]", conf={
-    "spark.submit.pyFiles": archive, "spark.sql.shuffle.partitions": "2", "spark.sql.codegen.wholeStage": "false",
-    "spark.executorEnv.XDG_CACHE_HOME": sys.argv[3] + "/cache",
+    "spark.submit.pyFiles": archive, "spark.sql.shuffle.partitions": "2",
+    "spark.executorEnv.XDG_CACHE_HOME": sys.argv[3] + "/cache", **json.loads(sys.argv[8]),
 })
 rows = int(sys.argv[6])
 spread = SpreadLimits(least_rows=rows // 4)
@@ -134,7 +135,7 @@ def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(
 
     tests = str(Path(__file__).parents[1])
     arguments = [str(archive), json.dumps(rules), str(tmp_path / "files"), NUMBERS, tests, str(ROWS)]
-    arguments.append(json.dumps(spread_rules))
+    arguments += [json.dumps(spread_rules), json.dumps(SMALL_TABLES)]
     command = [sys.executable, "-c", SCRIPT, *arguments]
     env = {**os.environ, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": sys.executable}
     done = subprocess.run(

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from holdfast import check, discover
 from holdfast.engines.spark.java import find_java, newest_java, spark_java_home
+from small_table_settings import SET_SMALL_TABLES
 
 ROWS = "id,zip,city,salary,rate,tax\n" + "\n".join(
     f"{i},{8000 + i % 5},{'Zürich' if i % 7 else 'Zurich'},{(i * 37) % 50},{(i * 11) % 13},{i / 4}" for i in range(40)
@@ -32,7 +33,7 @@ import json, sys
 from pyspark.sql import SparkSession
 from holdfast import check, discover
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
-spark.conf.set("spark.sql.codegen.wholeStage", "false")  # a few rows: compiling takes longer than running
+SETTINGS
 path, rules, engine = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
 from holdfast.engines.spark.checking.check import plan_check, run_check
 from holdfast.engines.spark.sources.sources import read_table
@@ -58,7 +59,7 @@ import json, sys
 from pyspark.sql import SparkSession
 from holdfast import check
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
-spark.conf.set("spark.sql.codegen.wholeStage", "false")  # a few rows: compiling takes longer than running
+SETTINGS
 with check(sys.argv[1], json.loads(sys.argv[2]), key="id") as result:
     print(json.dumps([result.to_dict()["rules"], list(result.outcome.notes)]))
 """
@@ -68,7 +69,7 @@ def run(script: str, *arguments: str, python: str, folder: Path) -> list[Any]:
     # PySpark's own launcher looks for Java less far than we do.
     java = spark_java_home(find_java(os.environ, newest=newest_java()), os.environ)
     env = {**os.environ, "PYSPARK_PYTHON": python, "JAVA_HOME": str(java)}
-    command = [sys.executable, "-c", script, *arguments]
+    command = [sys.executable, "-c", script.replace("SETTINGS\n", SET_SMALL_TABLES), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=folder, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])

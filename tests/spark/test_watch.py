@@ -19,6 +19,7 @@ from holdfast.engines.spark.watching.watch import watched
 from holdfast.engines.states.watched_table import WatchedTable
 from holdfast.errors import ChangeError
 from holdfast.states.limits import StateLimits
+from small_table_settings import SET_SMALL_TABLES
 
 RULES = ["g -> a", "not(t.g = s.g and t.a > s.a and t.b < s.b)", "not(t.a > s.a and t.b < s.b)", "not(t.a > 8)"]
 CONNECT = """
@@ -29,7 +30,7 @@ import holdfast as hf
 from holdfast.errors import ChangeError, OptionError
 from holdfast.api import WatchState
 spark = SparkSession.builder.remote("local[2]").getOrCreate()
-spark.conf.set("spark.sql.codegen.wholeStage", "false")
+SETTINGS
 state, data, changes, rules = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
 WatchState.create(state, data, rules, key="id")
 outcome = WatchState.open(state).apply(changes)
@@ -165,7 +166,7 @@ def test_connect_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
     arguments = [str(tmp_path / "connect"), str(data), str(changes), json.dumps(RULES), str(tmp_path / "in")]
     java = spark_java_home(find_java(os.environ, newest=newest_java()), os.environ)
     env = {**os.environ, "PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java)}
-    command = [sys.executable, "-c", CONNECT, *arguments]
+    command = [sys.executable, "-c", CONNECT.replace("SETTINGS\n", SET_SMALL_TABLES), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
     outcome, totals, lines, streamed = json.loads(done.stdout.splitlines()[-1])
