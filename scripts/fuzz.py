@@ -2,8 +2,11 @@
 
     python scripts/fuzz.py --minutes 5
 
-The ways: `reference.py`, a check in this process, a monitor, a state of a watch, exported SQL on SQLite and DuckDB, and
-rules that evolve against rules that are discovered. A find is made as small as can be, and printed as a script.
+The ways: `reference.py`; a check in this process, of the table as it is and of one that comes in pieces; what is
+explained of each row, and what its suggestions would do; a monitor; a state of a watch, opened again from the disk for
+each batch; fragments over sites; exported SQL on SQLite and DuckDB; and rules that evolve against rules that are
+discovered. Changes come at once or one by one. Each case is put to a state of one job, since states are files and take
+their time. A find is made as small as can be, and printed as a script.
 """
 
 from __future__ import annotations
@@ -27,26 +30,42 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
 
 import holdfast as hf  # noqa: E402
+from explained_violations import violations  # noqa: E402
 from holdfast import reference  # noqa: E402
+from holdfast.encode.column_type import column_type  # noqa: E402
+from holdfast.explaining.cell_values import read_texts  # noqa: E402
+from holdfast.fragments.sites import Site, SplitTable  # noqa: E402
 from holdfast.programs.export_sql import DIALECTS, rule_sql  # noqa: E402
-from holdfast.rules.dependency import CFD  # noqa: E402
-from holdfast.rules.predicate import Comparison, Constant, Membership, TextTest  # noqa: E402
+from holdfast.rules.dependency import CFD, FD  # noqa: E402
+from holdfast.rules.predicate import NEGATIVE, Call, Comparison, Constant, Membership, Operand, TextTest  # noqa: E402
 from holdfast.rules.rule import Rule, RuleSet  # noqa: E402
 from holdfast.rules.rule_file import dump_rules, parse_rules  # noqa: E402
-from strategies import ARROW, DOMAINS, RandomTable, rule_sets, tables  # noqa: E402
+from strategies import ARROW, DOMAINS, RandomRules, RandomTable, rule_sets, tables  # noqa: E402
 
 Row = Mapping[str, Any]
 Found = dict[str, set[tuple[Any, Any]]]
+JOBS = ("watch", "fragments", "evolve")
+SPLITS = ("vertical", "horizontal", "hybrid")
+PARITY = "id % 2 = {}"
+# Functions of which all databases mean the same; those on numbers, as long as nothing is beyond 64 bits or rounded.
+ON_ANYTHING, ON_NUMBERS = frozenset({"coalesce", "trim"}), frozenset({"+", "-", "*", "/", "%", "abs", NEGATIVE})
+SMALL = 2**10
 
 
 @dataclass(frozen=True)
 class Case:
-    """A table, rules over it as a file has them, and changes: rows with `_change_type`."""
+    """A table, rules over it as a file has them, and changes: rows with `_change_type`.
+
+    `job` is that of the state which the changes are applied to, in steps or at once; `split` how sites split the table.
+    """
 
     types: Mapping[str, str]
     rows: tuple[Row, ...]
     rules: str
     changes: tuple[Row, ...]
+    job: str = "watch"
+    split: str = "hybrid"
+    in_steps: bool = False
 
     def script(self) -> str:
         """A program that finds the same again."""
@@ -54,7 +73,8 @@ class Case:
             "import datetime, sys\nfrom decimal import Decimal\nsys.path.insert(0, 'scripts')\n"
             "from fuzz import Case, compare\nnan, inf = float('nan'), float('inf')\n"
             f"compare(Case(\n    types={dict(self.types)!r},\n    rows={tuple(map(dict, self.rows))!r},\n"
-            f"    rules={self.rules!r},\n    changes={tuple(map(dict, self.changes))!r},\n))\n"
+            f"    rules={self.rules!r},\n    changes={tuple(map(dict, self.changes))!r},\n"
+            f"    job={self.job!r}, split={self.split!r}, in_steps={self.in_steps!r},\n))\n"
         )
 
 
@@ -70,7 +90,8 @@ def cases(draw: st.DrawFn) -> Case:
         row = {name: draw(st.sampled_from([*DOMAINS[table.types[name]], None])) for name in names}
         kind = draw(st.sampled_from(["delete", "update_postimage"])) if key in keys else "insert"
         changes.append({"_change_type": kind, "id": key, **row})
-    return Case(table.types, table.rows, dump_rules(rules), tuple(changes))
+    job, split = draw(st.sampled_from(JOBS)), draw(st.sampled_from(SPLITS))
+    return Case(table.types, table.rows, dump_rules(rules), tuple(changes), job, split, draw(st.booleans()))
 
 
 def compare(case: Case) -> None:
@@ -78,39 +99,120 @@ def compare(case: Case) -> None:
     rules = parse_rules(case.rules)
     where = {rule.name: _even for rule in rules if rule.where is not None}
     after = _changed(case)
+    before: Found | None = None
     for rows, moment in ((case.rows, "before"), (after, "after")):
         wanted: Found = {name: set(found) for name, found in reference.violations(rows, rules, where=where).items()}
+        before = before or wanted
         for way, found in _ways_at_once(case, rules, rows).items():
             for name, own in found.items():
                 assert own == wanted[name], f"{way}, {moment} the changes: {rules[name]}: {own} is not {wanted[name]}"
     totals = {rule.name: _total(rule, wanted[rule.name]) for rule in rules}
+    _compare_explained(case, RandomRules(rules, where))
+    batches = [[change] for change in case.changes] if case.in_steps else [case.changes]
     monitor = hf.Monitor(rules, schema=dict(case.types))
     monitor.insert(list(case.rows))
-    monitor.apply(list(case.changes))
+    for batch in batches:
+        monitor.apply(list(batch))
     assert monitor.totals == totals, f"monitor: {monitor.totals} is not {totals}"
     for name, own in wanted.items():
         assert set(monitor.violations(name)) == own, f"monitor: {name}"
-    with tempfile.TemporaryDirectory() as folder:
-        _compare_states(case, rules, after, totals, Path(folder))
+    monitor.assert_invariants()
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
+        files = _written(case, batches, Path(folder))
+        if case.job == "watch":
+            _compare_watch(case, rules, files, before, wanted, Path(folder))
+        elif case.job == "fragments":
+            _compare_fragments(case, rules, files, wanted, Path(folder))
+        else:
+            _compare_evolve(case, files, after, Path(folder))
 
 
-def _compare_states(case: Case, rules: RuleSet, after: Sequence[Row], totals: Mapping[str, int], folder: Path) -> None:
-    changes = pa.table({"_change_type": pa.array([c["_change_type"] for c in case.changes], pa.string())})
-    for name, column in zip(case.types, _arrow(case.types, case.changes).columns, strict=True):
-        changes = changes.append_column(name, column)
-    pq.write_table(changes, folder / "changes.parquet")
-    table = _arrow(case.types, case.rows)
-    watched = hf.WatchState.create(folder / "watch", table, rules, engine="local")
-    watched.apply(folder / "changes.parquet")
-    assert dict(watched.status.totals) == totals, f"watch: {dict(watched.status.totals)} is not {totals}"
-    assert dict(watched.show().totals) == totals, "watch, shown"
+# States are written to the disk for good, file by file; where there is a folder in memory, that takes no time.
+IN_MEMORY = next((str(place) for place in (Path("/dev/shm"),) if place.is_dir()), None)
+
+
+def _compare_explained(case: Case, random: RandomRules) -> None:
+    """What is told of a row is what it breaks, and a suggestion does what it is said to do."""
+    if not case.rows:
+        return
+    key = case.rows[0]["id"]
+    told = hf.explain(_arrow(case.types, case.rows), random.rules, str(key), engine="local")
+    broken, was = {one.rule.name: one.violations for one in told.broken}, violations(case.rows, random, key)
+    assert broken == was, f"explain: {broken} is not {was}"
+    for one in told.suggestions:
+        kind = case.types[one.column]
+        value = read_texts([one.suggested], column_type(kind), ARROW[kind])[0].as_py()
+        now = violations([{**r, one.column: value} if r["id"] == key else r for r in case.rows], random, key)
+        fewer = [was.get(name, 0) - now.get(name, 0) for name in {*was, *now}]
+        effect = sum(n for n in fewer if n > 0), -sum(n for n in fewer if n < 0)
+        assert effect == (one.resolves, one.adds), f"suggestion {one}: {effect}"
+
+
+def _written(case: Case, batches: Sequence[Sequence[Row]], folder: Path) -> list[Path]:
+    """The batches as files."""
+    files = []
+    for number, batch in enumerate(batches):
+        changes = pa.table({"_change_type": pa.array([c["_change_type"] for c in batch], pa.string())})
+        for name, column in zip(case.types, _arrow(case.types, batch).columns, strict=True):
+            changes = changes.append_column(name, column)
+        files.append(folder / f"changes {number}.parquet")
+        pq.write_table(changes, files[-1])
+    return files
+
+
+def _compare_watch(
+    case: Case, rules: RuleSet, files: Sequence[Path], before: Found, wanted: Found, folder: Path
+) -> None:
+    hf.WatchState.create(folder / "watch", _arrow(case.types, case.rows), rules, engine="local")
+    listed = {(name, *pair) for name, pairs in before.items() for pair in pairs}
+    for file in files:
+        outcome = hf.WatchState.open(folder / "watch", engine="local").apply(file, limit=None)
+        added, removed = ({(v.rule, v.left, v.right) for v in some} for some in (outcome.added, outcome.removed))
+        assert not added & listed, f"watch: what comes was there: {added & listed}"
+        assert removed <= listed, f"watch: what goes was not there: {removed - listed}"
+        listed = (listed - removed) | added
+    assert listed == {(name, *pair) for name, pairs in wanted.items() for pair in pairs}, "watch: what came and went"
+    state = hf.WatchState.open(folder / "watch", engine="local")
+    kept, totals = dict(state.status.totals), {rule.name: _total(rule, wanted[rule.name]) for rule in rules}
+    assert kept == totals, f"watch: {kept} is not {totals}"
+    assert dict(state.show().totals) == totals, "watch, shown"
     assert not hf.WatchState.verify(folder / "watch").problems, "watch, verified"
+
+
+def _compare_fragments(case: Case, rules: RuleSet, files: Sequence[Path], found: Found, folder: Path) -> None:
+    """Sites keep dependencies; each tells the rows that are in violation."""
+    own = tuple(rule for rule in rules if isinstance(rule.body, FD | CFD))
+    names = [name for name in case.types if name != "id"]
+    if not own:
+        return
+    halves = [names] if case.split == "horizontal" else [names[::2], names[1::2] or names[:1]]
+    groups = [None] if case.split == "vertical" else [PARITY.format(0), PARITY.format(1)]
+    sites = [Site(f"S{i}{j}", tuple(half), g) for i, g in enumerate(groups) for j, half in enumerate(halves)]
+    data = {}
+    for site in sites:
+        held = [row for row in case.rows if site.where is None or PARITY.format(row["id"] % 2) == site.where]
+        data[site.name] = _arrow({name: case.types[name] for name in ("id", *(site.columns or ()))}, held)
+    split = SplitTable(("id",), tuple(sites), RuleSet(own, ("id",), rules.nulls))
+    hf.FragmentsState.create(folder / "sites", split, data=data, engine="local")
+    for file in files:
+        hf.FragmentsState.open(folder / "sites", engine="local").apply(file)
+    state = hf.FragmentsState.open(folder / "sites", engine="local")
+    state.show(violations=str(folder / "of sites"))
+    told = {(row["rule"], row["key"]) for row in pq.read_table(folder / "of sites" / "rows").to_pylist()}
+    wanted = {(rule.name, key) for rule in own for pair in found[rule.name] for key in pair if key is not None}
+    assert told == wanted, f"fragments, {case.split}: {told} is not {wanted}"
+
+
+def _compare_evolve(case: Case, files: Sequence[Path], after: Sequence[Row], folder: Path) -> None:
     if len(case.types) > 4 or "binary" in case.types.values():
         return  # all pairs of many columns take long
     options = {"exclude": ["id"], "cross_columns": "off"}
-    evolved = hf.EvolveState.create(folder / "evolve", table, key="id", engine="local", options=options)
-    evolved.apply(folder / "changes.parquet")
-    kept = {str(rule) for rule in evolved.show(top="all").found.rules}
+    table = _arrow(case.types, case.rows)
+    hf.EvolveState.create(folder / "evolve", table, key="id", engine="local", options=options)
+    for file in files:
+        hf.EvolveState.open(folder / "evolve", engine="local").apply(file)
+    state = hf.EvolveState.open(folder / "evolve", engine="local")
+    kept = {str(rule) for rule in state.show(top="all").found.rules}
     found = hf.discover(_arrow(case.types, after), top="all", engine="local", **options)
     assert kept == {str(rule) for rule in found.rules}, "evolve, and discover after the changes"
 
@@ -129,7 +231,11 @@ def _ways_at_once(case: Case, rules: RuleSet, rows: Sequence[Row]) -> dict[str, 
         elif two_rows == {False}:
             checked[rule.name] = {(row["key"], None) for row in result.rows if row["rule"] == rule.name}
     ways = {"check": checked}
-    exported = [rule for rule in rules if _is_plain(rule, case.types)]
+    pieces = pa.concat_tables([_arrow(case.types, [row]) for row in rows]) if rows else _arrow(case.types, rows)
+    in_pieces = hf.check(pieces, rules, engine="local", limit=None).to_dict()
+    whole = result.to_dict()
+    assert {**whole, "seconds": 0} == {**in_pieces, "seconds": 0}, "check, of a table in pieces"
+    exported = [rule for rule in rules if _is_plain(rule, case.types, rows)]
     if exported:
         ways["SQL on SQLite"] = _by_sql(case, rules, rows, exported, _sqlite)
         ways["SQL on DuckDB"] = _by_sql(case, rules, rows, exported, _duckdb)
@@ -168,28 +274,37 @@ def _duckdb() -> Any:
     return duckdb.connect(":memory:")
 
 
-def _is_plain(rule: Rule, types: Mapping[str, str]) -> bool:
+def _is_plain(rule: Rule, types: Mapping[str, str], rows: Sequence[Row]) -> bool:
     """Whether databases of all kinds mean the same by the rule: integers and text, and no values of a tableau."""
-    if any(types[name] not in ("bigint", "string") for name in rule.body.columns):
+    names = rule.body.columns
+    if any(types[name] not in ("bigint", "string") for name in names):
         return False
     if isinstance(rule.body, CFD) and not rule.body.inline:
         return False
+    numbers = {abs(row[name] or 0) for row in rows for name in names if types[name] == "bigint"}
+    functions = ON_ANYTHING | (ON_NUMBERS if max(numbers, default=0) < SMALL else frozenset())
     for constraint in rule.body.denials:
         for predicate in constraint.predicates:
             if isinstance(predicate, TextTest):
                 return False
-            values = predicate.values if isinstance(predicate, Membership) else set()
-            if isinstance(predicate, Comparison) and isinstance(predicate.right, Constant):
-                values = {predicate.right}
-            if any(
-                not isinstance(c.value, int | str) or (c.kind == "number" and abs(c.value) >= 2**63) for c in values
-            ):
+            if isinstance(predicate, Comparison):
+                operands: list[Operand] = [predicate.left, predicate.right]
+            else:
+                operands = [predicate.column, *(predicate.values if isinstance(predicate, Membership) else ())]
+            if not all(_is_plain_operand(operand, functions) for operand in operands):
                 return False
     return True
 
 
-def _is_bigint(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+def _is_plain_operand(operand: Operand, functions: frozenset[str]) -> bool:
+    if isinstance(operand, Constant):
+        value = operand.value
+        return isinstance(value, int | str) and (operand.kind != "number" or abs(value) < 2**63)
+    if isinstance(operand, Call):
+        small = all(abs(c.value) < SMALL for c in operand.arguments if isinstance(c, Constant) and c.kind == "number")
+        plain = all(_is_plain_operand(argument, functions) for argument in operand.arguments)
+        return small and plain and operand.function in functions
+    return True
 
 
 def _total(rule: Rule, found: set[tuple[Any, Any]]) -> int:
@@ -223,6 +338,7 @@ def fuzz(minutes: float, first: int, examples: int) -> Case | None:
             max_examples=examples,
             deadline=None,
             database=None,
+            report_multiple_bugs=False,
             phases=[Phase.generate, Phase.shrink],
             suppress_health_check=list(HealthCheck),
         )

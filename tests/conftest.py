@@ -18,6 +18,9 @@ from small_table_settings import SMALL_TABLES
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# What tests share asserts, too: it says what differs, and does so also where Python leaves assertions out (-O).
+pytest.register_assert_rewrite("matching_checks", "row_trials", "strategies", "valid_formats")
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 # Whoever runs the tests may have a narrow window; what is printed to a file is as wide as it is for everybody.

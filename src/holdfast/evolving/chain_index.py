@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from holdfast.errors import RunError
 from holdfast.kernels.chains import (
     GREATER,
     GREATER_EQUAL,
@@ -101,7 +102,8 @@ class ChainIndex:
         """The rows, which have these values, are gone; chains stay sorted without them."""
         x, y = self._turned(a, b)
         at = places_of_rows(self._x, self._y, self._ids, self._starts, x, y, rows)
-        assert (at >= 0).all(), "only rows that are in the index go"
+        if (at < 0).any():
+            raise RunError(f"row {rows[at < 0][0]} is to go from an index that does not have it.")
         kept = np.ones(len(self._ids), np.bool_)
         kept[at] = False
         before = np.concatenate([[0], np.cumsum(kept)])

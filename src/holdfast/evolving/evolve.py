@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from holdfast.errors import RunError
+from holdfast.errors import RunError, StateError
 from holdfast.evolving.changed_evidence import (
     KeptRows,
     NewPair,
@@ -183,10 +183,16 @@ def _on_card(
 def evolved(kept: KeptRules, change: EvidenceChange, rows: int, options: DiscoverOptions, *, threads: int) -> KeptRules:
     """The rules after the change, which leaves so many rows."""
     moved = changed_evidence(kept.evidence, change.came, change.went)
-    assert moved.after.pairs == rows * (rows - 1), "every ordered pair is counted once"
+    if moved.after.pairs != rows * (rows - 1):
+        raise StateError(
+            f"the state's evidence counts {moved.after.pairs:,} pairs of rows after the changes, but {rows:,} rows "
+            f"have {rows * (rows - 1):,}: its files do not belong together.",
+            hint="nothing was changed. Make the state anew from the table as it is now.",
+        )
     clock = Clock(None)
     repaired = repaired_rules(kept.space, kept.masks, kept.evidence, moved, options, clock=clock, threads=threads)
-    assert repaired.complete, "a search without a time limit comes to its end"
+    if not repaired.complete:
+        raise RunError("the search for rules ended before it was over, without a time limit; nothing was changed.")
     return KeptRules(kept.space, repaired.masks, repaired.violating, moved.after, rows)
 
 

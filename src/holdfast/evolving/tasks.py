@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from holdfast.encode.codes import shared_codes
 from holdfast.encode.column_type import ColumnType
+from holdfast.errors import StateError
 from holdfast.evolving.changed_evidence import KeptRows, NewPair
 from holdfast.evolving.evolve import (
     EvidenceChange,
@@ -277,8 +278,10 @@ def _written(
 def write_kept(store: Store, kept: KeptRules) -> str:
     """The name of a new file with the rules; it is on the disk, and no version names it yet."""
     name = f"{KEPT}/{secrets.token_hex(12)}.npz"
-    created = store.create(name, kept.to_bytes())
-    assert created, "its name is new"
+    if not store.create(name, kept.to_bytes()):
+        raise StateError(
+            f"the state {store.root} has a file {name} already, which was to be new.", hint="run this again."
+        )
     return name
 
 

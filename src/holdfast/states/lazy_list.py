@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
+from holdfast.errors import RunError
+
 Item = TypeVar("Item")
 
 
@@ -18,7 +20,8 @@ class LazyList(Sequence[Item], Generic[Item]):
     @cached_property
     def _items(self) -> list[Item]:
         items = self._make()
-        assert len(items) == self._size, "the list is as long as it said"
+        if len(items) != self._size:
+            raise RunError(f"a list that was said to have {self._size:,} items has {len(items):,}.")
         return items
 
     def __len__(self) -> int:

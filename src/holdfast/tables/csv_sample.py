@@ -11,6 +11,7 @@ import codecs
 import csv
 import gzip
 import io
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -168,9 +169,9 @@ def find_damage(file: Path) -> str | None:
         with open_file(file) as stream:
             while stream.read(1 << 20):
                 pass
-    except (OSError, EOFError, ValueError) as error:
-        return "it ends too early" if isinstance(error, EOFError) else str(error)
-    except Exception as error:  # zlib.error has no public base of its own
+    except EOFError:
+        return "it ends too early"
+    except (OSError, ValueError, zlib.error) as error:
         return str(error)
     return None
 

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from holdfast.errors import SourceError
 from holdfast.tables.arrow_arrays import arrow_array
 from holdfast.tables.checked_columns import checked_column
 from holdfast.tables.csv_types import CsvType, infer
@@ -25,7 +26,7 @@ def partition_columns(files: DataFiles) -> dict[Path, dict[str, pa.Scalar]]:
         for column, value in values.items():
             columns.setdefault(column, []).append(value)
     typed: dict[str, Mapping[str, pa.Scalar]] = {
-        column: _typed(sorted(set(values)), as_text=column in as_text) for column, values in columns.items()
+        column: _typed(column, sorted(set(values)), as_text=column in as_text) for column, values in columns.items()
     }
     return {
         file: {column: typed[column][values[column]] for column in columns if column in values}
@@ -55,14 +56,18 @@ def _values(steps: Sequence[str]) -> dict[str, str]:
     return {unquote(column): unquote(value) for column, equals, value in cut if equals}
 
 
-def _typed(texts: Sequence[str], *, as_text: bool) -> dict[str, pa.Scalar]:
+def _typed(name: str, texts: Sequence[str], *, as_text: bool) -> dict[str, pa.Scalar]:
     column = pa.chunked_array([arrow_array([None if text == NO_VALUE else text for text in texts], pa.string())])
     type = infer(texts, (NO_VALUE,)).type
     if not as_text and type.kind not in ("text", "boolean"):
         # Spark reads times in folders' names as times of the session's zone.
         zoned = type.kind in ("timestamp", "timestamp_ntz")
         column, unfit = checked_column(column, CsvType("timestamp", given=True) if zoned else type)
-        assert unfit is None, "the type is that of the values"
+        if unfit is not None:
+            raise SourceError(
+                f"the name of a folder says {name}={unfit.value}, which is no {type.kind}, as its other values are.",
+                hint="name such folders alike.",
+            )
         if type.kind == "bigint" and all(-(2**31) <= int(text) < 2**31 for text in texts if text != NO_VALUE):
             column = column.cast(pa.int32())
     return {text: column[i] for i, text in enumerate(texts)}

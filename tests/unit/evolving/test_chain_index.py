@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.errors import RunError
 from holdfast.evolving.chain_index import ChainIndex
 from holdfast.rules.relation import GE, GT, LE, LT, mask_of, operator_of
 
@@ -108,3 +109,11 @@ def test_columns_that_rise_together_are_one_chain(rows: int, rank: int) -> None:
     index.add(np.arange(rows), 2 * np.arange(rows), np.arange(rows))
     assert index.rank == rank
     assert len(index) == rows
+
+
+def test_a_row_that_is_not_there_cannot_go() -> None:
+    index = ChainIndex(GT, GT)
+    index.add(np.arange(3), np.arange(3), np.arange(3))
+    with pytest.raises(RunError, match="row 7 is to go"):
+        index.remove(np.array([1, 1]), np.array([1, 1]), np.array([1, 7]))
+    assert len(index) == 3

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from holdfast.errors import StateError
+from holdfast.evolving.evolve import EvidenceChange, KeptRules, evolved
 from holdfast.evolving.repair import changed_evidence, repaired_rules
 from holdfast.rules.predicate import Column
 from holdfast.search.clock import Clock
@@ -82,3 +84,15 @@ def test_counts_that_move_change_no_exact_rule() -> None:
     assert len(change.appeared) == len(change.vanished) == 0
     made = repaired_rules(space, found.masks, before, change, DiscoverOptions(), clock=Clock(None), threads=1)
     assert made.masks is found.masks
+
+
+def test_evidence_of_other_rows_is_refused() -> None:
+    """A file of evidence beside rows that it does not count is a mistake that every later batch would carry on."""
+    space = space_of(2)
+    own = random_evidence(space, 3, np.random.default_rng(0))  # of three rows: six ordered pairs
+    found = most_general(space, own, DiscoverOptions(), Clock(None), threads=1)
+    kept = KeptRules(space, found.masks, found.violating, own, 3)
+    change = EvidenceChange(NONE, NONE, (), "cpu")
+    assert evolved(kept, change, 3, DiscoverOptions(), threads=1).rows == 3
+    with pytest.raises(StateError, match="6 pairs of rows after the changes, but 4 rows have 12"):
+        evolved(kept, change, 4, DiscoverOptions(), threads=1)

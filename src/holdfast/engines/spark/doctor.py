@@ -90,5 +90,6 @@ def _spark() -> MachineFinding:
         counted = get_session().range(0, 1_000, 1, 2).count()
     except HoldfastError as problem:
         return MachineFinding("Spark", "problem", problem.message, problem.hint)
-    assert counted == 1_000, "Spark counts"
+    if counted != 1_000:
+        return MachineFinding("Spark", "problem", f"counts 1,000 rows as {counted:,}", "do not trust this session.")
     return MachineFinding("Spark", "ok", "starts, and counts")

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 from holdfast.engines.states.changes import FileMark, changes_of, content_id, file_mark
 from holdfast.engines.states.state_engine import Changes, Rows, SourceTable
 from holdfast.engines.states.state_table import Outcome, StateTable
-from holdfast.errors import UnsettledFileError
+from holdfast.errors import RunError, UnsettledFileError
 from holdfast.programs.plan import Plan, make_typed_plan
 from holdfast.rules.rule import RuleSet
 from holdfast.states.batch_ids import file_id, followed_id
@@ -134,7 +134,8 @@ class WholeTable(StateTable[Outcome, AnyWholeBody]):
         return self.engine.run(placed, task, [*fields, *(own[i] for i in kept)])
 
     def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
-        assert table == ROWS, "a job says how its other tables are merged"
+        if table != ROWS:
+            raise RunError(f"nothing says how files of the table {table!r} of a state are merged.")
         return Merge(table, segments, everything, self._key_columns, self.manifest.key)
 
     @property
