@@ -31,6 +31,8 @@ def compile_inclusion(body: Inclusion, types: Mapping[str, ColumnType], nulls: N
     encoder = Encoder(types, nulls, str)
     forms = []
     for match in body.matches:
-        assert isinstance(match.left, Column) and isinstance(match.right, Column), "an inclusion compares columns"
-        forms.append(encoder.compared(match.left, match.right))
+        left, right = match.left, match.right
+        assert isinstance(left, Column), "an inclusion compares columns"
+        assert isinstance(right, Column), "an inclusion compares columns"
+        forms.append(encoder.compared(left, right))
     return InclusionProgram(tuple(a for a, _ in forms), tuple(b for _, b in forms), nulls)

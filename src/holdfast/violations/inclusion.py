@@ -42,7 +42,8 @@ class MissingValues:
 
 
 def missing_values(sides: Sequence[tuple[Coded, Coded]], nulls: Nulls, scope: Bools | None = None) -> MissingValues:
-    """Returns what is missing. `sides` has, per pair of columns, the codes of the rows of both tables, which they share.
+    """Returns what is missing. `sides` has, per pair of columns, the codes of the rows of both tables: equal codes are
+    equal values.
 
     Of the first table only rows in `scope` are asked; where nulls are not equal, only those without nulls. Cost: one
     pass per column, and a sort where codes are far apart.
