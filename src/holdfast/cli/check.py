@@ -39,8 +39,9 @@ holdfast check orders.csv rules.yaml --format junit --output holdfast.xml
 holdfast check orders.csv rules.yaml --key order_id --violations found --quarantine split --suggest mends
 holdfast check orders.csv rules.yaml --key order_id --report report.html
 holdfast check orders.csv rules.yaml --key order_id --baseline known.json --metrics metrics
-holdfast check shop.yaml
-holdfast check "orders(customer_id) in customers(id)" --table orders=orders.csv --table customers=customers.csv
+holdfast check "orders(sku) in clean(sku)" --table orders=orders.csv --table clean=clean.csv
+
+A rule file that names its tables needs no DATA: holdfast check RULES.
 
 Exit code: 0 all rules hold, 1 a rule of severity error is violated beyond what it allows, 2 bad input, 3 a failure.
 """
