@@ -30,7 +30,7 @@ from holdfast.rules.predicate import (
     NullTest,
     Operand,
     Predicate,
-    TableColumn,
+    QualifiedColumn,
     TextTest,
     difference_of,
     equals,
@@ -148,7 +148,7 @@ def operand_value(operand: Operand, t: TableRow, s: TableRow) -> Any:
     A difference of the two rows is exact, however many digits it has; of doubles it is a double.
     """
     if isinstance(operand, Column):
-        name = operand.own if isinstance(operand, TableColumn) else operand.name
+        name = operand.own if isinstance(operand, QualifiedColumn) else operand.name
         return (t if operand.row == "t" else s)[name]
     if isinstance(operand, Constant):
         return operand.value

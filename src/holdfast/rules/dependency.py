@@ -18,8 +18,8 @@ from holdfast.rules.predicate import (
     Comparison,
     Constant,
     Predicate,
+    QualifiedColumn,
     Row,
-    TableColumn,
     comparison,
     differs,
     equals,
@@ -304,7 +304,7 @@ class Inclusion:
 Body: TypeAlias = Key | FD | CFD | Denial | Implication | NoOverlap | Inclusion
 
 
-def table_columns(body: Body) -> tuple[TableColumn, ...]:
+def table_columns(body: Body) -> tuple[QualifiedColumn, ...]:
     """Returns the columns of the body that are written with their tables, in order of first mention."""
     predicates: Iterable[Predicate] = ()
     if isinstance(body, Inclusion):
@@ -314,7 +314,7 @@ def table_columns(body: Body) -> tuple[TableColumn, ...]:
     elif isinstance(body, Implication):
         predicates = (*body.premise, *body.conclusion)
     mentioned = chain.from_iterable(predicate.columns() for predicate in predicates)
-    return tuple(dict.fromkeys(column for column in mentioned if isinstance(column, TableColumn)))
+    return tuple(dict.fromkeys(column for column in mentioned if isinstance(column, QualifiedColumn)))
 
 
 def tables_of(body: Body) -> tuple[str, ...]:
@@ -344,7 +344,7 @@ def of_its_table(body: Body) -> Body:
 
 
 def _own_column(column: Column) -> Column:
-    assert isinstance(column, TableColumn), "either all columns are written with their tables or none"
+    assert isinstance(column, QualifiedColumn), "either all columns are written with their tables or none"
     return Column(column.row, column.own)
 
 

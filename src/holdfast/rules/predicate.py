@@ -51,7 +51,7 @@ class Column:
 
 
 @dataclass(frozen=True, order=True)
-class TableColumn(Column):
+class QualifiedColumn(Column):
     """A column of a row that is named by its table, as in `orders.customer_id`.
 
     In a rule over two tables the row of the table that is named first is `t`. `name` is the column's name among those
@@ -64,7 +64,7 @@ class TableColumn(Column):
     def __str__(self) -> str:
         return f"{self.table}.{quoted_name(self.own)}"
 
-    def mirrored(self) -> TableColumn:
+    def mirrored(self) -> QualifiedColumn:
         return replace(self, row=_OTHER[self.row])
 
 
@@ -73,13 +73,13 @@ def joint_name(table: str, column: str) -> str:
     return f"{table}.{column}"
 
 
-def table_column(row: Row, table: str, column: str) -> TableColumn:
+def table_column(row: Row, table: str, column: str) -> QualifiedColumn:
     """Returns the column of the table, for the row that stands for it.
 
     >>> table_column("t", "orders", "zip code").name
     'orders.zip code'
     """
-    return TableColumn(row, joint_name(table, column), table, column)
+    return QualifiedColumn(row, joint_name(table, column), table, column)
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class _Bare(Column):
 
 
 def _bare(column: Column) -> Column:
-    return column if isinstance(column, TableColumn) else _Bare(column.row, column.name)
+    return column if isinstance(column, QualifiedColumn) else _Bare(column.row, column.name)
 
 
 NEGATIVE = "negative"

@@ -13,7 +13,7 @@ from holdfast.violations.part import Bools, Ints
 
 
 @dataclass(frozen=True)
-class MissingValues:
+class DanglingRows:
     """The rows of the first table whose values no row of the second has, by position, and a number of the values of
     each: equal exactly where the values are, from 0 without gaps."""
 
@@ -41,7 +41,7 @@ class MissingValues:
         return sizes[ranked], self.rows[sorted_rows[kept]], np.cumsum(np.minimum(sizes[ranked], most))
 
 
-def missing_values(sides: Sequence[tuple[Coded, Coded]], nulls: Nulls, scope: Bools | None = None) -> MissingValues:
+def missing_values(sides: Sequence[tuple[Coded, Coded]], nulls: Nulls, scope: Bools | None = None) -> DanglingRows:
     """Returns what is missing. `sides` has, per pair of columns, the codes of the rows of both tables: equal codes are
     equal values.
 
@@ -66,4 +66,4 @@ def missing_values(sides: Sequence[tuple[Coded, Coded]], nulls: Nulls, scope: Bo
     asked = ids[: len(left)]
     missing = ~there[asked]
     values = np.unique(asked[missing], return_inverse=True)[1]
-    return MissingValues(left[missing], values.astype(np.int64).reshape(-1))
+    return DanglingRows(left[missing], values.astype(np.int64).reshape(-1))

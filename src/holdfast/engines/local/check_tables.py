@@ -58,7 +58,7 @@ from holdfast.states.segment import key_of
 from holdfast.tables.local_table import LocalTable
 from holdfast.tables.read_local import local_table_of, read_local
 from holdfast.tables.read_options import ReadOptions
-from holdfast.violations.inclusion import MissingValues, missing_values
+from holdfast.violations.inclusion import DanglingRows, missing_values
 from holdfast.violations.witness import HIDDEN, Witness, WorstRow, hidden_keys, hidden_witness
 
 Ints = NDArray[np.int64]
@@ -442,7 +442,7 @@ class InclusionRule:
     place: int
     table: CheckedTable
     asked: int
-    missing: MissingValues
+    missing: DanglingRows
 
     def outcomes(self) -> dict[int, RuleOutcome]:
         many = len(self.missing.rows)
@@ -643,7 +643,7 @@ def _inclusion(
     if rule.where is not None:
         scope = flag_values(Where(rule.where), _columns(first.table, program.nulls))
 
-    def search() -> MissingValues:
+    def search() -> DanglingRows:
         pairs = zip(program.left, program.right, strict=True)
         sides = [shared_codes([columns[0].form(a), columns[1].form(b)]) for a, b in pairs]
         return missing_values([(left, right) for left, right in sides], program.nulls, scope)
