@@ -12,7 +12,7 @@ import datetime as dt
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache, cmp_to_key
 from itertools import combinations, product
@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 
 from holdfast.errors import TrivialRuleError
 from holdfast.rules.constraint import DenialConstraint, denial
-from holdfast.rules.dependency import CFD, FD, Key, Pattern, as_dependency, is_symmetric
+from holdfast.rules.dependency import CFD, FD, Inclusion, Key, Pattern, as_dependency, is_symmetric, of_its_table
 from holdfast.rules.functions import EXACT, value_of
 from holdfast.rules.predicate import (
     Column,
@@ -30,6 +30,7 @@ from holdfast.rules.predicate import (
     NullTest,
     Operand,
     Predicate,
+    QualifiedColumn,
     TextTest,
     difference_of,
     equals,
@@ -147,7 +148,8 @@ def operand_value(operand: Operand, t: TableRow, s: TableRow) -> Any:
     A difference of the two rows is exact, however many digits it has; of doubles it is a double.
     """
     if isinstance(operand, Column):
-        return (t if operand.row == "t" else s)[operand.name]
+        name = operand.own if isinstance(operand, QualifiedColumn) else operand.name
+        return (t if operand.row == "t" else s)[name]
     if isinstance(operand, Constant):
         return operand.value
     difference = difference_of(operand)
@@ -346,6 +348,97 @@ def _greedy_cover(pairs: Sequence[tuple[RowKey, RowKey]]) -> set[RowKey]:
         cover.add(worst)
         left = [pair for pair in left if worst not in pair]
     return cover
+
+
+# Several tables --------------------------------------------------------------------------------------------------
+
+
+def check_tables(
+    tables: Mapping[str, Sequence[TableRow]],
+    rules: RuleSet,
+    *,
+    keys: Mapping[str, Sequence[str]] | None = None,
+    where: Mapping[str, Condition] | None = None,
+) -> tuple[RuleResult, ...]:
+    """Returns the violations of every rule, each over one of the tables or over two. `keys` has their key columns.
+
+    In the results a row is (table, key); in the order of rows, those of the table that a rule names first come first.
+    """
+    named = {
+        table: {(table, key): row for key, row in zip(row_keys(rows, (keys or {}).get(table, ())), rows, strict=True)}
+        for table, rows in tables.items()
+    }
+    results = []
+    for rule in rules:
+        condition = (where or {}).get(rule.name)
+        first, last = rule.tables[0], rule.tables[-1]
+        scope = {k: row for k, row in named[first].items() if condition is None or condition(row)}
+        if isinstance(rule.body, Inclusion):
+            results.append(_check_inclusion(scope, list(named[last].values()), rule, rule.body, rules.nulls))
+        elif first == last:
+            results.append(_check_rule(scope, replace(rule, body=of_its_table(rule.body)), rules.nulls))
+        else:
+            results.append(_check_pairs(scope, named[last], rule, rules.nulls))
+    return tuple(results)
+
+
+def _check_inclusion(
+    scope: Mapping[RowKey, TableRow], others: Sequence[TableRow], rule: Rule, body: Inclusion, nulls: Nulls
+) -> RuleResult:
+    """Every row without nulls in these columns, or with them where nulls are equal, that matches none of the others."""
+
+    def speaks_of(row: TableRow) -> bool:
+        return nulls == "equal" or all(row[name] is not None for name in body.left)
+
+    missing = [
+        key
+        for key, row in scope.items()
+        if speaks_of(row) and not any(all(satisfied(p, row, other, nulls) for p in body.matches) for other in others)
+    ]
+    columns = ", ".join(body.left)
+    groups = []
+    for members in _by_values(scope, missing, body.left):
+        ordered = sorted(members, key=cmp_to_key(_key_order))
+        values = tuple(scope[ordered[0]][name] for name in body.left)
+        groups.append(Group(values, columns, values, len(ordered), tuple(ordered[:KEYS_PER_GROUP])))
+    return RuleResult(
+        rule=rule,
+        pairs=None,
+        conflicts=dict.fromkeys(missing, 0),
+        suspects=frozenset(missing),
+        groups=tuple(groups),
+        violating_groups=len(groups),
+        holds=rule.allow.covers(len(missing), len(scope)),
+    )
+
+
+def _check_pairs(
+    lefts: Mapping[RowKey, TableRow], rights: Mapping[RowKey, TableRow], rule: Rule, nulls: Nulls
+) -> RuleResult:
+    """Every pair of a row of the first table and one of the second that violates a denial of the rule."""
+    pairs = [
+        (left, right)
+        for left, t in lefts.items()
+        for right, s in rights.items()
+        if any(violates(constraint, t, s, nulls) for constraint in rule.body.denials)
+    ]
+    # The numbers of the tables, so that rows are ordered by table and then by key.
+    numbered = [((0, left[1]), (1, right[1])) for left, right in pairs]
+    names = {0: rule.tables[0], 1: rule.tables[1]}
+    suspects = frozenset((names[table], key) for table, key in _greedy_cover(numbered))
+    if rule.allow_pairs is None:
+        holds = rule.allow.covers(len(suspects), len(lefts) + len(rights))
+    else:
+        holds = rule.allow_pairs.covers(len(pairs), len(lefts) * len(rights))
+    return RuleResult(
+        rule=rule,
+        pairs=tuple(pairs),
+        conflicts=dict(Counter(key for pair in pairs for key in pair)),
+        suspects=suspects,
+        groups=None,
+        violating_groups=None,
+        holds=holds,
+    )
 
 
 # Changes ---------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from holdfast.api.jobs import (
     open_table,
     plan_check,
     plan_discover,
+    plan_tables_check,
     running_tasks,
     watch,
 )
@@ -22,6 +23,7 @@ from holdfast.api.states import EvolveState, FragmentsState, WatchState
 if TYPE_CHECKING:
     from holdfast.engines.check_result import CheckResult as CheckResult
     from holdfast.engines.discovery import DiscoverResult as DiscoverResult
+    from holdfast.engines.local.check_tables import TablesCheckResult as TablesCheckResult
 
 __all__ = [
     "DEFAULT_LIMIT",
@@ -38,6 +40,7 @@ __all__ = [
     "open_table",
     "plan_check",
     "plan_discover",
+    "plan_tables_check",
     "running_tasks",
     "watch",
 ]

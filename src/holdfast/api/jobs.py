@@ -7,14 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from holdfast.checking.outcome import FailOn
-from holdfast.errors import ConditionError, MissingPackageError
+from holdfast.errors import ConditionError, MissingPackageError, OptionError, closest_hint
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
-from holdfast.rules.parse import given_names
+from holdfast.rules.parse import given_names, is_table_name
 from holdfast.rules.rule import Nulls, Rule, RuleSet
-from holdfast.rules.rule_file import GivesRules, as_rule_set, named_key
+from holdfast.rules.rule_file import GivesRules, as_rule_set, data_of, named_key, refuse_tables
 from holdfast.search.options import (
     DEFAULT_OVERLAP,
     DEFAULT_TIME_LIMIT,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from holdfast.engines.discovery import DiscoverResult
     from holdfast.engines.findings import MachineFinding
     from holdfast.engines.job_table import JobTable
+    from holdfast.engines.local.check_tables import TablesCheckResult, TablesPlan
     from holdfast.engines.spark.sources.table import Frame, Table
     from holdfast.evolving.outcome import EvolveOutcome
     from holdfast.explaining.explanation import RowExplanation
@@ -47,15 +48,26 @@ DEFAULT_LIMIT = 1_000_000
 # What arguments may be: a folder or file, a table, rules, the columns of a key.
 Place: TypeAlias = str | os.PathLike[str]
 Data: TypeAlias = "Frame | Place | Any"
+Tables: TypeAlias = Mapping[str, Data]
 Rules: TypeAlias = RuleSet | Rule | GivesRules | str | os.PathLike[str] | Iterable[str | Rule]
 KeyColumns: TypeAlias = str | Sequence[str]
 
 
+@overload
 def check(
-    data: Data,
+    data: Tables, rules: Rules, *, key: Mapping[str, KeyColumns] | None = None, **options: Any
+) -> TablesCheckResult: ...
+
+
+@overload
+def check(data: Data, rules: Rules, *, key: KeyColumns | None = None, **options: Any) -> CheckResult: ...
+
+
+def check(
+    data: Data | Tables,
     rules: Rules,
     *,
-    key: KeyColumns | None = None,
+    key: KeyColumns | Mapping[str, KeyColumns] | None = None,
     nulls: Nulls | None = None,
     limit: int | None = DEFAULT_LIMIT,
     fail_on: FailOn = "error",
@@ -65,7 +77,7 @@ def check(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     **reading: Any,
-) -> CheckResult:
+) -> CheckResult | TablesCheckResult:
     """Every violation of every rule, counted exactly.
 
     `data` is a Spark DataFrame, a table of pandas, Polars, Arrow or DuckDB, or whatever `holdfast check` takes; `rules`
@@ -78,7 +90,16 @@ def check(
     `engine` is where it runs: "local" in this process, "spark" on Spark, "auto" in this process for files and tables in
     memory that fit a quarter of it, where no Spark session is there and no `master` or `conf` is named. On Spark it
     runs on the caller's session, and starts one only when there is none.
+
+    For rules over several tables, `data` is a mapping from their names to the tables, and `key` one to their keys;
+    where the rule file has `tables`, it may be empty. Such a check runs in this process. The tables of its result name
+    a row by its table and its key, and `split()` returns clean and quarantined rows by table.
     """
+    if isinstance(data, Mapping):
+        tables_plan = plan_tables_check(data, rules, key=key, nulls=nulls, engine=engine, **reading)
+        return tables_plan.run(limit=limit, fail_on=fail_on, redact=redact)
+    if isinstance(key, Mapping):
+        raise OptionError("key is a mapping, and there is one table.", hint="name the key's columns alone.")
     planned = plan_check(data, rules, key=key, nulls=nulls, engine=engine, master=master, conf=conf, **reading)
     return planned.run(limit=limit, fail_on=fail_on, all_columns=all_columns, redact=redact)
 
@@ -109,6 +130,114 @@ class PlannedCheck:
         return self.table.run_check(self.plan, limit=limit, fail_on=fail_on, all_columns=all_columns, redact=hidden)
 
 
+@dataclass(frozen=True)
+class PlannedTablesCheck:
+    """A check of several tables that has not run."""
+
+    plan: TablesPlan
+    started: float
+
+    @property
+    def name(self) -> str:
+        """The tables, as rules name them."""
+        return ", ".join(self.plan.tables)
+
+    def explain(self, *, sql: bool = False) -> str:
+        """The plan as text, with its SQL where `sql`."""
+        return self.plan.text(sql=sql)
+
+    def run(
+        self, *, limit: int | None = DEFAULT_LIMIT, fail_on: FailOn = "error", redact: str | Sequence[str] = ()
+    ) -> TablesCheckResult:
+        """Runs the check; the options are those of `check`."""
+        from holdfast.engines.local.check_tables import run_tables_check
+
+        hidden = [redact] if isinstance(redact, str) else redact
+        return run_tables_check(self.plan, limit=limit, fail_on=fail_on, redact=hidden, started=self.started)
+
+
+def plan_tables_check(
+    data: Tables,
+    rules: Rules,
+    *,
+    key: KeyColumns | Mapping[str, KeyColumns] | None = None,
+    nulls: Nulls | None = None,
+    engine: EngineChoice = "auto",
+    **reading: Any,
+) -> PlannedTablesCheck:
+    """The plan that `check` would run on several tables: those of `data`, and others of the rule file.
+
+    `key` is a mapping from tables to their keys, or a text such as "orders.id, customers.id".
+    """
+    started = time.monotonic()
+    for name in data:
+        if not is_table_name(name):
+            raise OptionError(
+                f"a table cannot be called {name!r} in a rule.",
+                hint="name it by a word of letters, digits and _, other than t and s.",
+            )
+    rule_set = as_rule_set(rules, nulls=nulls, tables=list(data) or None)
+    from_file = {table.name: table for table in rule_set.tables}
+    names = dict.fromkeys([*from_file, *data])
+    if not names:
+        raise OptionError(
+            "the rules name no tables.", hint="name them in the rule file, or with --table name=DATA, or give DATA."
+        )
+    if engine == "spark":
+        raise OptionError(
+            "rules over several tables are not checked on Spark.",
+            hint="say --engine local.",
+        )
+
+    from holdfast.engines.choose import chosen_engine_for_all
+    from holdfast.engines.local.check_tables import TableSource, plan_tables
+    from holdfast.tables.read_options import ReadOptions
+
+    keys = _keys_by_table(key, list(names))
+    given = {name: value for name, value in reading.items() if value is not None and value != () and value != {}}
+    sources: dict[str, TableSource] = {}
+    for name in names:
+        table = from_file.get(name)
+        source = data[name] if name in data else None if table is None else data_of(rule_set, table)
+        if source is None:
+            raise OptionError(
+                f"the rule file does not say where the data of {name!r} is.", hint=f"name it with --table {name}=DATA."
+            )
+        own = {} if table is None else table.reading
+        key_of_table = keys.get(name, () if table is None else table.key)
+        sources[name] = TableSource(source, key_of_table, ReadOptions(**{**given, **own}))
+    try:
+        chosen_engine_for_all([source.data for source in sources.values()], ReadOptions(), engine="local", conf=None)
+    except OptionError as problem:
+        raise OptionError(
+            f"{problem.message.removesuffix('.')}, where rules over several tables are not checked.",
+            hint="check files, or tables in memory.",
+        ) from None
+    return PlannedTablesCheck(plan_tables(sources, rule_set), started)
+
+
+def _keys_by_table(
+    key: KeyColumns | Mapping[str, KeyColumns] | None, tables: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """The columns of each table's key: a mapping, or names with their tables such as `orders.id`."""
+    keys: dict[str, tuple[str, ...]] = {}
+    if isinstance(key, Mapping):
+        keys = {table: given_names(columns) for table, columns in key.items()}
+    else:
+        for name in () if key is None else given_names(key):
+            table, dot, column = name.partition(".")
+            if not dot:
+                hint = f"write it with its table, as in {tables[0]}.{name}."
+                raise OptionError(f"--key names {name!r}, which may be of any of the tables.", hint=hint)
+            keys[table] = (*keys.get(table, ()), column)
+    for table in keys:
+        if table not in tables:
+            raise OptionError(
+                f"--key names the table {table!r}, which is not there.", hint=closest_hint(table, tables, what="Tables")
+            )
+    return keys
+
+
 def plan_check(
     data: Data,
     rules: Rules,
@@ -123,6 +252,7 @@ def plan_check(
     With the engine "auto", a `where` that cannot be computed in this process sends the check to Spark, with a note.
     """
     rule_set = as_rule_set(rules, nulls=nulls)  # first of all: a typo in a rule should not cost a start-up
+    refuse_tables(rule_set, "this check")
     names = named_key(rule_set, key)
     table = open_job_table(data, engine=engine, **opening)
     try:
@@ -151,6 +281,8 @@ def explain(
 
     The table is checked for it: who breaks a rule depends on all rows. Nothing is changed.
     """
+    refuse_several(data, "explain")
+    refuse_tables(as_rule_set(rules), "explain")
     options: dict[str, Any] = {"key": key, "nulls": nulls, "redact": redact}
     where: dict[str, Any] = {"engine": engine, "master": master, "conf": conf}
     with check(data, rules, all_columns=True, **options, **where, **reading) as result:
@@ -249,7 +381,16 @@ def plan_discover(
     data: Data, *, options: DiscoverOptions, engine: EngineChoice = "auto", **opening: Any
 ) -> PlannedDiscovery:
     """The table that `discover` would read with these options; nothing is scanned. `opening` is for `open_table`."""
+    refuse_several(data, "discover")
     return PlannedDiscovery(open_job_table(data, engine=engine, **opening), options)
+
+
+def refuse_several(data: Data, job: str) -> None:
+    """Raises OptionError for several tables, which only `check` does."""
+    if isinstance(data, Mapping):
+        raise OptionError(
+            f"{job} is of one table, and {', '.join(map(str, data))} are given.", hint="name one of them."
+        )
 
 
 def open_job_table(
@@ -335,6 +476,7 @@ def watch(
     from holdfast.engines.spark.states.follow_frames import watch_frame
 
     wanted = as_rule_set(rules, nulls=nulls)
+    refuse_tables(wanted, "watch")
     return watch_frame(
         frame,
         wanted,

@@ -18,7 +18,7 @@ from holdfast.errors import OptionError
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
 from holdfast.rules.parse import given_names
 from holdfast.rules.rule import Nulls
-from holdfast.rules.rule_file import as_rule_set, named_key
+from holdfast.rules.rule_file import as_rule_set, named_key, refuse_tables
 from holdfast.search.options import DEFAULT_TOP, how_many
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         `engine` is where it is made, as in `check`.
         """
         rule_set = as_rule_set(rules, nulls=nulls)
+        refuse_tables(rule_set, "watch")
 
         from holdfast.engines.states.watched_table import init_watch
 
@@ -258,6 +259,7 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         """Watches these rules from now on, without loading the table again. Returns the names of rules that are new or
         changed, and of those gone."""
         rule_set = as_rule_set(rules, nulls=nulls)
+        refuse_tables(rule_set, "watch")
         engine = self._engines.for_rows(self._table.newest().row_bytes)
         started = time.monotonic()
         changed = self._engines.run(engine, lambda engine: self._on(engine).change_rules(rule_set))

@@ -29,10 +29,19 @@ class Summary:
 
 
 @dataclass(frozen=True)
+class MissingValue:
+    """A value, as text, that so many rows refer to and that is not there."""
+
+    value: str | None
+    rows: int
+
+
+@dataclass(frozen=True)
 class RuleOutcome:
     """Counts and verdict of one rule; None where a count has no meaning for its kind.
 
-    `new_suspects` are those that a baseline does not know, where there is one.
+    `new_suspects` are those that a baseline does not know, where there is one. `missing` has, of an inclusion, the
+    values that most rows refer to in vain.
     """
 
     rule: Rule
@@ -45,13 +54,18 @@ class RuleOutcome:
     witness: Witness | None = None
     worst: tuple[WorstRow, ...] = ()
     new_suspects: int | None = None
+    missing: tuple[MissingValue, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         beside = {} if self.new_suspects is None else {"new_suspect_rows": self.new_suspects}
+        tables = self.rule.tables
+        several = len(tables) > 1 or self.rule.kind == "ind"
+        named: dict[str, Any] = {"tables": list(tables)} if several else {"table": tables[0]} if tables else {}
         return {
             "name": self.rule.name,
             "rule": str(self.rule),
             "kind": self.rule.kind,
+            **named,
             "severity": self.rule.severity,
             "holds": self.holds,
             "violating_pairs": self.violating_pairs,
@@ -63,8 +77,29 @@ class RuleOutcome:
 
 
 @dataclass(frozen=True)
+class TableSummary:
+    """One of several tables of a check: its name in rules, how many rows it has, and the columns that name them."""
+
+    name: str
+    rows: int
+    key: tuple[str, ...]
+
+    @property
+    def key_label(self) -> str | list[str]:
+        return _label(self.key)
+
+
+def _label(key: tuple[str, ...]) -> str | list[str]:
+    """The key as results call it: one name, a list of names, or `_row`."""
+    if not key:
+        return "_row"
+    return key[0] if len(key) == 1 else list(key)
+
+
+@dataclass(frozen=True)
 class CheckOutcome(Presented):
-    """What a check found of all rules, in the order of the rules. `place` is the path of the table's files, where they
+    """What a check found of all rules, in the order of the rules. Where it is of several `tables`, each has its own
+    key, and `rows` are those of all. `place` is the path of the table's files, where they
     lie below the folder in which the process runs; `engine` is where the check ran: local
     or spark."""
 
@@ -78,6 +113,7 @@ class CheckOutcome(Presented):
     notes: tuple[str, ...] = ()
     place: str | None = None
     engine: str = "spark"
+    tables: tuple[TableSummary, ...] = ()
 
     @property
     def holds(self) -> bool:
@@ -89,31 +125,40 @@ class CheckOutcome(Presented):
 
     @property
     def key_label(self) -> str | list[str]:
-        """The key as results call it: one name, a list of names, or `_row`."""
-        if not self.key:
-            return "_row"
-        return self.key[0] if len(self.key) == 1 else list(self.key)
+        """The key as results call it: one name, a list of names, or `_row`; of several tables, `key`."""
+        return "key" if self.tables else _label(self.key)
 
     def to_dict(self) -> dict[str, Any]:
+        tables = [{"name": table.name, "rows": table.rows, "key": table.key_label} for table in self.tables]
         return {
             "rows": self.rows,
-            "key": self.key_label,
+            "key": None if self.tables else self.key_label,
             "seconds": round(self.seconds, 3),
             "engine": self.engine,
             "holds": self.holds,
+            **({"tables": tables} if tables else {}),
             "rules": [outcome.to_dict() for outcome in self.rules],
         }
 
 
 def rule_holds(
-    rule: Rule, *, suspects: int | None, violating_rows: int, pairs: int | None, symmetric: bool, rows: int
+    rule: Rule,
+    *,
+    suspects: int | None,
+    violating_rows: int,
+    pairs: int | None,
+    symmetric: bool,
+    rows: int,
+    possible_pairs: int | None = None,
 ) -> bool:
     """Whether what was found is within what the rule allows, among `rows` rows that it speaks of.
 
-    By suspect rows, or by violating rows where suspects are unknown; by pairs where the rule says `allow_pairs`.
+    By suspect rows, or by violating rows where suspects are unknown; by pairs where the rule says `allow_pairs`, of
+    which all ordered ones are possible unless `possible_pairs` says otherwise.
     """
     if rule.allow_pairs is None or pairs is None:
         return rule.allow.covers(violating_rows if suspects is None else suspects, rows)
     if rule.allow_pairs.percent is None:
         return rule.allow_pairs.covers(pairs, 0)
-    return rule.allow_pairs.covers(pairs * 2 if symmetric else pairs, rows * (rows - 1))
+    possible = rows * (rows - 1) if possible_pairs is None else possible_pairs
+    return rule.allow_pairs.covers(pairs * 2 if symmetric else pairs, possible)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
-from holdfast.rules.dependency import CFD, FD, as_dependency
+from holdfast.rules.dependency import CFD, FD, Inclusion, as_dependency
 from holdfast.rules.predicate import Comparison
 from holdfast.rules.relation import EQ, is_inequality
 from holdfast.rules.rule import Rule
@@ -35,7 +35,7 @@ class Side:
 class ShownGroup:
     """Rows that agree on the left side of a dependency, divided by their value in a right column; most rows first.
 
-    `more` is how many other values there are.
+    `more` is how many other values there are. The sides of a group that does not suggest anything are no alternatives.
     """
 
     group: str
@@ -43,10 +43,13 @@ class ShownGroup:
     rows: int
     sides: tuple[Side, ...]
     more: int = 0
+    suggests: bool = True
 
     @property
     def suggested(self) -> Side | None:
         """The side that the others would have to join: more than half of the rows, or at least twice the next."""
+        if not self.suggests:
+            return None
         first, *others = self.sides
         clear = not others or first.rows >= 2 * others[0].rows or 2 * first.rows > self.rows
         return first if clear and first.value is not None else None
@@ -121,7 +124,10 @@ def redacted_check(shown: ShownCheck, columns: Collection[str]) -> ShownCheck:
 
 def _rule(outcome: RuleOutcome, columns: Collection[str], hides_key: bool) -> RuleOutcome:
     witness = None if outcome.witness is None else hidden_witness(outcome.witness, columns, hides_key)
-    return replace(outcome, witness=witness, worst=hidden_keys(outcome.worst, hides_key))
+    missing = outcome.missing
+    if isinstance(body := outcome.rule.body, Inclusion) and set(body.columns) & set(columns):
+        missing = tuple(replace(value, value=HIDDEN) for value in missing)
+    return replace(outcome, witness=witness, worst=hidden_keys(outcome.worst, hides_key), missing=missing)
 
 
 def _shown(shown: ShownRule, columns: Collection[str], hides_key: bool) -> ShownRule:
@@ -139,7 +145,7 @@ def _shown(shown: ShownRule, columns: Collection[str], hides_key: bool) -> Shown
 def _group(group: ShownGroup, rule: Rule, columns: Collection[str], hides_key: bool) -> ShownGroup:
     body = as_dependency(rule.body)
     left = body.left if isinstance(body, FD | CFD) else ()
-    value = group.column in columns
+    value = bool(set(rule.body.columns) & set(columns)) if rule.kind == "ind" else group.column in columns
     sides = tuple(
         replace(side, value=HIDDEN if value else side.value, keys=() if hides_key else side.keys)
         for side in group.sides

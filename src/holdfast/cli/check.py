@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from holdfast.api import DEFAULT_LIMIT, plan_check
+from holdfast.api import DEFAULT_LIMIT, plan_check, plan_tables_check
 from holdfast.checking.baseline import Baseline, read_baseline
 from holdfast.checking.outcome import FailOn
 from holdfast.checking.output_folders import (
@@ -27,7 +27,8 @@ from holdfast.rules.plain_words import number
 from holdfast.rules.rule_file import as_rule_set
 
 if TYPE_CHECKING:
-    from holdfast.api import CheckResult
+    from holdfast.api import CheckResult, TablesCheckResult
+    from holdfast.api.jobs import PlannedTablesCheck
 
 EXAMPLES = """
 Examples:
@@ -38,6 +39,9 @@ holdfast check orders.csv rules.yaml --format junit --output holdfast.xml
 holdfast check orders.csv rules.yaml --key order_id --violations found --quarantine split --suggest mends
 holdfast check orders.csv rules.yaml --key order_id --report report.html
 holdfast check orders.csv rules.yaml --key order_id --baseline known.json --metrics metrics
+holdfast check "orders(sku) in clean(sku)" --table orders=orders.csv --table clean=clean.csv
+
+A rule file that names its tables needs no DATA: holdfast check RULES.
 
 Exit code: 0 all rules hold, 1 a rule of severity error is violated beyond what it allows, 2 bad input, 3 a failure.
 """
@@ -47,9 +51,24 @@ CheckFormat = Literal["text", "json", "junit", "sarif"]
 
 
 def check(
-    data: options.Data,
-    rules: options.Rules,
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="A CSV, Parquet, JSON or ORC file or folder, a Delta table, spark:db.table, or a JDBC URL. Left out "
+            "where the rule file, or --table, names the tables.",
+            show_default=False,
+        ),
+    ],
+    rules: Annotated[
+        str | None,
+        typer.Argument(metavar="RULES", help="A rule file (YAML), or one rule in quotes.", show_default=False),
+    ] = None,
     *,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=DATA", help="One of several tables, in place of DATA; may be repeated."),
+    ] = None,
     key: Annotated[
         str | None,
         typer.Option(
@@ -96,7 +115,11 @@ def check(
     spark: options.OnEngine,
 ) -> None:
     """Detect every violation of a set of rules, and count them exactly."""
-    require_writable_files({"--output": output, "--report": report, "--baseline": baseline}, data, rules)
+    tables = _tables(data, rules, table)
+    if rules is None:
+        data, rules = "", data
+    inputs = [rules, *tables.values()] if tables is not None else [data, rules]
+    require_writable_files({"--output": output, "--report": report, "--baseline": baseline}, *inputs)
     if update_baseline and baseline is None:
         raise OptionError("--update-baseline needs to know which.", hint="name the file with --baseline FILE.")
     known = None if baseline is None or update_baseline or not baseline.exists() else read_baseline(baseline)
@@ -107,6 +130,31 @@ def check(
         "redact": options.names_in(redact),
     }
     progress = spark.progress
+    if tables is not None:
+        for option, given in (("--suggest", suggest), ("--baseline", baseline)):
+            if given is not None:
+                raise OptionError(f"{option} is for checks of one table.", hint="leave it out.")
+        planned_tables = _planned_tables(tables, rules, spark, reading, {"key": key, "nulls": nulls})
+        names = tuple(planned_tables.plan.tables)
+        for folder, own in ((violations, VIOLATION_FOLDERS), (quarantine, names), (metrics, None)):
+            if folder is not None:
+                require_writable_folder(folder, own)
+        if explain:
+            emit(planned_tables.explain(sql=spark.verbose) + "\n", output)
+            return
+        del run_options["all_columns"]
+        with progress.step(f"checking {number(len(planned_tables.plan.rules), 'rule')} on {planned_tables.name}"):
+            found = planned_tables.run(**run_options)
+        _write_folders(progress, found, violations, quarantine, None)
+        if metrics is not None:
+            found.append_metrics(metrics)
+        if report is not None:
+            found.write_report(report)
+        if format == "json":
+            emit_json(found.to_dict(), output)
+        else:
+            _print_result(found, format, output)
+        raise typer.Exit(0 if found.holds else VIOLATED)
     rule_set = as_rule_set(rules)  # before Spark starts: a typo in a rule should not cost a start-up
     with progress.step(spark.opening(data, reading)):
         for folder, parts in (
@@ -144,6 +192,41 @@ def check(
     raise typer.Exit(0 if result.holds else VIOLATED)
 
 
+def _tables(data: str, rules: str | None, table: list[str] | None) -> dict[str, str] | None:
+    """The tables that --table names, none where the rule file is to name all; None for a check of one table."""
+    if rules is not None:
+        if table:
+            raise OptionError(
+                f"both DATA ({data!r}) and --table are given.", hint="name the data of each table with --table."
+            )
+        return None
+    named: dict[str, str] = {}
+    for pair in table or ():
+        name, separator, place = pair.partition("=")
+        if not separator or not name.strip() or not place.strip():
+            raise OptionError(
+                f"--table {pair!r} does not say name=DATA.", hint="write it as in --table orders=orders.csv."
+            )
+        if name.strip() in named:
+            raise OptionError(f"--table names {name.strip()!r} twice.", hint="give each table a name of its own.")
+        named[name.strip()] = place.strip()
+    if not named and not as_rule_set(data).tables:
+        raise OptionError(
+            f"{data!r} names no tables, so that it is not known what to check.",
+            hint="write holdfast check DATA RULES, or name the tables in the rule file or with --table name=DATA.",
+        )
+    return named
+
+
+def _planned_tables(
+    tables: dict[str, str], rules: str, spark: options.OnEngine, reading: options.Reading, given: dict[str, Any]
+) -> PlannedTablesCheck:
+    if spark.master is not None or spark.conf:
+        raise OptionError("rules over several tables are not checked on Spark.", hint="leave out --master and --conf.")
+    with spark.progress.step("reading the tables"):
+        return plan_tables_check(tables, rules, engine=spark.engine, **given, **reading.job_options)
+
+
 def _against_baseline(result: CheckResult, file: Path, known: Baseline | None) -> CheckResult:
     """The verdicts beside what is known; where nothing is, the suspects of this check are from now on."""
     if known is None:
@@ -154,7 +237,11 @@ def _against_baseline(result: CheckResult, file: Path, known: Baseline | None) -
 
 
 def _write_folders(
-    progress: Progress, result: CheckResult, violations: str | None, quarantine: str | None, suggest: str | None
+    progress: Progress,
+    result: CheckResult | TablesCheckResult,
+    violations: str | None,
+    quarantine: str | None,
+    suggest: str | None,
 ) -> None:
     if violations is not None:
         with progress.step(f"writing violations to {violations}"):
@@ -164,12 +251,13 @@ def _write_folders(
             result.write_quarantine(quarantine)
     if suggest is not None:
         with progress.step(f"writing suggestions to {suggest}"):
+            assert hasattr(result, "write_suggestions"), "several tables have no suggestions"
             tried = result.write_suggestions(suggest)
         if tried is not None:
             print(f"note: suggestions are for the first {tried:,} suspect rows", file=sys.stderr)
 
 
-def _print_result(result: CheckResult, format: CheckFormat, output: Path | None) -> None:
+def _print_result(result: CheckResult | TablesCheckResult, format: CheckFormat, output: Path | None) -> None:
     if format == "junit":
         emit(result.to_junit(), output)
     elif format == "sarif":

@@ -38,9 +38,10 @@ def sql(
     """Print rules as SQL queries, to check them in any database. No Spark is started."""
     del telling  # there is nothing to say besides the result
     from holdfast.programs.export_sql import dialect_named, rules_sql
-    from holdfast.rules.rule_file import as_rule_set, named_key
+    from holdfast.rules.rule_file import as_rule_set, named_key, refuse_tables
 
     require_writable_files({"--output": output}, rules)
     wanted = as_rule_set(rules, nulls=nulls)
+    refuse_tables(wanted, "holdfast sql")
     names = named_key(wanted, key)
     emit(rules_sql(wanted, table=table, key=names, dialect=dialect_named(dialect), count=count), output)

@@ -45,7 +45,57 @@ if TYPE_CHECKING:
 Values = Mapping[str, Any]
 
 
-class CheckResult(ABC):
+class ShownResult(ABC):
+    """What a check found, of one table or of several, as people and programs are shown it."""
+
+    outcome: CheckOutcome
+
+    @property
+    def holds(self) -> bool:
+        return self.outcome.holds
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object that `holdfast check --format json` prints."""
+        return self.outcome.to_dict()
+
+    @property
+    @abstractmethod
+    def detailed(self) -> CheckOutcome:
+        """The outcome with, per violated rule, a witness in the table's own values and its worst rows."""
+
+    @property
+    @abstractmethod
+    def shown(self) -> ShownCheck:
+        """What a report shows: of each violated rule some violations in the table's own values, never all."""
+
+    def summary(self) -> str:
+        """The result as text, as `holdfast check` prints it."""
+        return str(presentation("summary_text").summary_text(self.detailed))
+
+    def __repr__(self) -> str:
+        return self.summary()
+
+    def _repr_html_(self) -> str:
+        return self.detailed._repr_html_()
+
+    def to_html(self) -> str:
+        """The report as one HTML page that needs nothing else, as `holdfast check --report` writes it."""
+        return str(presentation("check_page").check_page(self.shown))
+
+    def to_junit(self) -> str:
+        """The result as JUnit XML, as `holdfast check --format junit` prints it."""
+        return str(presentation("junit").junit_text(self.detailed))
+
+    def to_sarif(self) -> str:
+        """The result as SARIF, as `holdfast check --format sarif` prints it."""
+        return str(presentation("sarif").sarif_text(self.detailed))
+
+    def write_report(self, file: str | os.PathLike[str]) -> None:
+        """Writes the report to the file, whole or not at all."""
+        write_whole(file, self.to_html())
+
+
+class CheckResult(ShownResult):
     """What a check found. Tables of violations are computed when they are used.
 
     The rows stay where the engine keeps them until `close()`, or until the end of a `with` block.
@@ -57,14 +107,6 @@ class CheckResult(ABC):
         self.hidden = hidden  # the columns whose values nobody is shown
 
     # Verdicts and violations -----------------------------------------------------------------------------------
-
-    @property
-    def holds(self) -> bool:
-        return self.outcome.holds
-
-    def to_dict(self) -> dict[str, Any]:
-        """The object that `holdfast check --format json` prints."""
-        return self.outcome.to_dict()
 
     @property
     @abstractmethod
@@ -248,33 +290,7 @@ class CheckResult(ABC):
         b = {name: right[name] for name in shown} if right is not None else None
         return Witness(plain_key(ends[0]), a, plain_key(ends[1]), b, shown, marked_columns(rule, a, b))
 
-    def summary(self) -> str:
-        """The result as text, as `holdfast check` prints it."""
-        return str(presentation("summary_text").summary_text(self.detailed))
-
-    def __repr__(self) -> str:
-        return self.summary()
-
-    def _repr_html_(self) -> str:
-        return self.detailed._repr_html_()
-
-    def to_html(self) -> str:
-        """The report as one HTML page that needs nothing else, as `holdfast check --report` writes it."""
-        return str(presentation("check_page").check_page(self.shown))
-
-    def to_junit(self) -> str:
-        """The result as JUnit XML, as `holdfast check --format junit` prints it."""
-        return str(presentation("junit").junit_text(self.detailed))
-
-    def to_sarif(self) -> str:
-        """The result as SARIF, as `holdfast check --format sarif` prints it."""
-        return str(presentation("sarif").sarif_text(self.detailed))
-
     # Files -----------------------------------------------------------------------------------------------------
-
-    def write_report(self, file: str | os.PathLike[str]) -> None:
-        """Writes the report to the file, whole or not at all."""
-        write_whole(file, self.to_html())
 
     def write_violations(self, folder: str) -> None:
         """Writes `pairs`, `rows` and `groups` as Parquet below the folder, replacing earlier results."""

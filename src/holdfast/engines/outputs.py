@@ -13,9 +13,13 @@ from holdfast.engines.result_table import ResultTable
 from holdfast.errors import OutputError
 
 
-def write_folders(tables: Mapping[str, ResultTable], folder: str) -> None:
-    """Each table as Parquet in its own folder below `folder`, replacing earlier results once all are written."""
-    require_writable_folder(folder, tuple(tables))
+def write_folders(tables: Mapping[str, ResultTable], folder: str, *, parts: tuple[str, ...] | None = None) -> None:
+    """Each table as Parquet in its own folder below `folder`, replacing earlier results once all are written.
+
+    Where tables are deeper, `parts` names the folders that are replaced as a whole.
+    """
+    replaced = tuple(tables) if parts is None else parts
+    require_writable_folder(folder, replaced)
     if is_remote(folder):
         for name, table in tables.items():
             table.write_parquet(f"{folder.rstrip('/')}/{name}")
@@ -28,7 +32,7 @@ def write_folders(tables: Mapping[str, ResultTable], folder: str) -> None:
             for name, table in tables.items():
                 table.write_parquet(str(waiting / name))
             place.mkdir(exist_ok=True)
-            for name in tables:
+            for name in replaced:
                 shutil.rmtree(place / name, ignore_errors=True)
                 os.replace(waiting / name, place / name)
         finally:

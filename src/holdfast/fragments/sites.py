@@ -15,7 +15,7 @@ from holdfast.errors import SitesError, closest_hint
 from holdfast.fragments.condition_columns import same_condition
 from holdfast.fragments.parts import parts_of
 from holdfast.rules.rule import RuleSet
-from holdfast.rules.rule_file import dump_rules, read_rules, rules_of
+from holdfast.rules.rule_file import dump_rules, read_rules, refuse_tables, rules_of
 from holdfast.rules.settings import (
     SettingProblem,
     anything,
@@ -187,6 +187,12 @@ def _site(name: str, given: dict[str, Any], key: list[str], root: yaml.Node, ori
 
 
 def _rules(rules: Any, root: yaml.Node, origin: str, folder: Path | None) -> RuleSet:
+    wanted = _wanted_rules(rules, root, origin, folder)
+    refuse_tables(wanted, "fragments")
+    return wanted
+
+
+def _wanted_rules(rules: Any, root: yaml.Node, origin: str, folder: Path | None) -> RuleSet:
     if isinstance(rules, str):
         return read_rules(_resolved_path(rules, folder) or rules)
     if not rules:

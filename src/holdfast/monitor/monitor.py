@@ -27,7 +27,7 @@ from holdfast.programs.form import Form
 from holdfast.programs.lower import calculated_columns, lower_rules
 from holdfast.programs.program import RowProgram, is_symmetric
 from holdfast.rules.rule import Nulls, Rule, RuleSet
-from holdfast.rules.rule_file import as_rule_set, named_key
+from holdfast.rules.rule_file import as_rule_set, named_key, refuse_tables
 from holdfast.states.lazy_list import LazyList
 from holdfast.states.violations_change import RuleViolationsChange, Violation, ViolationsChange
 
@@ -68,6 +68,7 @@ class Monitor(KeyedRows, Presented):
         `tuning` are for comparing: how partners are found is otherwise chosen by what the rows are like.
         """
         self.rules = as_rule_set(rules, nulls=nulls)
+        refuse_tables(self.rules, "a monitor")
         named = named_key(self.rules, key)
         if not named:
             raise OptionError("a monitor needs to know the key of its rows.", hint="name it: Monitor(rules, key='id').")

@@ -9,6 +9,7 @@ from holdfast.encode.column_type import VOID, ColumnType
 from holdfast.errors import OptionError, TypeMismatchError, unknown_column
 from holdfast.programs.lower import Lowering
 from holdfast.programs.sql_expression import Encoder
+from holdfast.rules.dependency import Inclusion
 from holdfast.rules.predicate import Column, Predicate, quoted_name
 from holdfast.rules.rule import Rule, RuleSet
 
@@ -73,13 +74,15 @@ def _mismatches(rules: RuleSet, schema: Schema) -> Iterator[tuple[Rule, Predicat
     """Each predicate that has no meaning by the types, its rule, and the reason."""
     encoder, lowering = Encoder(schema.types, rules.nulls, str), Lowering(schema.types, rules.nulls)
     for rule in rules:
-        for constraint in rule.body.denials:
-            for predicate in constraint.predicates:
-                try:
-                    for lowered in (p for way in lowering.alternatives(predicate) for p in way):
-                        encoder.predicate(lowered)
-                except TypeMismatchError as problem:
-                    yield rule, predicate, problem.message
+        predicates: list[Predicate] = [p for constraint in rule.body.denials for p in constraint.predicates]
+        if isinstance(rule.body, Inclusion):
+            predicates += rule.body.matches
+        for predicate in predicates:
+            try:
+                for lowered in (p for way in lowering.alternatives(predicate) for p in way):
+                    encoder.predicate(lowered)
+            except TypeMismatchError as problem:
+                yield rule, predicate, problem.message
 
 
 def _type_hint(predicate: Predicate, schema: Schema) -> str | None:

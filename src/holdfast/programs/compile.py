@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeAlias, TypeVar
 
@@ -19,12 +19,15 @@ from holdfast.programs.program import (
     RowProgram,
 )
 from holdfast.rules.constraint import DenialConstraint
-from holdfast.rules.dependency import CFD, FD, Key, as_dependency, is_symmetric
-from holdfast.rules.predicate import Column, Comparison
+from holdfast.rules.dependency import CFD, FD, Key, as_dependency, is_symmetric, tables_of
+from holdfast.rules.predicate import Column, Comparison, Constant, equals
 from holdfast.rules.rule import Rule, RuleSet
 
 # The forms in which two columns compare exactly.
 ComparedForms: TypeAlias = Callable[[Column, Column], tuple[Form, Form]]
+
+# The column of the rows of several tables that names the table of each; all other columns have a dot in their names.
+TABLE = "_table"
 
 # Dependencies as programs over groups, or every rule as the denials it stands for.
 Style = Literal["groups", "denials"]
@@ -90,8 +93,10 @@ class _Compiler:
         dependency = as_dependency(rule.body) if self.style == "groups" else None
         if dependency is not None:
             return self._group(dependency, scope, alone)
+        tables = tables_of(rule.body)
+        scopes = {row: [*scope, _of_table(table)] for row, table in zip("ts", tables, strict=True)} if tables else None
         denials = tuple(
-            self._denial(constraint, scope, origin if len(ways) > 1 else None)
+            self._denial(constraint, scopes or {"t": scope, "s": scope}, origin if len(ways) > 1 else None)
             for origin, ways in enumerate(pairs)
             for constraint in ways
         )
@@ -126,9 +131,11 @@ class _Compiler:
             alone=alone,
         )
 
-    def _denial(self, constraint: DenialConstraint, scope: Sequence[Flag], origin: int | None) -> PairDenial:
+    def _denial(
+        self, constraint: DenialConstraint, scopes: Mapping[str, Sequence[Flag]], origin: int | None
+    ) -> PairDenial:
         compares = []
-        conditions: dict[str, list[Flag]] = {"t": [*scope], "s": [*scope]}
+        conditions: dict[str, list[Flag]] = {row: [*scope] for row, scope in scopes.items()}
         for predicate in constraint.predicates:
             rows = {column.row for column in predicate.columns()}
             if len(rows) == 1:
@@ -154,6 +161,11 @@ class _Compiler:
 
     def _flag(self, flags: Sequence[Flag]) -> int | None:
         return self.flags.number(AllOf(tuple(flags))) if flags else None
+
+
+def _of_table(table: str) -> Satisfies:
+    """The flag of the rows of a table, where rows of several are together."""
+    return Satisfies(equals(Column("t", TABLE), Constant(table)))
 
 
 def _free_columns(dependency: Key | FD | CFD) -> dict[str, LeavesFree | None]:

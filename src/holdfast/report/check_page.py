@@ -52,6 +52,7 @@ def _card(place: int, shown_rule: ShownRule, *, opened: bool) -> dict[str, objec
         "scatter": scatter(shown_rule.plot) if shown_rule.plot is not None else None,
         # Which row is t and which is s matters where the rule does not treat them alike.
         "heads": ("t", "s") if named else ("", ""),
+        "groups": "Values that are not there" if result.rule.kind == "ind" else "Groups that disagree",
         "most": max((row.conflicts for row in shown_rule.worst), default=0),
         "duplicated": result.rule.body.columns if shown_rule.duplicates else (),
     }

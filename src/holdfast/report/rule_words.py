@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from holdfast.rules.dependency import CFD, FD, Key, NoOverlap, as_dependency
+from holdfast.rules.dependency import CFD, FD, Inclusion, Key, NoOverlap, as_dependency
 from holdfast.rules.predicate import NullTest
 from holdfast.rules.rule import Rule
 from holdfast.rules.sentence import dependency_sentence, listed, sentence
@@ -35,6 +35,9 @@ def _sentence(rule: Rule) -> str:
         return dependency_sentence(body.left, body.right)
     if isinstance(body, CFD):
         return _conditional(body)
+    if isinstance(body, Inclusion):
+        table, other = body.tables
+        return f"each {listed(body.left)} of {table} is the {listed(body.right)} of a row of {other}"
     if isinstance(body, NoOverlap):
         whose = f"rows with the same {listed(body.within)}" if body.within else "rows"
         return f"{whose} do not overlap from {body.start} to {body.end}"

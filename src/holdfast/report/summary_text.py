@@ -84,6 +84,10 @@ def _details(result: RuleOutcome, outcome: CheckOutcome) -> list[RenderableType]
         wanted = expectation(result)
         if wanted is not None:
             parts.append(Text(on_one_line(f"  expected: {wanted}")))
+    if result.missing:
+        more = " …" if (result.violating_groups or 0) > len(result.missing) else ""
+        values = ", ".join(f"{value_text(value.value)} ({number(value.rows, 'row')})" for value in result.missing)
+        parts.append(Text(on_one_line(f"  missing: {values}{more}")))
     # Rows far below the worst are mostly the others in its pairs.
     worst = [row for row in result.worst if 2 * row.conflicts >= result.worst[0].conflicts]
     if worst and worst[0].conflicts > 1:
@@ -101,15 +105,20 @@ def witness_table(witness: Witness, rule: Rule, key: str | list[str]) -> Table:
     """Returns a table with a line for each row of the witness; what breaks the rule is red."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     # Which row is t and which is s matters where the rule does not treat them alike.
-    named = witness.right is not None and rule.kind in ("order", "dc")
+    named = bool(witness.tables) or (witness.right is not None and rule.kind in ("order", "dc"))
+    heads = (*witness.tables, *witness.tables) if witness.tables else ("t", "s")
     if named:
         table.add_column("")
     table.add_column(Text(on_one_line(key_name(key))), style="dim")
     shown = [name for name in witness.shown if name != key]
     for name in shown:
         table.add_column(Text(on_one_line(name)), header_style="bold" if name in witness.marked else "")
-    for row, row_key, values in (("t", witness.left_key, witness.left), ("s", witness.right_key, witness.right)):
+    for row, row_key, values in zip(
+        heads, (witness.left_key, witness.right_key), (witness.left, witness.right), strict=False
+    ):
         if values is not None:
-            cells = [Text(value_text(values[n]), style="red bold" if n in witness.marked else "") for n in shown]
+            texts = [value_text(values[name]) if name in values else "" for name in shown]
+            marks = ["red bold" if name in witness.marked else "" for name in shown]
+            cells = [Text(text, style=style) for text, style in zip(texts, marks, strict=True)]
             table.add_row(*([row] if named else []), Text(value_text(row_key)), *cells)
     return table

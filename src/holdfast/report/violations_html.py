@@ -48,13 +48,14 @@ def _witness(result: RuleOutcome, outcome: CheckOutcome) -> Markup:
     witness = result.witness
     if witness is None:
         return Markup("")
-    rows = [(value_text(witness.left_key), witness.left)]
-    rows += [] if witness.right is None else [(value_text(witness.right_key), witness.right)]
+    heads = [f"{table} " for table in (*witness.tables, *witness.tables)] or ["", ""]
+    rows = [(heads[0] + value_text(witness.left_key), witness.left)]
+    rows += [] if witness.right is None else [(heads[1] + value_text(witness.right_key), witness.right)]
     shown = [name for name in witness.shown if (name,) != outcome.key]
     lines = [
         [dim(name), *(strong(text) if name in witness.marked else text for text in texts)]
         for name in shown
-        for texts in [[value_text(values[name]) for _, values in rows]]
+        for texts in [[value_text(values[name]) if name in values else "" for _, values in rows]]
     ]
     head = [dim(key_name(outcome.key_label)), *(key for key, _ in rows)]
     wanted = expectation(result)

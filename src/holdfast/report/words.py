@@ -116,13 +116,19 @@ def plain_text(result: RuleOutcome, outcome: CheckOutcome) -> str:
     witness = result.witness
     if witness is not None:
         key = key_name(outcome.key_label)
-        for row_key, values in ((witness.left_key, witness.left), (witness.right_key, witness.right)):
+        heads = (*witness.tables, *witness.tables) if witness.tables else (key, key)
+        rows = ((witness.left_key, witness.left), (witness.right_key, witness.right))
+        for head, (row_key, values) in zip(heads, rows, strict=False):
             if values is not None:
-                values_text = ", ".join(f"{name} = {value_text(values[name])}" for name in witness.shown)
-                lines.append(f"{key} {value_text(row_key)}: {values_text}")
+                shown = (name for name in witness.shown if name in values)
+                values_text = ", ".join(f"{name} = {value_text(values[name])}" for name in shown)
+                lines.append(f"{head} {value_text(row_key)}: {values_text}")
         wanted = expectation(result)
         lines += [f"expected: {wanted}"] if wanted is not None else []
+    if result.missing:
+        listed = ", ".join(f"{value_text(value.value)} ({number(value.rows, 'row')})" for value in result.missing)
+        lines.append(f"missing: {listed}")
     if result.worst and result.worst[0].conflicts > 1:
-        rows = ", ".join(f"{value_text(row.key)} ({number(row.conflicts, 'pair')})" for row in result.worst)
-        lines.append(f"worst rows: {rows}")
+        worst = ", ".join(f"{value_text(row.key)} ({number(row.conflicts, 'pair')})" for row in result.worst)
+        lines.append(f"worst rows: {worst}")
     return "\n".join(lines)

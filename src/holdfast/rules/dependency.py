@@ -6,7 +6,7 @@ Each has `denials`, the denial constraints that it stands for, and a `kind`, one
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
@@ -18,15 +18,18 @@ from holdfast.rules.predicate import (
     Comparison,
     Constant,
     Predicate,
+    QualifiedColumn,
     Row,
     comparison,
     differs,
     equals,
     quoted_name,
+    table_column,
+    with_columns,
 )
 from holdfast.rules.relation import EQ, LT, NE, is_inequality
 
-KINDS = ("key", "fd", "cfd", "order", "dc", "row")
+KINDS = ("key", "fd", "cfd", "order", "dc", "row", "ind")
 
 
 @dataclass(frozen=True)
@@ -255,7 +258,94 @@ class NoOverlap:
         return kind_of(self.denials)
 
 
-Body: TypeAlias = Key | FD | CFD | Denial | Implication | NoOverlap
+@dataclass(frozen=True)
+class Inclusion:
+    """The values of `left` in each row of the first table are those of `right` in some row of the second.
+
+    It denies no pair of rows, so that it has no denials; `matches` is what a row and the one that it refers to satisfy.
+
+    >>> str(Inclusion(("orders", "customers"), ("customer_id",), ("id",)))
+    'orders(customer_id) in customers(id)'
+    """
+
+    tables: tuple[str, str]
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+
+    kind = "ind"
+    denials: tuple[DenialConstraint, ...] = field(default=(), init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        _refuse_repeats(self.left)
+        _refuse_repeats(self.right)
+        if len(self.left) != len(self.right):
+            raise RuleSyntaxError(f"{len(self.left)} columns cannot be in {len(self.right)}.")
+        if self.tables[0] == self.tables[1] and set(zip(self.left, self.right, strict=True)) == {
+            (name, name) for name in self.left
+        }:
+            raise TrivialRuleError("no table could violate it: every row refers to itself.")
+
+    def __str__(self) -> str:
+        (table, other), left, right = self.tables, _names(self.left), _names(self.right)
+        return f"{table}({left}) in {other}({right})"
+
+    @cached_property
+    def matches(self) -> tuple[Comparison, ...]:
+        table, other = self.tables
+        pairs = zip(self.left, self.right, strict=True)
+        return tuple(equals(table_column("t", table, a), table_column("s", other, b)) for a, b in pairs)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        mentioned = chain.from_iterable(predicate.columns() for predicate in self.matches)
+        return tuple(dict.fromkeys(column.name for column in mentioned))
+
+
+Body: TypeAlias = Key | FD | CFD | Denial | Implication | NoOverlap | Inclusion
+
+
+def table_columns(body: Body) -> tuple[QualifiedColumn, ...]:
+    """Returns the columns of the body that are written with their tables, in order of first mention."""
+    predicates: Iterable[Predicate] = ()
+    if isinstance(body, Inclusion):
+        predicates = body.matches
+    elif isinstance(body, Denial):
+        predicates = body.constraint.predicates
+    elif isinstance(body, Implication):
+        predicates = (*body.premise, *body.conclusion)
+    mentioned = chain.from_iterable(predicate.columns() for predicate in predicates)
+    return tuple(dict.fromkeys(column for column in mentioned if isinstance(column, QualifiedColumn)))
+
+
+def tables_of(body: Body) -> tuple[str, ...]:
+    """Returns the tables that the body names, that of the left row first; none where it speaks of any one table.
+
+    >>> from holdfast.rules.parse import parse_body
+    >>> tables_of(parse_body("not(orders.customer_id = customers.id and orders.ordered < customers.signed_up)"))
+    ('orders', 'customers')
+    """
+    if isinstance(body, Inclusion):
+        return tuple(dict.fromkeys(body.tables))
+    by_row = sorted(table_columns(body), key=lambda column: column.row, reverse=True)
+    return tuple(dict.fromkeys(column.table for column in by_row))
+
+
+def of_its_table(body: Body) -> Body:
+    """Returns a body that names one table as one of that table's own columns; others as they are."""
+    if len(tables_of(body)) != 1 or not isinstance(body, Denial | Implication):
+        return body
+
+    def own(predicates: Iterable[Predicate]) -> tuple[Predicate, ...]:
+        return tuple(with_columns(predicate, _own_column) for predicate in predicates)
+
+    if isinstance(body, Denial):
+        return Denial(denial(own(body.constraint.predicates)))
+    return Implication(own(body.premise), own(body.conclusion))
+
+
+def _own_column(column: Column) -> Column:
+    assert isinstance(column, QualifiedColumn), "either all columns are written with their tables or none"
+    return Column(column.row, column.own)
 
 
 def columns_of(denials: Iterable[DenialConstraint]) -> tuple[str, ...]:

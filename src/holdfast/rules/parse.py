@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from decimal import Decimal
 from functools import cache
 from importlib import resources
@@ -15,11 +15,12 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 
 from holdfast.errors import RuleSyntaxError, TrivialRuleError, closest_hint
 from holdfast.rules.constraint import DenialConstraint, denial
-from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Key, NoOverlap, Pattern
+from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Inclusion, Key, NoOverlap, Pattern
 from holdfast.rules.functions import FUNCTIONS, NAMED, Function
 from holdfast.rules.kept_parser import kept_parser
 from holdfast.rules.predicate import (
     NEGATIVE,
+    RESERVED,
     Call,
     Column,
     Constant,
@@ -34,6 +35,7 @@ from holdfast.rules.predicate import (
     difference_of,
     negative_of,
     quoted_name,
+    table_column,
 )
 from holdfast.rules.relation import mask_of
 from holdfast.rules.text_operators import OPERATORS
@@ -64,6 +66,7 @@ _FRIENDLY = {
     "NOT": "'not'",
     "NULL": "'null'",
     "UNIQUE": "unique(…)",
+    "CALLED": "a table and its columns, such as customers(id)",
     "SEMICOLON": "';'",
     "IF": "'if … then …'",
     "BANG": "'not(…)'",
@@ -77,10 +80,24 @@ MOST_DIGITS = 1000
 _MOST_PLACES = 1_000
 _FUNCTIONS = {"EQ": "=", "IQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">="}
 _START = "a rule: unique(A, B), A -> B, if … then …, or not(…)"
+# How the two rows of a rule may be called where they are not called by their tables.
+_ROWS = ({"t", "s"}, {"t1", "t2"}, {"t0", "t1"})
 
 
-def parse_body(text: str) -> Body:
+def is_table_name(name: str) -> bool:
+    """Whether a rule can call a row by this name of a table: it is a word, and does not mean anything else."""
+    return (
+        re.fullmatch(r"[^\W\d]\w*", name) is not None
+        and re.fullmatch(r"[ts]\d*", name, re.IGNORECASE) is None
+        and name.casefold() not in RESERVED
+        and name.casefold() != "no_overlap"
+    )
+
+
+def parse_body(text: str, *, tables: Collection[str] | None = None) -> Body:
     """Returns the rule in the text, in the form in which it is written.
+
+    A rule may name tables: those in `tables`, or any where that is None.
 
     >>> str(parse_body("if t.A = s.A then t.B == s.B"))
     'if t.A = s.A then t.B = s.B'
@@ -93,7 +110,7 @@ def parse_body(text: str) -> Body:
         tree = _parser().parse(text)
     except UnexpectedInput as problem:
         raise _syntax_error(text, problem) from None
-    reader = _Reader(text)
+    reader = _Reader(text, tables)
     try:
         body = reader.body(_tree(tree.children[0]))
         body.denials  # noqa: B018 (raises TrivialRuleError here and not later)
@@ -147,9 +164,10 @@ def _parser() -> Lark:
 class _Reader:
     """Turns the parse tree of a text into a rule; errors point into the text."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, text: str, tables: Collection[str] | None) -> None:
+        self._text, self._tables = text, tables
         self._rows: dict[str, int] = {}
+        self._called_by_table = False
 
     def body(self, tree: Tree[Token]) -> Body:
         match tree.data:
@@ -159,13 +177,17 @@ class _Reader:
                 return Key(tuple(map(self._name, names)))
             case "no_overlap":
                 return self._no_overlap(tree)
+            case "inclusion":
+                return self._inclusion(tree)
             case "dependency":
                 left, _, right = tree.children
                 return self._dependency(_tree(left), _tree(right))
             case "implication":
                 self._note_rows(tree)
                 premise, conclusion = (c for c in tree.children if isinstance(c, Tree))
-                return Implication(self._conjunction(premise), self._conjunction(conclusion))
+                implication = Implication(self._conjunction(premise), self._conjunction(conclusion))
+                self._require_both_tables(implication, conclusion)
+                return implication
             case "denial":
                 self._note_rows(tree)
                 (conjunction,) = (c for c in tree.children if isinstance(c, Tree))
@@ -174,6 +196,45 @@ class _Reader:
                 self._note_rows(tree)
                 calls = (c for c in tree.children if isinstance(c, Tree))
                 return Denial(denial([self._call(call) for call in calls]))
+
+    def _require_both_tables(self, body: Implication, conclusion: Tree[Token]) -> None:
+        """Each conclusion of a rule over two tables speaks, with the premise, of a row of each."""
+        if not self._called_by_table or len(self._rows) < 2:
+            return
+        places = [child for child in conclusion.children if isinstance(child, Tree)]
+        for place, predicate in zip(places, body.conclusion, strict=True):
+            named = {column.row for part in (*body.premise, predicate) for column in part.columns()}
+            if len(named) < 2:
+                self._fail(
+                    place,
+                    "what is after 'if' and this conclusion speak of one table alone",
+                    hint="write them as a rule of that table.",
+                )
+
+    def _inclusion(self, tree: Tree[Token]) -> Body:
+        left, right = (child for child in tree.children if isinstance(child, Tree))
+        names: list[tuple[str, ...]] = []
+        for side in (left, right):
+            listed = [_tree(child) for child in side.children[1:]]
+            self._require_table(_token(side.children[0]))
+            self._refuse_repeats(listed)
+            names.append(tuple(map(self._name, listed)))
+        if len(names[0]) != len(names[1]):
+            self._fail(
+                right,
+                f"{len(names[0])} on the left and {len(names[1])} on the right are not the same number of columns",
+                hint="name, for each column on the left, the one that has its values.",
+            )
+        tables = (str(left.children[0]), str(right.children[0]))
+        return Inclusion(tables, *names)
+
+    def _require_table(self, token: Token) -> None:
+        name = str(token).rstrip(". \t\n")
+        if not is_table_name(name):
+            self._fail(token, f"a table cannot be called {name!r} in a rule", hint="give it another name.")
+        if self._tables is not None and name not in self._tables:
+            hint = closest_hint(name, self._tables, what="Tables") if self._tables else "this is a rule of one table."
+            self._fail(token, f"there is no table {name!r}", hint=hint)
 
     def _no_overlap(self, tree: Tree[Token]) -> Body:
         word, listed, _, *ends = tree.children
@@ -348,24 +409,36 @@ class _Reader:
             self._fail(tree, f"{name} takes a whole number from {least} to {_MOST_PLACES} here")
 
     def _ref(self, tree: Tree[Token]) -> Column:
-        row = _token(tree.children[0]).rstrip(". \t\n")
-        return Column(self._row(row), self._name(_tree(tree.children[1])))
+        row, name = _token(tree.children[0]).rstrip(". \t\n"), self._name(_tree(tree.children[1]))
+        return table_column(self._row(row), row, name) if self._called_by_table else Column(self._row(row), name)
 
     def _note_rows(self, tree: Tree[Token]) -> None:
-        # Rows are called t and s; also t1 and t2, or t0 and t1, as other programs print them.
-        for token in tree.scan_values(lambda t: isinstance(t, Token) and t.type in ("ROW_DOT", "ROW")):
-            row = str(token).rstrip(". \t\n")
-            if row not in ("t", "s", "t0", "t1", "t2"):
-                self._fail(token, f"there is no row {row!r}", hint="the two rows are called t and s.")
+        # Rows are called t and s; also t1 and t2, or t0 and t1, as other programs print them; or by their tables.
+        tokens = list(tree.scan_values(lambda t: isinstance(t, Token) and t.type in ("ROW_DOT", "ROW")))
+        names = [str(token).rstrip(". \t\n") for token in tokens]
+        known = set[str]().union(*_ROWS)
+        self._called_by_table = bool(names) and not any(name in known or not is_table_name(name) for name in names)
+        for token, row in zip(tokens, names, strict=True):
+            if self._called_by_table:
+                self._require_table(token)
+            elif row not in known:
+                table = is_table_name(row)
+                self._fail(
+                    token,
+                    f"there is no row {row!r}",
+                    hint=f"the two rows are called t and s{', or both by their tables' if table else ''}.",
+                )
             self._rows.setdefault(row, len(self._rows))
-            if not any(set(self._rows) <= names for names in ({"t", "s"}, {"t1", "t2"}, {"t0", "t1"})):
+            if len(self._rows) > 2 if self._called_by_table else not any(set(self._rows) <= rows for rows in _ROWS):
                 self._fail(
                     token,
                     f"the rule calls its rows {', '.join(self._rows)}",
-                    hint="a rule speaks of two rows at most; call them t and s.",
+                    hint=f"a rule speaks of two rows at most{'' if self._called_by_table else '; call them t and s'}.",
                 )
 
     def _row(self, row: str) -> Row:
+        if self._called_by_table:
+            return "t" if self._rows[row] == 0 else "s"
         if row in ("t", "s"):
             return "t" if row == "t" else "s"
         first = "t0" if "t0" in self._rows else "t1"
@@ -482,8 +555,8 @@ def _word_at(text: str, position: int) -> str:
 
 def _listed(expected: Iterable[str]) -> str:
     known = set(expected)
-    if "ROW_DOT" in known:  # a parenthesis may stand before every operand, and is not what is missing
-        known.discard("LPAR")
+    if "ROW_DOT" in known:  # a function or a parenthesis may stand there, too, and is not what is missing
+        known -= {"LPAR", "CALLED"}
     names = list(dict.fromkeys(_FRIENDLY[name] for name in _FRIENDLY if name in known))
     if not names:
         return "something else"
@@ -503,7 +576,9 @@ def _syntax_hint(text: str, position: int) -> str | None:
     if re.search(r"\w[-/]$", before) and before == text[:position] and re.match(r"\w", rest):
         return "a name with other characters than letters, digits and _ stands in double quotes."
     if re.search(r"(=|<|>|\(|and|if|then|&|[-+*/%])$", before, re.IGNORECASE) and re.match(r"[^\W\d]", rest):
-        return "columns are written t.A and s.A, text in single quotes."
+        tables = [name for name in re.findall(r"([^\W\d]\w*)\s*\.", text) if is_table_name(name)]
+        columns = " or ".join(dict.fromkeys(f"{name}.A" for name in tables)) or "t.A and s.A"
+        return f"columns are written {columns}, text in single quotes."
     if re.match(r"->|→", rest) and re.match(r"\s*(not|if)\b", text, re.IGNORECASE):
         return "the arrow is for dependencies such as A -> B; use 'then' in an implication."
     if re.match(r"->|→", rest) and re.search(r"->|→", before):

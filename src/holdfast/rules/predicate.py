@@ -50,6 +50,38 @@ class Column:
         yield self
 
 
+@dataclass(frozen=True, order=True)
+class QualifiedColumn(Column):
+    """A column of a row that is named by its table, as in `orders.customer_id`.
+
+    In a rule over two tables the row of the table that is named first is `t`. `name` is the column's name among those
+    of both tables; in its own table it is called `own`.
+    """
+
+    table: str
+    own: str
+
+    def __str__(self) -> str:
+        return f"{self.table}.{quoted_name(self.own)}"
+
+    def mirrored(self) -> QualifiedColumn:
+        return replace(self, row=_OTHER[self.row])
+
+
+def joint_name(table: str, column: str) -> str:
+    """Returns the name of a table's column among those of several tables; a table's name has no dot."""
+    return f"{table}.{column}"
+
+
+def table_column(row: Row, table: str, column: str) -> QualifiedColumn:
+    """Returns the column of the table, for the row that stands for it.
+
+    >>> table_column("t", "orders", "zip code").name
+    'orders.zip code'
+    """
+    return QualifiedColumn(row, joint_name(table, column), table, column)
+
+
 @dataclass(frozen=True)
 class Constant:
     """A value in a rule. Its type is that of the column it is compared with, known once there is a table.
@@ -159,7 +191,7 @@ class Call:
     @property
     def name(self) -> str:
         """The text without rows, for sentences."""
-        return str(self.replaced(lambda column: _Bare(column.row, column.name)))
+        return str(self.replaced(_bare))
 
     def mirrored(self) -> Call:
         return self.replaced(Column.mirrored)
@@ -178,6 +210,10 @@ class Call:
 class _Bare(Column):
     def __str__(self) -> str:
         return quoted_name(self.name)
+
+
+def _bare(column: Column) -> Column:
+    return column if isinstance(column, QualifiedColumn) else _Bare(column.row, column.name)
 
 
 NEGATIVE = "negative"
@@ -333,6 +369,18 @@ class TextTest(_OfOneColumn):
 
 
 Predicate: TypeAlias = Comparison | NullTest | Membership | TextTest
+
+
+def with_columns(predicate: Predicate, new: Callable[[Column], Column]) -> Predicate:
+    """Returns the same predicate of other columns."""
+
+    def operand(old: RowOperand) -> RowOperand:
+        return new(old) if isinstance(old, Column) else old.replaced(new)
+
+    if not isinstance(predicate, Comparison):
+        return replace(predicate, column=operand(predicate.column))
+    right = predicate.right if isinstance(predicate.right, Constant) else operand(predicate.right)
+    return Comparison(operand(predicate.left), predicate.allowed, right)
 
 
 def comparison(left: Operand, allowed: int, right: Operand) -> Comparison:

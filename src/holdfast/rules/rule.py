@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from holdfast.errors import OptionError, RuleFileError, closest_hint
 from holdfast.presented import Presented
-from holdfast.rules.dependency import CFD, FD, Body, Key, NoOverlap
+from holdfast.rules.dependency import CFD, FD, Body, Inclusion, Key, NoOverlap, tables_of
 from holdfast.rules.parse import parse_body
 from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import plain_number
@@ -59,7 +59,10 @@ def allowance(text: str | int) -> Allowance:
 
 @dataclass(frozen=True)
 class Rule(Presented):
-    """A rule with a name and terms: severity, allowances, and a condition on rows (`where`)."""
+    """A rule with a name and terms: severity, allowances, and a condition on rows (`where`).
+
+    Where there are several tables, `table` names the one that the rule speaks of, unless its text names tables.
+    """
 
     name: str
     body: Body
@@ -68,9 +71,27 @@ class Rule(Presented):
     allow_pairs: Allowance | None = None
     where: str | None = None
     description: str | None = None
+    table: str | None = None
+
+    def __post_init__(self) -> None:
+        named = tables_of(self.body)
+        if named and self.table is not None:
+            raise RuleFileError(
+                f"the rule names {' and '.join(named)} itself, and has table: {self.table}, too.",
+                hint="leave out table.",
+            )
+        if len(named) > 1 and self.where is not None and not isinstance(self.body, Inclusion):
+            raise RuleFileError(
+                "a rule that compares rows of two tables has no where.", hint="add the condition to the rule's text."
+            )
 
     def __str__(self) -> str:
         return str(self.body)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that the rule speaks of, that of the left row first; none where there is one without a name."""
+        return tables_of(self.body) if self.table is None else (self.table,)
 
     @property
     def kind(self) -> str:
@@ -83,13 +104,27 @@ class Rule(Presented):
 
 
 @dataclass(frozen=True)
+class NamedTable:
+    """A table that rules name: where its data is, as the rule file has it, its key, and how it is read."""
+
+    name: str
+    data: str | None = None
+    key: tuple[str, ...] = ()
+    reading: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
 class RuleSet(Presented):
-    """Rules with unique names, in order, with the key that names rows and the null mode."""
+    """Rules with unique names, in order, with the key that names rows and the null mode.
+
+    `tables` are those that a rule file names; each has its own key.
+    """
 
     rules: tuple[Rule, ...]
     key: tuple[str, ...] = ()
     nulls: Nulls = "sql"
     origin: str | None = None
+    tables: tuple[NamedTable, ...] = ()
 
     def __post_init__(self) -> None:
         seen: set[str] = set()
@@ -111,15 +146,19 @@ class RuleSet(Presented):
         raise OptionError(f"there is no rule {name!r}.", hint=closest_hint(name, [r.name for r in self], what="Rules"))
 
 
-def parse_rule(text: str, *, name: str | None = None) -> Rule:
-    """Returns the rule in the text, named `name` or, without it, after its columns.
+def parse_rule(text: str, *, name: str | None = None, table: str | None = None) -> Rule:
+    """Returns the rule in the text, named `name` or, without it, after its columns; of `table` where there are several.
 
     >>> rule = parse_rule("ZipCode -> City")
     >>> rule.name, rule.kind, rule.denials
     ('zipcode-city', 'fd', ['not(t.ZipCode = s.ZipCode and t.City != s.City)'])
     """
     body = parse_body(text)
-    return Rule(name or readable_name(body), body)
+    return Rule(name or readable_name(body), body, table=table)
+
+
+def _parsed(body: Body) -> Rule:
+    return Rule(readable_name(body), body)
 
 
 def rule_text(rule: Rule) -> str:
@@ -130,10 +169,19 @@ def rule_text(rule: Rule) -> str:
     return text if rule.where is None else f"{text} where {rule.where}"
 
 
-def rule_set(rules: Iterable[str | Rule], *, key: Sequence[str] = (), nulls: Nulls = "sql") -> RuleSet:
-    """Returns the rules as a set; names made from columns get a number where they would clash."""
+def rule_set(
+    rules: Iterable[str | Rule],
+    *,
+    key: Sequence[str] = (),
+    nulls: Nulls = "sql",
+    tables: Collection[str] | None = None,
+) -> RuleSet:
+    """Returns the rules as a set; names made from columns get a number where they would clash.
+
+    Texts may name the tables in `tables`, or any where that is None.
+    """
     rules = list(rules)
-    parsed = [parse_rule(rule) if isinstance(rule, str) else rule for rule in rules]
+    parsed = [_parsed(parse_body(rule, tables=tables)) if isinstance(rule, str) else rule for rule in rules]
     return RuleSet(with_unique_names(parsed, [isinstance(rule, str) for rule in rules]), tuple(key), nulls)
 
 
@@ -181,6 +229,8 @@ def readable_name(body: Body) -> str:
         words = [*body.left, *body.right]
     elif isinstance(body, NoOverlap):
         words = ["no-overlap", *body.columns]
+    elif isinstance(body, Inclusion):
+        words = [body.tables[0], *body.left, "in", body.tables[1]]
     else:
         words = list(body.columns)
     name = "-".join(slug for slug in map(_slug, words) if slug) or "rule"

@@ -19,7 +19,8 @@ HIDDEN = "•••"
 class Witness:
     """A violating pair, or a violating row alone, in the table's own values.
 
-    `marked` names the columns whose values break the rule; `shown` those that the rule speaks of, in its order.
+    `marked` names the columns whose values break the rule; `shown` those that the rule speaks of, in its order, of
+    which a row has those of its table. Where there are several tables, `tables` has those of the rows.
     """
 
     left_key: Any
@@ -28,6 +29,7 @@ class Witness:
     right: Mapping[str, Any] | None = None
     shown: tuple[str, ...] = ()
     marked: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

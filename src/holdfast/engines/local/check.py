@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -17,12 +15,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.checking.group_sql import KEYS_PER_GROUP
-from holdfast.checking.metrics import METRICS, metric_lines
 from holdfast.checking.outcome import CheckOutcome, FailOn, Summary
-from holdfast.checking.output_folders import BROKEN_RULES, is_remote
+from holdfast.checking.output_folders import BROKEN_RULES
 from holdfast.checking.shown_check import DOTS, GROUPS, KEYS, LINES, SIDES, WORST, Duplicate, ShownGroup, Side
 from holdfast.checking.task import Mode, Task, summaries
-from holdfast.encode.arrow_column_type import arrow_type_of
 from holdfast.encode.codes import Coded, dense_ids, shared_codes
 from holdfast.encode.column_type import column_type
 from holdfast.encode.one_array import decoded, one_array
@@ -40,8 +36,9 @@ from holdfast.engines.check_result import (
     rule_outcome,
 )
 from holdfast.engines.local.interruptible import interruptible, interruptible_each
+from holdfast.engines.local.metrics_folder import append_metric_lines
 from holdfast.engines.result_table import ArrowResult
-from holdfast.errors import OutputError, SourceError
+from holdfast.errors import SourceError
 from holdfast.explaining.explained_row import explained_row
 from holdfast.explaining.explanation import RowExplanation, redacted_explanation
 from holdfast.explaining.limits import most_rows
@@ -110,6 +107,8 @@ class LocalScan:
 
     table: LocalTable
     plan: Plan
+    # The order of the rows, where it is another than that of their keys.
+    row_order: Ints | None = None
 
     @cached_property
     def columns(self) -> TableColumns:
@@ -138,7 +137,7 @@ class LocalScan:
             flags.extend(flag_values(flag, columns) for flag in programs.flags)
 
         def order_keys() -> Ints:
-            return shared_codes([self.keys])[0].codes
+            return shared_codes([self.keys])[0].codes if self.row_order is None else self.row_order
 
         works: list[Callable[[], Any]] = [order_keys, decide_flags]
         works += [partial(encode, family) for family in families(programs.programs, len(programs.forms))]
@@ -193,17 +192,19 @@ def run_check(
     redact: Sequence[str] = (),
     whole: Callable[[], pa.Table] | None = None,
     started: float | None = None,
+    row_order: Ints | None = None,
 ) -> LocalCheckResult:
     """What the plan finds. `limit` caps the pairs that are listed per rule; counts are exact.
 
     A key that is null or occurs twice is told in the notes, and rows are numbered instead; with `key_required`, that is
     a SourceError. The values of the columns in `redact` are not shown to anybody. `whole` reads the table with all its
-    columns, where it has not got all. `started` is when the job began, by the monotonic clock.
+    columns, where it has not got all. `started` is when the job began, by the monotonic clock. `row_order` is the order
+    of rows without a key.
     """
     hidden = hidden_columns(redact, table.rows.column_names, table.name)
     begun = time.monotonic() if started is None else started
     notes = list(table.notes)
-    scan = LocalScan(table, plan)
+    scan = LocalScan(table, plan, row_order)
     everything = range(len(plan.rules))
     found: dict[int, Summary] = {}
     problem = key_missing(plan.key, scan.missing_keys)
@@ -274,10 +275,8 @@ class LocalCheckResult(CheckResult):
 
     @cached_property
     def pairs(self) -> ArrowResult:
-        which = [i for i, outcome in enumerate(self.outcome.rules) if outcome.violating_pairs]
-
         def compute() -> pa.Table:
-            lines = self._scan.findings("pairs", which, self.outcome.limit)
+            lines = self.pair_findings
             return self._named(lines, {"left": self._keys(lines["key"]), "right": self._keys(lines["other"])})
 
         return self._table({"left": self._key_type, "right": self._key_type}, compute)
@@ -320,11 +319,11 @@ class LocalCheckResult(CheckResult):
         for sides in group_sides(program, self._scan.part, most=KEYS_PER_GROUP):
             first = pa.array(sides.first)
             left = [
-                pc.fill_null(self._text(table.column(forms[form].column).take(first)), "null") for form in program.left
+                pc.fill_null(value_texts(table.column(forms[form].column).take(first)), "null") for form in program.left
             ]
             group = pc.binary_join_element_wise(*left, ", ") if left else pa.repeat("", len(first))
             column = forms[program.right[sides.right].form].column
-            value = pc.if_else(pa.array(sides.is_null), None, self._text(table.column(column).take(first)))
+            value = pc.if_else(pa.array(sides.is_null), None, value_texts(table.column(column).take(first)))
             offsets = pa.array(np.concatenate([[0], sides.ends]).astype(np.int32))
             keys = pa.ListArray.from_arrays(offsets, one_array(self._keys(pa.array(sides.members))))
             yield pa.table(
@@ -337,17 +336,6 @@ class LocalCheckResult(CheckResult):
                     "keys": keys,
                 }
             )
-
-    @staticmethod
-    def _text(column: pa.ChunkedArray) -> pa.Array:
-        """Values as results write them; bytes in hexadecimal."""
-        whole = one_array(decoded(column))
-        if pa.types.is_binary(whole.type):
-            return pa.array(
-                [None if value is None else value.hex().upper() for value in whole.to_pylist()], pa.string()
-            )
-        # Groups have one zero, as on Spark.
-        return spark_text(pc.add(whole, pa.scalar(0.0, whole.type)) if pa.types.is_floating(whole.type) else whole)
 
     def split(self) -> tuple[ArrowResult, ArrowResult]:
         whole = self._whole_rows
@@ -382,6 +370,17 @@ class LocalCheckResult(CheckResult):
     def _rows(self) -> pa.Table:
         """The findings that name each violating row."""
         return self._scan.findings("rows", self._violated, self.outcome.limit)
+
+    @property
+    def row_findings(self) -> pa.Table:
+        """The findings that name each violating row, by its position."""
+        return self._rows
+
+    @property
+    def pair_findings(self) -> pa.Table:
+        """The findings that name each pair that is listed, by the positions of its rows."""
+        which = [i for i, outcome in enumerate(self.outcome.rules) if outcome.violating_pairs]
+        return self._scan.findings("pairs", which, self.outcome.limit)
 
     @cached_property
     def _suspect_lines(self) -> pa.Table:
@@ -526,19 +525,7 @@ class LocalCheckResult(CheckResult):
         return new
 
     def append_metrics(self, folder: str) -> None:
-        import pyarrow.parquet as pq
-
-        if is_remote(folder):
-            raise OutputError(f"{folder!r} is not on this machine.", hint="use --engine spark to write there.")
-        lines = [dict(zip(METRICS, line, strict=True)) for line in metric_lines(self.outcome)]
-        table = pa.Table.from_pylist(lines, pa.schema({name: arrow_type_of(kind) for name, kind in METRICS.items()}))
-        try:
-            os.makedirs(folder, exist_ok=True)
-            name = os.path.join(folder, f"part-{uuid.uuid4()}.parquet")
-            pq.write_table(table, f"{name}.tmp")
-            os.replace(f"{name}.tmp", name)
-        except OSError as problem:
-            raise OutputError(f"cannot add metrics to {folder!r}: {problem.strerror or problem}.") from problem
+        append_metric_lines(self.outcome, folder)
 
     # Explaining ------------------------------------------------------------------------------------------------
 
@@ -575,6 +562,15 @@ class LocalCheckResult(CheckResult):
 
     def close(self) -> None:
         """Nothing is kept but the rows themselves, which go with this result."""
+
+
+def value_texts(column: pa.ChunkedArray) -> pa.Array:
+    """Values as results write them; bytes in hexadecimal."""
+    whole = one_array(decoded(column))
+    if pa.types.is_binary(whole.type):
+        return pa.array([None if value is None else value.hex().upper() for value in whole.to_pylist()], pa.string())
+    # Groups have one zero, as on Spark.
+    return spark_text(pc.add(whole, pa.scalar(0.0, whole.type)) if pa.types.is_floating(whole.type) else whole)
 
 
 def _side_order(side: Mapping[str, Any]) -> tuple[int, bool, str]:
