@@ -69,6 +69,10 @@ class RuleFileError(HoldfastError, ValueError):
     """A rule file is invalid; the message names file, line and rule."""
 
 
+class DecisionsError(HoldfastError, ValueError):
+    """A file of decisions on rules is invalid; the message names file, line and decision."""
+
+
 class SitesError(HoldfastError, ValueError):
     """A sites file is invalid, or sites, rules and data do not fit together."""
 

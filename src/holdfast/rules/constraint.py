@@ -84,6 +84,34 @@ class DenialConstraint:
         mirror = DenialConstraint(tuple(predicate.mirrored() for predicate in self.predicates))
         return _allows_at_least(self, other) or _allows_at_least(mirror, other)
 
+    def covers(self, other: DenialConstraint, *, nulls_equal: bool = False) -> bool:
+        """Whether two rows that violate the other violate this constraint, too, the one way round or the other.
+
+        That is more than `implies` sees: part of the other may lie in this constraint, and the rest in its mirror.
+        `nulls_equal` says that a null differs from every value, without being less or greater.
+
+        >>> from holdfast.rules.parse import parse_constraint as dc
+        >>> less, differ = dc("not(t.A = s.A and t.B < s.B)"), dc("not(t.A = s.A and t.B != s.B)")
+        >>> less.implies(differ), less.covers(differ)
+        (False, True)
+        """
+        mirror = DenialConstraint(tuple(predicate.mirrored() for predicate in self.predicates))
+        if _allows_at_least(self, other) or _allows_at_least(mirror, other):
+            return True
+        theirs = {_slot(predicate): predicate for predicate in other.predicates}
+        for predicate in self.predicates:
+            # What of the other lies outside of this constraint, by this predicate, has to lie in the mirror.
+            outside = _outside(theirs.get(_slot(predicate)), predicate, nulls_equal=nulls_equal)
+            if outside is None:
+                return False
+            if outside == 0:
+                continue
+            rest = dict(theirs)
+            rest[_slot(predicate)] = _with_relations(predicate, outside)
+            if not _allows_at_least(mirror, DenialConstraint(tuple(rest.values()))):
+                return False
+        return True
+
 
 def denial(predicates: Iterable[Predicate]) -> DenialConstraint:
     """Returns the constraint with all predicates on one operand pair combined into one.
@@ -162,6 +190,25 @@ def _allows_at_least(general: DenialConstraint, special: DenialConstraint) -> bo
         if other is None or not _inside(other, predicate):
             return False
     return True
+
+
+def _outside(narrow: Predicate | None, wide: Predicate, *, nulls_equal: bool) -> int | None:
+    """Returns the relations, as `wide` names its operands, that `narrow` allows and `wide` does not; 0 where there are
+    none, None where what is left is not told by relations: there may be a null, or it is no comparison."""
+    if narrow is not None and _inside(narrow, wide):
+        return 0
+    if not (isinstance(narrow, Comparison) and isinstance(wide, Comparison)):
+        return None
+    allowed = swapped(narrow.allowed) if narrow.left != wide.left else narrow.allowed
+    outside = allowed & ~wide.allowed
+    if nulls_equal and allowed & NE == NE and outside & NE not in (0, NE):
+        return None
+    return outside
+
+
+def _with_relations(predicate: Predicate, allowed: int) -> Predicate:
+    assert isinstance(predicate, Comparison), "only comparisons have relations"
+    return Comparison(predicate.left, allowed, predicate.right)
 
 
 def _inside(narrow: Predicate, wide: Predicate) -> bool:
