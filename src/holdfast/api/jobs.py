@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 from holdfast.checking.outcome import FailOn
 from holdfast.errors import ConditionError, MissingPackageError, OptionError, closest_hint
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
+from holdfast.rules.decisions import Decisions, as_decisions
 from holdfast.rules.parse import given_names, is_table_name
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.rules.rule_file import GivesRules, as_rule_set, data_of, named_key, refuse_tables
@@ -309,6 +310,7 @@ def discover(
     strategy: Strategy = "auto",
     device: Device = "auto",
     top: int | str | None = DEFAULT_TOP,
+    decisions: Decisions | Place | None = None,
     engine: EngineChoice = "auto",
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
@@ -325,7 +327,11 @@ def discover(
     rules that speak of the rows with values that so many rows have. `top` is how many rules
     are shown ("all" or None: all of them). After `time_limit` seconds the search ends with what it has, and says so
     ("none" or None: it goes on to the end). `engine` and `reading` are as in `check`.
+
+    With `decisions`, or a file of them, only rules are shown that nobody decided on; the outcome says which kept rules
+    no longer hold, and what decisions on columns did to the order.
     """
+    known = as_decisions(decisions)
     planned = plan_discover(
         data,
         options=discover_options(
@@ -351,7 +357,7 @@ def discover(
         conf=conf,
         **reading,
     )
-    return planned.run(top=top)
+    return planned.run(top=top, decisions=known)
 
 
 @dataclass(frozen=True)
@@ -367,13 +373,17 @@ class PlannedDiscovery:
 
         return explain_discover(self.table.discovery(), self.options)
 
-    def run(self, *, top: int | str | None = DEFAULT_TOP) -> DiscoverResult:
-        """Runs the discovery, of which the best `top` rules are shown."""
-        shown = how_many(top)
+    def run(self, *, top: int | str | None = DEFAULT_TOP, decisions: Decisions | Place | None = None) -> DiscoverResult:
+        """Runs the discovery, of which the best `top` rules are shown, those alone that nobody decided on."""
+        shown, known = how_many(top), as_decisions(decisions)
 
         from holdfast.engines.discovery import run_discover
 
         started = time.monotonic()
+        if known is not None:
+            from holdfast.engines.decided_discovery import run_decided_discover
+
+            return run_decided_discover(self.table.discovery(), self.options, known, top=shown, started=started)
         return run_discover(self.table.discovery(), self.options, top=shown, started=started)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from holdfast.api.jobs import DEFAULT_LIMIT, Data, KeyColumns, Place, Rules, open_table
 from holdfast.errors import OptionError
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
+from holdfast.rules.decisions import Decisions, as_decisions
 from holdfast.rules.parse import given_names
 from holdfast.rules.rule import Nulls
 from holdfast.rules.rule_file import as_rule_set, named_key, refuse_tables
@@ -281,6 +282,7 @@ class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
         key: KeyColumns,
         strategy: EvolveStrategy = "auto",
         options: Mapping[str, Any] | None = None,
+        decisions: Decisions | Place | None = None,
         engine: EngineChoice = "auto",
         master: str | None = None,
         conf: Mapping[str, str] | None = None,
@@ -288,15 +290,17 @@ class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
     ) -> EvolveState:
         """Returns a new state in the folder `state`: the table as it is now, and the rules it holds.
 
-        `options` are those of `discover`; `engine` is where it is made, as there.
+        `options` and `decisions` are those of `discover`; `engine` is where it is made, as there. The state keeps the
+        decisions, for what `show` shows.
         """
+        known = as_decisions(decisions)
         chosen = evolve_options(**(options or {}))
         checked_strategy = require_strategy(strategy, chosen)
 
         from holdfast.engines.states.evolved_table import init_evolve
 
         def load(engine: StateEngine, table: SourceTable) -> EvolvedTable:
-            return init_evolve(engine, table, given_names(key), state, chosen, checked_strategy, reading)
+            return init_evolve(engine, table, given_names(key), state, chosen, checked_strategy, reading, known)
 
         return cls(*_loaded(data, load, engine, master, conf, reading))
 
@@ -334,7 +338,15 @@ class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
         from holdfast.presented import presentation
         from holdfast.states.write_whole import write_whole
 
-        status = self._table.newest().rules_status(top=shown, started=time.monotonic() - self._seconds)
+        started, newest = time.monotonic() - self._seconds, self._table.newest()
+        if newest.decisions is None:
+            status = newest.rules_status(top=shown, started=started)
+        else:
+            # How kept rules are now is a question to the rows.
+            status = self._engines.run(
+                self._engines.for_rows(newest.row_bytes),
+                lambda engine: self._on(engine).rules_status(top=shown, started=started),
+            )
         if report is not None:
             write_whole(report, presentation("discovery_page").evolve_page(status))
         return status

@@ -10,7 +10,8 @@ from rich.console import Console
 
 from holdfast.api import plan_discover
 from holdfast.cli.files import emit, emit_json, require_writable_files
-from holdfast.cli.options import Data, OnEngine, Printing, Reading, Report, SearchOptions, Top
+from holdfast.cli.options import Data, DecisionsFile, OnEngine, Printing, Reading, Report, SearchOptions, Top
+from holdfast.rules.decisions import as_decisions
 from holdfast.search.options import DEFAULT_TOP, Strategy, discover_options, how_many
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ holdfast discover clean.csv --one-row --columns ordered,shipped,delivered
 holdfast discover orders.csv --columns zip,city,state --error 0.002 -o nearly.yaml
 holdfast discover orders.csv --columns zip,city,state --error-rows 0.01
 holdfast discover orders.csv --columns country,tier,currency --conditional --min-support 0.02 --min-confidence 0.98
+holdfast discover clean.csv --columns zip,city,state --decisions decisions.yaml
 holdfast discover orders.csv --exclude name,email --max-predicates 2 --time-limit 60 --format json
 
 Then holdfast check orders.csv found.yaml holds a table to what was found, and holdfast evolve keeps it up to date.
@@ -65,6 +67,7 @@ def discover(
     strategy: Annotated[
         Strategy, typer.Option(help="Look at all pairs of rows, or sample and complete (hybrid).")
     ] = "auto",
+    decisions: DecisionsFile = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print what would be compared and stop.")] = False,
     reading: Reading,
     report: Report = None,
@@ -72,7 +75,8 @@ def discover(
     spark: OnEngine,
 ) -> None:
     """Find the most general rules a table holds, the ones worth reading first."""
-    require_writable_files({"-o": rules, "--output": printing.output, "--report": report}, data)
+    inputs = (data,) if decisions is None else (data, str(decisions))
+    require_writable_files({"-o": rules, "--output": printing.output, "--report": report}, *inputs)
     options = discover_options(
         **comparing.job_options,
         error_rows=error_rows,
@@ -82,7 +86,7 @@ def discover(
         min_confidence=min_confidence,
         strategy=strategy,
     )
-    shown = how_many(top)
+    shown, known = how_many(top), as_decisions(decisions)
     progress = spark.progress
     with progress.step(spark.opening(data, reading)):
         planned = plan_discover(data, options=options, **spark.job_options, **reading.job_options)
@@ -94,7 +98,7 @@ def discover(
         emit(space_text(space), printing.output)
         return
     with progress.step(f"discovering the rules of {planned.table.name}"):
-        result = planned.run(top=shown)
+        result = planned.run(top=shown, decisions=known)
     if rules is not None:
         from holdfast.rules.rule_file import dump_rules
 

@@ -13,6 +13,7 @@ from holdfast.cli.command import add_group
 from holdfast.cli.files import emit_result, require_writable_files, warn
 from holdfast.cli.verify import verify_command, verify_examples
 from holdfast.evolving.options import EvolveStrategy
+from holdfast.rules.decisions import as_decisions
 from holdfast.search.options import DEFAULT_TOP, how_many
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def evolve_init(
     key: Annotated[str, typer.Option(metavar="COLUMN[,COLUMN]", help="What names a row.", show_default=False)],
     top: options.Top = str(DEFAULT_TOP),
     comparing: options.SearchOptions,
+    decisions: options.DecisionsFile = None,
     strategy: Annotated[
         EvolveStrategy,
         typer.Option(help="How rules are kept: by counted evidence, by indexes, or by a new search each time."),
@@ -70,9 +72,11 @@ def evolve_init(
     spark: options.OnEngine,
 ) -> None:
     """Load a table into a new state, and find the rules it holds."""
-    require_writable_files({"--output": printing.output}, data)
+    inputs = (data,) if decisions is None else (data, str(decisions))
+    require_writable_files({"--output": printing.output}, *inputs)
     how_many(top)
     how: dict[str, Any] = {"key": key, "strategy": strategy, "options": comparing.job_options}
+    how |= {"decisions": as_decisions(decisions)}
     with spark.progress.step(f"loading {data} into {state}, and finding its rules"):
         created = EvolveState.create(state, data, **how, **spark.job_options, **reading.job_options)
         status = created.show(top=top)

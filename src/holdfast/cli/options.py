@@ -60,6 +60,12 @@ ListLimit = Annotated[
 ]
 Redact = Annotated[str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="Show no values of these columns.")]
 Top = Annotated[str, typer.Option(metavar="N|all", help="Show the best N rules.")]
+DecisionsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--decisions", metavar="FILE", help="Decisions of a review: what was rejected is left out, what was kept told."
+    ),
+]
 OutputFormat = Annotated[Format, typer.Option(help="What to print.")]
 Output = Annotated[Path | None, typer.Option(metavar="FILE", help="Write the result there instead of printing it.")]
 

@@ -24,8 +24,9 @@ CLEAN, DATA, RULES, SITES, DISCOVERED, REPORT, KEY = (
     *("clean.csv", "orders.csv", "rules.yaml", "sites.yaml", "found.yaml", "report.html", "order_id"),
 )
 MONDAY, TUESDAY, WEDNESDAY = "monday.csv", "tuesday.csv", "wednesday.csv"
+DECISIONS = "decisions.yaml"
 STATE, KEPT_RULES = "orders-state", "price-rules"
-BUNDLED = (CLEAN, DATA, RULES, SITES, MONDAY, TUESDAY, WEDNESDAY)
+BUNDLED = (CLEAN, DATA, RULES, DECISIONS, SITES, MONDAY, TUESDAY, WEDNESDAY)
 TOP, MOST_PREDICATES = 10, 3
 # A row that violates a dependency, and the columns of rules that a change of prices breaks.
 WRONG_ROW, PRICES = "SO-2486", "country,sku,unit_price,ordered"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.report.decided_lines import decided_note
 from holdfast.report.words import number
 from holdfast.rules.dependency import FD
 from holdfast.rules.rule import Allowance
@@ -26,7 +27,8 @@ WEAK_SCORE = 0.25
 class DiscoveryLine:
     """One line: the rule in words, as text in a rule file, its score, and what tests and what breaks it.
 
-    Of several rules on one line, `tested` is that of the rule with the fewest tests.
+    Of several rules on one line, `tested` is that of the rule with the fewest tests. `note` is what earlier decisions
+    say about the rule.
     """
 
     kind: str
@@ -35,6 +37,7 @@ class DiscoveryLine:
     score: float
     tested: str
     broken: str | None = None
+    note: str | None = None
 
     @property
     def weak(self) -> bool:
@@ -60,7 +63,8 @@ def _line(rules: list[FoundRule], outcome: DiscoverOutcome) -> DiscoveryLine:
         left, right = _sides(rules)
         words, text = dependency_sentence(left, right), str(FD(left, right))
     least = min(rules, key=lambda entry: entry.support)
-    return DiscoveryLine(first.rule.kind, words, text, first.score, tested_by(least, outcome), broken_by(first))
+    tested, broken, note = tested_by(least, outcome), broken_by(first), decided_note(first)
+    return DiscoveryLine(first.rule.kind, words, text, first.score, tested, broken, note)
 
 
 def tested_by(entry: FoundRule, outcome: DiscoverOutcome) -> str:
@@ -116,11 +120,13 @@ def tally(outcome: DiscoverOutcome) -> str:
     Such as `36 rules: 3 keys, 12 FDs, 21 other denial constraints. There are no others.`
     """
     count = len(outcome.found)
+    if not count and outcome.decided is not None and outcome.complete:
+        return "No new rules."
     if not count:
         return "No rules." if outcome.complete else f"No rules yet: {outcome.why}."
     kinds = outcome.kinds
     counts = [f"{kinds[kind]:,} {names[kinds[kind] != 1]}" for kind, names in _KIND_NAMES.items() if kinds[kind]]
-    text = f"{number(count, 'rule')}: {', '.join(counts)}."
+    text = f"{number(count, 'rule' if outcome.decided is None else 'new rule')}: {', '.join(counts)}."
     if not outcome.complete:
         return f"{text} Not all there are: {outcome.why}."
     most, error = outcome.options.max_predicates, outcome.options.error

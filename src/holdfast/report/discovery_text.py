@@ -6,9 +6,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from holdfast.report.decided_lines import broken_lines, kept_line, left_out_line, order_line
 from holdfast.report.discovery_lines import closing, discovery_lines, size, tally
 from holdfast.report.view import TEXT_WIDTH, print_view, view_text
 from holdfast.rules.plain_words import on_one_line
+from holdfast.search.decided import DecidedSummary
 from holdfast.search.outcome import DiscoverOutcome
 
 
@@ -25,6 +27,8 @@ def discovery_text(outcome: DiscoverOutcome, *, width: int = TEXT_WIDTH) -> str:
 def _view(outcome: DiscoverOutcome) -> RenderableType:
     parts: list[RenderableType] = [Text.assemble((on_one_line(outcome.table), "bold"), f"  {size(outcome)}")]
     parts += [Text(on_one_line(f"note: {note}"), style="yellow") for note in outcome.notes]
+    if outcome.decided is not None:
+        parts += _decided(outcome.decided)
     parts.append(Text(tally(outcome), style="bold" if outcome.complete else "bold yellow"))
     lines = discovery_lines(outcome)
     strong = sum(not line.weak for line in lines)
@@ -42,11 +46,22 @@ def _view(outcome: DiscoverOutcome) -> RenderableType:
             line = lines[i]
             table.add_row(f"{i + 1}.", line.kind, Text(on_one_line(line.words), style="bold"))
             broken = f", broken by {line.broken}" if line.broken else ""
+            note = f", {line.note}" if line.note else ""
             details = Text.assemble(
-                on_one_line(line.text), (f"   tested by {line.tested}{broken}, score {line.score:.2f}", "dim")
+                on_one_line(line.text),
+                (f"   tested by {line.tested}{broken}, score {line.score:.2f}{on_one_line(note)}", "dim"),
             )
             table.add_row("", "", details)
         parts.append(table)
     if (rest := closing(outcome)) is not None:
         parts += [Text(), Text(rest, style="dim")]
     return Group(*parts)
+
+
+def _decided(decided: DecidedSummary) -> list[RenderableType]:
+    parts: list[RenderableType] = []
+    if (kept := kept_line(decided)) is not None:
+        parts.append(Text(kept, style="bold red" if decided.broken else "green"))
+    parts += [Text(f"  {on_one_line(line)}") for line in broken_lines(decided)]
+    parts += [Text(on_one_line(line)) for line in (left_out_line(decided), order_line(decided)) if line is not None]
+    return parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import Names, Rule, RuleSet
 from holdfast.search.evidence import Floats, Ints
 from holdfast.search.options import DiscoverOptions
+
+if TYPE_CHECKING:
+    from holdfast.search.decided import DecidedSummary, Moved
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,9 @@ class FoundRule:
     `violating_pairs` is how many pairs break it, as `check` counts them: None where single rows do. How many rows are
     suspect is known of rules that are shown, unless their pairs are too many to list. Where pairs were sampled,
     `interval` holds the share of all ordered pairs that break it, 95 times in 100.
+
+    Beside decisions on other rules, `moved` says that they move it in the order, and `refines` which rejected rule it
+    refines.
     """
 
     rule: Rule
@@ -37,8 +43,15 @@ class FoundRule:
     violating_pairs: int | None = 0
     suspect_rows: int | None = 0
     interval: tuple[float, float] | None = None
+    moved: Moved | None = None
+    refines: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        tolerated = {
+            "allow_pairs": self.rule.allow_pairs,
+            "allow": self.rule.allow if self.rule.allow.percent else None,
+        }
+        decided = {"refines_rejected": self.refines, "moved": self.moved and vars(self.moved)}
         return {
             "rule": str(self.rule),
             "dc": str(self.constraint),
@@ -46,6 +59,8 @@ class FoundRule:
             "score": round(self.score, 6),
             "coverage": round(self.coverage, 9),
             "violating_pairs": self.violating_pairs,
+            **{name: str(allowed) for name, allowed in tolerated.items() if allowed is not None},
+            **{name: value for name, value in decided.items() if value is not None},
         }
 
 
@@ -108,9 +123,16 @@ class RankedRules(Sequence[FoundRule]):
             )
 
 
+def found_kinds(found: Sequence[FoundRule]) -> Sequence[str]:
+    """Returns the kinds of the rules; where those are known without the rules, no rule is made for it."""
+    kinds = getattr(found, "kinds", None)
+    return [entry.rule.kind for entry in found] if kinds is None else kinds
+
+
 @dataclass(frozen=True)
 class DiscoverOutcome(Presented):
-    """All rules found, best first, of which the first `top` are shown (None: all)."""
+    """All rules found, best first, of which the first `top` are shown (None: all). Beside decisions made earlier, the
+    rules are those that nobody decided on, and `decided` says what became of the others."""
 
     table: str
     rows: int
@@ -128,6 +150,7 @@ class DiscoverOutcome(Presented):
     phases: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     engine: str = "spark"
+    decided: DecidedSummary | None = None
 
     @property
     def shown(self) -> tuple[FoundRule, ...]:
@@ -136,8 +159,7 @@ class DiscoverOutcome(Presented):
     @property
     def kinds(self) -> Mapping[str, int]:
         """How many rules of each kind were found."""
-        rules = self.found
-        return Counter(rules.kinds if isinstance(rules, RankedRules) else [entry.rule.kind for entry in rules])
+        return Counter(found_kinds(self.found))
 
     @property
     def rules(self) -> RuleSet:
@@ -153,5 +175,7 @@ class DiscoverOutcome(Presented):
             "complete": self.complete,
             "seconds": round(self.seconds, 3),
             "engine": self.engine,
+            **({} if self.options.nulls == "sql" else {"nulls": self.options.nulls}),
+            **({} if self.decided is None else {"decisions": self.decided.to_dict()}),
             "rules": [entry.to_dict() for entry in self.shown],
         }

@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.checking.outcome import RuleOutcome
 from holdfast.encode.column_type import ColumnType
+from holdfast.engines.decided_discovery import decided
 from holdfast.engines.discovery import compared_columns, why_nothing
 from holdfast.engines.states.first_load import first_manifest, first_rows, first_schema
 from holdfast.engines.states.state_engine import Changes, SourceTable, StateEngine
@@ -39,6 +41,7 @@ from holdfast.evolving.tasks import (
     write_kept,
 )
 from holdfast.programs.plan import make_typed_plan
+from holdfast.rules.decisions import Decisions, dump_decisions, parse_decisions
 from holdfast.rules.rule import RuleSet
 from holdfast.search.coded_rows import predicate_space
 from holdfast.search.lines import own_cores
@@ -49,7 +52,7 @@ from holdfast.states.compaction import places_for
 from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, EvolveBody, Manifest, StoredTable, by_name
 from holdfast.states.messages import Message, RepairedRules, RowCount, SpaceNote, of_type
 from holdfast.states.store import open_store
-from holdfast.states.table_schema import field
+from holdfast.states.table_schema import field, schema_as_seen
 from holdfast.states.versions import commit, past_versions, read_log, require_free, versions_there
 
 _SHOWN_CHANGES = 10
@@ -178,7 +181,7 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
         """The rules as they are now, best first, as a discovery would tell them; and what became of others."""
         now, kept = self.manifest, self.kept
         result = kept.search_result(self.options, threads=own_cores())
-        outcome = DiscoverOutcome(
+        found = DiscoverOutcome(
             table=now.table,
             rows=now.rows,
             distinct_rows=now.rows,
@@ -192,7 +195,23 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
             strategy=result.strategy,
             notes=(*(() if kept.exact else (_BY_INDEXES,)), *why_nothing(now.rows, self.compared)),
         )
-        return EvolveStatus(outcome, now.version, now.key, now.applied, tuple(self.history(_SHOWN_CHANGES)))
+        if self.decisions is not None:
+            found = decided(found, self.decisions, self._counted, top=top)
+            found = replace(found, seconds=time.monotonic() - started)
+        return EvolveStatus(found, now.version, now.key, now.applied, tuple(self.history(_SHOWN_CHANGES)))
+
+    @cached_property
+    def decisions(self) -> Decisions | None:
+        """What people had decided about rules when the state was made."""
+        text = self.manifest.body.options.get("decisions")
+        return None if text is None else parse_decisions(text, origin=f"the decisions of {self.store.root}")
+
+    def _counted(self, rules: RuleSet, *, limit: int) -> Sequence[RuleOutcome]:
+        """The counts that a check of the table as it is now gives."""
+        now, body = self.manifest, self.manifest.body
+        plan = make_typed_plan(rules, schema_as_seen(now.schema, now.table), now.key)
+        with self.engine.check(self.table_of(body.row_table, now.rows), plan, limit=limit) as result:
+            return result.outcome.rules
 
     def history(self, most: int) -> list[tuple[int, RulesChange]]:
         """The last changes of the rules, at most so many, the latest first, each with its version."""
@@ -232,8 +251,10 @@ def init_evolve(
     options: DiscoverOptions,
     strategy: EvolveStrategy,
     reading: Mapping[str, Any],
+    decisions: Decisions | None = None,
 ) -> EvolvedTable:
-    """A new state at the place, of the table as it is now and the rules it holds."""
+    """A new state at the place, of the table as it is now and the rules it holds. It keeps the decisions: what it shows
+    are the rules that nobody decided on."""
     if not key:
         raise OptionError(
             "rules are kept by the key of rows.", hint="name the column that tells rows apart with --key."
@@ -259,7 +280,8 @@ def init_evolve(
         kept = KeptRules.of(searched) if searched is not None else _nothing(types, options)
         kept = replace(kept, exact=kept.exact and exact)
         chosen = {"compared": list(types), "strategy": strategy, "exact": kept.exact, "unseen": 0}
-        body = EvolveBody(by_name([row_table]), write_kept(store, kept), {**_plain(options), **chosen})
+        known = {} if decisions is None else {"decisions": dump_decisions(decisions)}
+        body = EvolveBody(by_name([row_table]), write_kept(store, kept), {**_plain(options), **chosen, **known})
         totals = {"rules": len(kept.masks)}
         commit(store, first_manifest(table, schema, key, reading, rows=rows, totals=totals, body=body))
     return EvolvedTable(engine, store)

@@ -1,0 +1,109 @@
+"""A discovery beside decisions made earlier, whichever engine runs it: it shows only what is new."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast.checking.outcome import RuleOutcome
+from holdfast.engines.counted_rules import LISTED_PAIRS, Counting
+from holdfast.engines.discovery import DiscoverResult, DiscoverySource, run_discover
+from holdfast.errors import HoldfastError
+from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.decisions import Decisions
+from holdfast.rules.dependency import Denial
+from holdfast.rules.rule import Nulls, Rule, RuleSet
+from holdfast.search.decided import DecidedSummary, KeptRule, column_decisions, new_rules, rules_looked_at
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.outcome import DiscoverOutcome
+
+
+def run_decided_discover(
+    source: DiscoverySource,
+    options: DiscoverOptions,
+    decisions: Decisions,
+    *,
+    top: int | None = None,
+    started: float | None = None,
+) -> DiscoverResult:
+    """Returns the rules that nobody decided on, and how kept rules are now. Otherwise as run_discover()."""
+    started = time.monotonic() if started is None else started
+    wide = None if top is None else rules_looked_at(top, decisions)
+    outcome = run_discover(source, options, top=wide, started=started).outcome
+    outcome = decided(outcome, decisions, source.counted, top=top)
+    return DiscoverResult(replace(outcome, seconds=time.monotonic() - started))
+
+
+def decided(outcome: DiscoverOutcome, decisions: Decisions, check: Counting, *, top: int | None) -> DiscoverOutcome:
+    """Returns the outcome with the rules alone that nobody decided on. `check` counts violations in the table."""
+    nulls = outcome.options.nulls
+    kept = kept_rules_now(decisions, lambda rules: check(rules, limit=LISTED_PAIRS), nulls)
+    holding = [entry.rule for entry in kept if entry.holds]
+    counting = _PairCounts(check, outcome.rows, nulls)
+    new = new_rules(outcome.found, decisions, holding, counting, top=top, nulls=nulls)
+    summary = DecidedSummary(
+        kept=kept,
+        rejected=new.left_out.get("rejected", 0),
+        refining=new.left_out.get("refining", 0),
+        following=new.left_out.get("following", 0),
+        columns=tuple(column_decisions(decisions).values()),
+    )
+    return replace(outcome, found=new.rules, top=top, decided=summary)
+
+
+def kept_rules_now(
+    decisions: Decisions, check: Callable[[RuleSet], Sequence[RuleOutcome]], nulls: Nulls
+) -> tuple[KeptRule, ...]:
+    """Returns the kept rules with what breaks them now, in the order of the decisions."""
+    if not decisions.kept:
+        return ()
+    try:
+        found = check(RuleSet(decisions.kept, nulls=nulls))
+    except HoldfastError:
+        # One that cannot be checked, since a column is gone, is not to hide the others.
+        return tuple(_checked_alone(rule, check, nulls) for rule in decisions.kept)
+    return tuple(map(_kept_rule, found))
+
+
+def _checked_alone(rule: Rule, check: Callable[[RuleSet], Sequence[RuleOutcome]], nulls: Nulls) -> KeptRule:
+    try:
+        (found,) = check(RuleSet((rule,), nulls=nulls))
+    except HoldfastError as problem:
+        return KeptRule(rule, False, problem=problem.message)
+    return _kept_rule(found)
+
+
+def _kept_rule(found: RuleOutcome) -> KeptRule:
+    return KeptRule(found.rule, found.holds, found.violating_pairs, found.violating_rows, found.suspect_rows)
+
+
+@dataclass(frozen=True)
+class _PairCounts:
+    """How many ordered pairs satisfy all predicates of constraints, as a check of the table counts them."""
+
+    check: Counting
+    rows: int
+    nulls: Nulls
+
+    def __call__(self, constraints: Sequence[DenialConstraint]) -> list[int]:
+        every = self.rows * max(self.rows - 1, 0)
+        named = [
+            Rule(f"pairs {i}", Denial(_of_t(constraint)))
+            for i, constraint in enumerate(constraints)
+            if constraint.predicates
+        ]
+        outcomes = iter(self.check(RuleSet(tuple(named), nulls=self.nulls), limit=0) if named else ())
+        return [
+            self._pairs(constraint, next(outcomes)) if constraint.predicates else every for constraint in constraints
+        ]
+
+    def _pairs(self, constraint: DenialConstraint, found: RuleOutcome) -> int:
+        if found.violating_pairs is None:
+            return found.violating_rows * max(self.rows - 1, 0)
+        return found.violating_pairs * (2 if constraint.symmetric else 1)
+
+
+def _of_t(constraint: DenialConstraint) -> DenialConstraint:
+    """The constraint; one that speaks of s alone, of t."""
+    return constraint.mirrored() if {column.row for column in constraint.columns()} == {"s"} else constraint
