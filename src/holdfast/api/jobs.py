@@ -447,7 +447,7 @@ def open_table(
     **reading: Any,
 ) -> Table:
     """The table that a job on Spark would read, on the session it would use; nothing is scanned."""
-    from holdfast.engines.choose import is_in_memory
+    from holdfast.engines.choose import is_brief, is_in_memory
     from holdfast.engines.spark.session import get_session
     from holdfast.engines.spark.sources.sources import read_table
     from holdfast.engines.spark.sources.table import Table
@@ -461,7 +461,9 @@ def open_table(
         return Table(get_session(master=master, conf=conf).createDataFrame(rows.rows), rows.name)
     if not isinstance(data, str | os.PathLike):
         return Table(data, "DataFrame")
-    return read_table(get_session(master=master, conf=conf), data, ReadOptions(**reading))
+    options = ReadOptions(**reading)
+    session = get_session(master=master, conf=conf, brief=is_brief(data, options))
+    return read_table(session, data, options)
 
 
 def watch(

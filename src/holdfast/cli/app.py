@@ -10,6 +10,7 @@ import typer
 
 from holdfast.cli.command import add_commands, end_on_sigterm, leave_at_once
 from holdfast.cli.lazy_group import LazyCommand, lazy_group
+from holdfast.engines.choose import one_command
 from holdfast.tables.pandas_later import postpone_pandas
 
 # The first line of each command's help stands here, so that the list of commands imports none of them.
@@ -79,7 +80,8 @@ def main() -> None:
     end_on_sigterm()
     postpone_pandas()
     try:
-        app()
+        with one_command():
+            app()
     except SystemExit as end:
         leave_at_once(end.code)
         raise

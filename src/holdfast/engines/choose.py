@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal
 
 from holdfast.engines.physical_memory import physical_memory
@@ -21,8 +23,12 @@ MEMORY_SHARE = 0.25
 # How much larger a table may be in memory than its files, by what their names have in them; twice otherwise.
 _GROWTH = {".gz": 8, ".bz2": 10, ".parquet": 4, ".pq": 4, ".orc": 4}
 _LIBRARIES = frozenset({"pandas", "polars", "pyarrow", "duckdb", "_duckdb"})
+# A job on files of at most so many bytes takes Spark less time than its start.
+BRIEF_BYTES = 4 << 20
 # Set where a job was submitted to Spark, or where sessions are on a Connect server.
 _SPARK_VARIABLES = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
+
+_one_command: ContextVar[bool] = ContextVar("one_command", default=False)
 
 
 def chosen_engine(
@@ -70,6 +76,24 @@ def has_session() -> bool:
     from holdfast.engines.spark.session import running_session
 
     return running_session() is not None
+
+
+@contextmanager
+def one_command() -> Iterator[None]:
+    """Within the block the process does one job and ends, so that a Spark session of its own need not last."""
+    token = _one_command.set(True)
+    try:
+        yield
+    finally:
+        _one_command.reset(token)
+
+
+def is_brief(data: str | os.PathLike[str], options: ReadOptions) -> bool:
+    """Whether a session that is started for a job on the data does that job alone, and the data are small files."""
+    from holdfast.tables.read_local import bytes_on_disk
+
+    size = bytes_on_disk(data, options) if _one_command.get() else None
+    return size is not None and size <= BRIEF_BYTES
 
 
 def is_in_memory(data: Any) -> bool:

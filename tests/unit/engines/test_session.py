@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.engines.choose import BRIEF_BYTES, is_brief, one_command
 from holdfast.engines.spark.session import LOG_FILE, Launch, driver_memory_gigabytes, plan_launch
 from holdfast.errors import SessionError
+from holdfast.tables.read_options import ReadOptions
 
 
 def plan(tmp_path: Path, env: dict[str, str] | None = None, **options: object) -> Launch:
@@ -36,6 +38,42 @@ def test_with_nothing_set_it_is_local_quiet_and_on_loopback(tmp_path: Path) -> N
     assert str(LOG_FILE) in launch.env["SPARK_SUBMIT_OPTS"]
     assert not Path(launch.conf["spark.sql.warehouse.dir"]).is_relative_to(Path.cwd())
     assert "spark.sql.session.timeZone" not in launch.conf
+
+
+def test_a_brief_session_compiles_nothing_for_a_long_run(tmp_path: Path) -> None:
+    brief, lasting = plan(tmp_path, brief=True), plan(tmp_path)
+    assert brief.conf["spark.sql.codegen.wholeStage"] == "false"
+    assert "spark.sql.codegen.wholeStage" not in lasting.conf
+    assert brief.env["SPARK_SUBMIT_OPTS"].startswith("-XX:TieredStopAtLevel=1 ")
+    assert "TieredStopAtLevel" not in lasting.env["SPARK_SUBMIT_OPTS"]
+
+
+def test_the_users_settings_beat_those_of_a_brief_session(tmp_path: Path) -> None:
+    env = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=4", "SPARK_LAUNCHER_OPTS": "-Xmx64m"}
+    launch = plan(tmp_path, env, brief=True, conf={"spark.sql.codegen.wholeStage": "true"})
+    assert launch.conf["spark.sql.codegen.wholeStage"] == "true"
+    # Java takes the last of several.
+    assert launch.env["SPARK_SUBMIT_OPTS"].endswith(" -XX:TieredStopAtLevel=4")
+    assert "SPARK_LAUNCHER_OPTS" not in launch.env
+
+
+def test_a_cluster_is_never_brief(tmp_path: Path) -> None:
+    launch = plan(tmp_path, master="spark://host:7077", brief=True)
+    assert "spark.sql.codegen.wholeStage" not in launch.conf
+    assert "TieredStopAtLevel" not in launch.env["SPARK_SUBMIT_OPTS"]
+
+
+def test_only_a_command_on_small_files_is_brief(tmp_path: Path) -> None:
+    small, large = tmp_path / "small.csv", tmp_path / "large.csv"
+    small.write_text("a\n1\n")
+    large.write_text("a\n" + "1\n" * BRIEF_BYTES)
+    assert not is_brief(small, ReadOptions())
+    with one_command():
+        assert is_brief(small, ReadOptions())
+        assert not is_brief(large, ReadOptions())
+        assert not is_brief("spark:db.table", ReadOptions())
+        assert not is_brief(tmp_path / "missing.csv", ReadOptions())
+    assert not is_brief(small, ReadOptions())
 
 
 def test_the_log_file_ships_with_the_package() -> None:

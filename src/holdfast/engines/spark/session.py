@@ -35,16 +35,31 @@ LOG_FILE = Path(__file__).with_name("log4j2.properties")
 
 _GIGABYTE = 1 << 30
 
+# Java's second compiler makes long runs quicker, and costs a short one more than it brings.
+_QUICK_START = "-XX:TieredStopAtLevel=1"
+# On small tables, compiling a plan, and planning anew after each stage, take longer than running it.
+_BRIEF_DEFAULTS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.ui.explainMode": "simple",
+}
+
 _starting = threading.Lock()
 
 
 def get_session(
-    *, master: str | None = None, conf: Mapping[str, str] | None = None, app_name: str = "holdfast"
+    *,
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    app_name: str = "holdfast",
+    brief: bool = False,
 ) -> SparkSession:
     """Returns the running session of the caller, classic or Connect; starts one only where none runs.
 
     `master` and `conf` are the user's settings. In a running session, settings that can change are changed; others
-    must have these values already, or OptionError is raised. A new session has `local_defaults` for what is not set.
+    must have these values already, or OptionError is raised. A new session has `local_defaults` for what is not set;
+    a `brief` one does one job on a small table, so that on this machine nothing is compiled for a long run.
     `master` may also be a Spark Connect address, `sc://…`.
     """
     wanted = dict(conf or {})
@@ -55,7 +70,7 @@ def get_session(
             return running
         if "PYSPARK_GATEWAY_PORT" in os.environ:
             return _start_submitted(master, wanted)
-        plan = plan_launch(os.environ, master=master, conf=wanted, app_name=app_name)
+        plan = plan_launch(os.environ, master=master, conf=wanted, app_name=app_name, brief=brief)
         return _connect(plan) if plan.remote is not None else _start(plan)
 
 
@@ -97,6 +112,7 @@ def plan_launch(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     app_name: str = "holdfast",
+    brief: bool = False,
     spark_home: Path | None = None,
 ) -> Launch:
     """Returns how to start a session with the user's settings, and defaults for what is not set.
@@ -134,7 +150,7 @@ def plan_launch(
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
     if place.startswith("local"):
-        defaults |= local_defaults(configured, variables)
+        defaults |= local_defaults(configured, variables) | (_BRIEF_DEFAULTS if brief else {})
     chosen = {key: value for key, value in defaults.items() if key not in configured} | wanted
     # Always set: a second session in the same JVM does not read the files of the user.
     chosen["spark.app.name"] = configured.get("spark.app.name", app_name)
@@ -147,11 +163,16 @@ def plan_launch(
         changes["PYSPARK_PYTHON"] = python
     if place.startswith("local") and "spark.driver.host" in defaults:
         changes["SPARK_LOCAL_IP"] = "127.0.0.1"
+    java_options = [_QUICK_START] if brief and place.startswith("local") else []
     if not any(conf_folder.glob("log4j2.*")):
+        java_options.append(f'"-Dlog4j2.configurationFile={LOG_FILE}"')
+    if java_options:
         # Not in spark.driver.extraJavaOptions, which is for the user. Java takes the last of several settings, so
-        # those of the user, which come after this one, win.
-        quiet = f'"-Dlog4j2.configurationFile={LOG_FILE}"'
-        changes["SPARK_SUBMIT_OPTS"] = f"{quiet} {env.get('SPARK_SUBMIT_OPTS', '')}".rstrip()
+        # those of the user, which come after these, win.
+        changes["SPARK_SUBMIT_OPTS"] = " ".join([*java_options, env.get("SPARK_SUBMIT_OPTS", "")]).rstrip()
+    if "SPARK_LAUNCHER_OPTS" not in variables:
+        # The program that puts together the command line of Spark's Java is a Java of its own, which ends at once.
+        changes["SPARK_LAUNCHER_OPTS"] = _QUICK_START
     return Launch(place, chosen, changes, remote=remote)
 
 
