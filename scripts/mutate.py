@@ -58,7 +58,10 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kernels/cover.py", ("tests/unit/kernels/test_cover.py", LOCAL)),
     ("kernels/xxhash64.py", ("tests/unit/encode/test_spark_hash.py", "tests/unit/states", FRAGMENTS)),
     ("kernels/key_table.py", (MONITOR, "tests/unit/live_rows", "tests/oracle/test_monitor_matches_reference.py")),
-    ("kernels/slot_search.py", (MONITOR, "tests/unit/live_rows", "tests/oracle/test_monitor_matches_reference.py")),
+    (
+        "kernels/slot_search.py",
+        ("tests/unit/kernels/test_hitting_sets.py", "tests/unit/kernels/test_nearly_hitting_sets.py", *DISCOVERED),
+    ),
     ("kernels", ("tests/unit/kernels", KERNELS, LOCAL, MONITOR, *DISCOVERED)),
     (
         "programs/condition.py",
@@ -156,6 +159,8 @@ def _not_run(tree: ast.AST) -> set[int]:
                 parts = [node]
         elif isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             parts = [node]
+        elif isinstance(node, ast.keyword) and node.arg == "strict":
+            parts = [node]  # of zip: it asserts that lengths are equal
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript | ast.BinOp):
             parts = [node] if ast.unparse(node.targets[0])[:1].isupper() else []  # another name for a type
         for part in parts:
