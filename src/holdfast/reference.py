@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache, cmp_to_key
 from itertools import combinations, product
 from typing import Any, TypeAlias
@@ -22,6 +23,7 @@ from holdfast.errors import TrivialRuleError
 from holdfast.rules.constraint import DenialConstraint, denial
 from holdfast.rules.dependency import CFD, FD, Inclusion, Key, Pattern, as_dependency, is_symmetric, of_its_table
 from holdfast.rules.functions import EXACT, value_of
+from holdfast.rules.parse import parse_constraint
 from holdfast.rules.predicate import (
     Column,
     Comparison,
@@ -34,6 +36,8 @@ from holdfast.rules.predicate import (
     TextTest,
     difference_of,
     equals,
+    plain_number,
+    quoted_name,
 )
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE
 from holdfast.rules.rule import Nulls, Rule, RuleSet
@@ -753,6 +757,237 @@ def conditional(
         and not any(other is not body and _more_general(other, body) for other in valid)
         and (max_predicates is None or len(body.columns) <= max_predicates)
     )
+
+
+# Arithmetic -------------------------------------------------------------------------------------------------------
+
+# A column, or with a sign 1 plus or minus a share.
+Factor: TypeAlias = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class ComputedColumn:
+    """A column that is in every row a multiple of another, a sum or difference of two, or a product; as a rule."""
+
+    result: str
+    shape: str
+    factors: tuple[Factor, ...]
+    multiple: Decimal
+    rule: str
+
+
+def arithmetic(rows: Sequence[TableRow], columns: Sequence[str], *, nulls: Nulls = "sql") -> list[ComputedColumn]:
+    """Returns the numeric columns that are computed from others in every row, each in the strictest way to say so.
+
+    Only rows count in which all the columns have finite numbers, at least eight; each column has two values or more. A
+    column shows the least number of digits behind the point that all its values have, up to six. The result is equal to
+    what is computed; or, where that has more digits, equal when rounded, or off by half of its last digit or by one;
+    where doubles have few digits, off by half of the last one; where they have many, by a billionth of the result.
+
+    It is no accident: with n different operands, and the share p of pairs of rows in which the value of a column (of
+    each) would do in the place of the other's, p ** n is below e ** -20; of a multiple that divided by 10 for each of
+    its digits. Columns equal to an earlier one are left out of sums and products. Of `a = b + c`, `b = a - c` and
+    `c = a - b` the strictest is there, a sum before a difference.
+    """
+    varying = [name for name in columns if len({v for row in rows if (v := _finite(row[name])) is not None}) > 1]
+    varying = [name for name in varying if sum(_finite(row[name]) is not None for row in rows) >= 8]
+
+    def held(result: str, shape: str, factors: Sequence[Factor], multiple: Decimal = Decimal(1)) -> _Held | None:
+        return _computed(rows, result, shape, tuple(factors), multiple, nulls)
+
+    single: dict[frozenset[str], _Held] = {}
+    for a in varying:
+        for b in varying:
+            times = None if a == b else _multiple(rows, a, b)
+            found = None if times is None else held(a, "multiple", [(b, 0)], times)
+            if found is None:
+                continue
+            other = single.get(frozenset((a, b)))
+            if other is None or _plainness(found, columns) < _plainness(other, columns):
+                single[frozenset((a, b))] = found
+    for one in single.values():
+        if one.computed.multiple == 1 and one.width == 0:
+            later = max(one.computed.result, one.computed.factors[0][0], key=list(columns).index)
+            varying = [name for name in varying if name != later]
+    shares = [
+        name
+        for name in varying
+        if all(0 <= value <= 1 for row in rows if (value := _finite(row[name])) is not None)
+        and any(value % 1 for row in rows if (value := _finite(row[name])) is not None)
+    ]
+    forms: list[tuple[str, tuple[Factor, ...]]] = []
+    plain = [(name, 0) for name in varying]
+    signed = [(name, sign) for name in shares for sign in (-1, 1)]
+    pairs = list(combinations(plain, 2))
+    forms += [(shape, pair) for pair in pairs for shape in ("sum", "product")]
+    forms += [("difference", way) for a, b in pairs for way in ((a, b), (b, a))]
+    forms += [("product", (a, b)) for a in plain for b in signed]
+    forms += [("product", (a, b, c)) for a, b in pairs for c in [*signed, *((name, 0) for name in shares)]]
+    forms += [("product", (a, b, c)) for a in plain for b, c in combinations(signed, 2)]
+    facts: dict[object, _Held] = {}
+    for result in varying:
+        for shape, factors in forms:
+            names = [name for name, _ in factors]
+            if len({result, *names}) <= len(names):
+                continue
+            found = held(result, shape, factors)
+            if found is None:
+                continue
+            fact: object = (result, frozenset(factors))
+            if shape == "difference":
+                fact = (names[0], frozenset([(result, 0), factors[1]]))
+            fact = (shape == "product", fact)
+            if fact not in facts or found.sort_key(columns) < facts[fact].sort_key(columns):
+                facts[fact] = found
+    return [one.computed for one in [*single.values(), *facts.values()]]
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A relation that holds, and how far off its result may be."""
+
+    computed: ComputedColumn
+    width: float
+
+    def sort_key(self, columns: Sequence[str]) -> tuple[object, ...]:
+        return (self.width, self.computed.shape != "sum", list(columns).index(self.computed.result))
+
+
+def _plainness(held: _Held, columns: Sequence[str]) -> tuple[object, ...]:
+    multiple = held.computed.multiple
+    last = len(columns) - list(columns).index(held.computed.result)
+    return (held.width, len(multiple.as_tuple().digits), abs(multiple) < 1, last)
+
+
+def _finite(value: Any) -> Any:
+    return None if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
+
+
+def _digits_shown(rows: Sequence[TableRow], name: str) -> int | None:
+    digits = 0
+    for row in rows:
+        if (value := _finite(row[name])) is not None:
+            exponent = Decimal(repr(value) if isinstance(value, float) else value).normalize(EXACT).as_tuple().exponent
+            assert isinstance(exponent, int), "the number is finite"
+            digits = max(digits, -exponent)
+    return digits if digits <= 6 else None
+
+
+def _multiple(rows: Sequence[TableRow], result: str, name: str) -> Decimal | None:
+    """Returns the number of fewest digits, at most seven, that times the column gives the result within half a digit.
+
+    None where the result is rounded and more than a twentieth of all numbers of so many digits would do.
+    """
+    digits = _digits_shown(rows, result)
+    low, high = None, None
+    for row in rows:
+        a, b = _finite(row[result]), _finite(row[name])
+        if a is None or b is None or b == 0:
+            continue
+        a, b = Fraction(a), Fraction(b)
+        spare = (0 if digits is None else Fraction(1, 2 * 10**digits)) + abs(a) / 10**9
+        ends = sorted([(a - spare) / b, (a + spare) / b])
+        low = ends[0] if low is None else max(low, ends[0])
+        high = ends[1] if high is None else min(high, ends[1])
+    if low is None or high is None or low > high or low <= 0 <= high:
+        return None
+    middle = (low + high) / 2
+    first = Decimal(float(middle)).adjusted()
+    for count in range(1, 8):
+        unit = Fraction(10) ** (first - count + 1)
+        whole = round(middle / unit)
+        if low <= whole * unit <= high:
+            multiple = Decimal(whole).scaleb(first - count + 1).normalize()
+            figures, exponent = len(multiple.as_tuple().digits), int(multiple.as_tuple().exponent)
+            shown = _digits_shown(rows, name)
+            rounded = digits is not None and (shown is None or shown + max(-exponent, 0) > digits)
+            if rounded and (high - low) * 10**figures > Fraction(5, 100) * abs(Fraction(multiple)):
+                return None
+            return multiple
+    return None
+
+
+def _computed(
+    rows: Sequence[TableRow], result: str, shape: str, factors: tuple[Factor, ...], multiple: Decimal, nulls: Nulls
+) -> _Held | None:
+    """Returns the relation at the strictest level that no row violates; None without one, or for an accident."""
+    names = [result, *(name for name, _ in factors)]
+    known = [row for row in rows if all(_finite(row[name]) is not None for name in names)]
+    if len(known) < 8:
+        return None
+    own, digits = _digits_shown(rows, result), [_digits_shown(rows, name) for name in names[1:]]
+    exact = all(not isinstance(row[name], float) for row in rows for name in names)
+    shown: int | None = None
+    if all(d is not None for d in digits):
+        numbers = [d for d in digits if d is not None]
+        shown = sum(numbers) if shape == "product" else max(numbers)
+        if shape == "multiple":
+            shown += max(-int(multiple.as_tuple().exponent), 0)
+    texts = [_factor_text(factor) for factor in factors]
+    a = f"t.{quoted_name(result)}"
+    text = {"sum": " + ", "difference": " - ", "product": " * "}.get(shape, "").join(texts)
+    apart = f"{a} - {text}"
+    if shape == "multiple":
+        text = text if multiple == 1 else f"{plain_number(multiple)} * {text}"
+        apart = f"{a} - {text}"
+    elif shape in ("sum", "difference"):
+        apart = f"{a} - {texts[0]} {'-' if shape == 'sum' else '+'} {texts[1]}"
+    finer = own is not None and (shown is None or shown > own)
+    levels: list[tuple[str, Any]] = []
+    if exact or own == shown == 0:
+        levels.append((f"not({a} != {text})", 0.0))
+    if own is None and not exact:
+        levels.append((f"not(abs({apart}) > 0.000000001 * abs({a}))", None))
+    elif own is not None:
+        half, unit = Decimal(5).scaleb(-own - 1), Decimal(1).scaleb(-own)
+        if exact and finer:
+            levels.append((f"not({a} != round({text}{f', {own}' if own else ''}))", half))
+        if finer or not levels:
+            levels.append((f"not(abs({apart}) > {plain_number(half)})", half))
+        if finer and not (exact and shape == "multiple"):
+            levels.append((f"not(abs({apart}) > {plain_number(unit)})", unit))
+    for rule, width in levels:
+        constraint = parse_constraint(rule)
+        if any(violates(constraint, row, row, nulls) for row in rows):
+            continue
+        if _is_accident(known, names, shape, factors, multiple, width):
+            continue
+        computed = ComputedColumn(result, shape, factors, multiple, str(constraint))
+        return _Held(computed, math.inf if width is None else float(width))
+    return None
+
+
+def _factor_text(factor: Factor) -> str:
+    name, sign = factor
+    text = f"t.{quoted_name(name)}"
+    return text if not sign else f"(1 {'+' if sign > 0 else '-'} {text})"
+
+
+def _is_accident(
+    known: Sequence[TableRow],
+    names: Sequence[str],
+    shape: str,
+    factors: Sequence[Factor],
+    multiple: Decimal,
+    width: Any,
+) -> bool:
+    different = len({tuple(float(row[name]) for name in names[1:]) for row in known})
+    shares = []
+    for at, name in enumerate(names):
+        fits = 0
+        for row in known:
+            weight = 1.0
+            if at and shape == "multiple":
+                weight = abs(float(multiple))
+            elif at and shape == "product":
+                others = [factor for i, factor in enumerate(factors, start=1) if i != at]
+                values = [1 + sign * float(row[n]) if sign else float(row[n]) for n, sign in others]
+                weight = abs(math.prod(values))
+            tolerance = 1e-9 * abs(float(row[names[0]])) if width is None else float(width)
+            fits += sum(abs(float(other[name]) - float(row[name])) * weight <= tolerance for other in known)
+        shares.append(fits / len(known) ** 2)
+    cost = len(multiple.as_tuple().digits) * math.log(10) if shape == "multiple" else 0.0
+    return max(shares) >= 1 or -math.log(max(shares)) * different < 20 + cost
 
 
 def _more_general(general: CFD | FD, special: CFD | FD) -> bool:

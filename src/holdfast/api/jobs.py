@@ -311,6 +311,7 @@ def discover(
     device: Device = "auto",
     top: int | str | None = DEFAULT_TOP,
     decisions: Decisions | Place | None = None,
+    arithmetic: bool = True,
     engine: EngineChoice = "auto",
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
@@ -324,9 +325,10 @@ def discover(
     it is written with what it tolerates, so that `check` accepts it. With `error_rows`, keys and dependencies for which
     at most that share of the rows would have to go. With `conditional`, dependencies on rows with given values that
     `min_support` of the rows support (a share, or a number) and `min_confidence` of these hold; with `constants`, also
-    rules that speak of the rows with values that so many rows have. `top` is how many rules
-    are shown ("all" or None: all of them). After `time_limit` seconds the search ends with what it has, and says so
-    ("none" or None: it goes on to the end). `engine` and `reading` are as in `check`.
+    rules that speak of the rows with values that so many rows have. With `arithmetic`, also columns that are computed
+    from others of their row, such as sums and products. `top` is how many rules are shown ("all" or None: all of them).
+    After `time_limit` seconds the search ends with what it has, and says so ("none" or None: it goes on to the end).
+    `engine` and `reading` are as in `check`.
 
     With `decisions`, or a file of them, only rules are shown that nobody decided on; the outcome says which kept rules
     no longer hold, and what decisions on columns did to the order.
@@ -352,6 +354,7 @@ def discover(
             strategy=strategy,
             device=device,
         ),
+        arithmetic=arithmetic,
         engine=engine,
         master=master,
         conf=conf,
@@ -366,6 +369,7 @@ class PlannedDiscovery:
 
     table: JobTable
     options: DiscoverOptions
+    arithmetic: bool = True
 
     def explain(self) -> ExplainedSpace:
         """What would be compared. Scans the table once: which columns overlap is in their values."""
@@ -380,19 +384,25 @@ class PlannedDiscovery:
         from holdfast.engines.discovery import run_discover
 
         started = time.monotonic()
+        source, arithmetic = self.table.discovery(), self.arithmetic
         if known is not None:
             from holdfast.engines.decided_discovery import run_decided_discover
 
-            return run_decided_discover(self.table.discovery(), self.options, known, top=shown, started=started)
-        return run_discover(self.table.discovery(), self.options, top=shown, started=started)
+            return run_decided_discover(source, self.options, known, top=shown, started=started, arithmetic=arithmetic)
+        return run_discover(source, self.options, top=shown, started=started, arithmetic=arithmetic)
 
 
 def plan_discover(
-    data: Data, *, options: DiscoverOptions, engine: EngineChoice = "auto", **opening: Any
+    data: Data,
+    *,
+    options: DiscoverOptions,
+    arithmetic: bool = True,
+    engine: EngineChoice = "auto",
+    **opening: Any,
 ) -> PlannedDiscovery:
     """The table that `discover` would read with these options; nothing is scanned. `opening` is for `open_table`."""
     refuse_several(data, "discover")
-    return PlannedDiscovery(open_job_table(data, engine=engine, **opening), options)
+    return PlannedDiscovery(open_job_table(data, engine=engine, **opening), options, arithmetic)
 
 
 def refuse_several(data: Data, job: str) -> None:

@@ -64,6 +64,12 @@ def discover(
     min_confidence: Annotated[
         str | None, typer.Option(metavar="SHARE", help="Of these, the share that holds it. Default: 1.")
     ] = None,
+    arithmetic: Annotated[
+        bool,
+        typer.Option(
+            "--arithmetic/--no-arithmetic", help="Also columns that are sums or products of others of their row."
+        ),
+    ] = True,
     strategy: Annotated[
         Strategy, typer.Option(help="Look at all pairs of rows, or sample and complete (hybrid).")
     ] = "auto",
@@ -89,7 +95,9 @@ def discover(
     shown, known = how_many(top), as_decisions(decisions)
     progress = spark.progress
     with progress.step(spark.opening(data, reading)):
-        planned = plan_discover(data, options=options, **spark.job_options, **reading.job_options)
+        planned = plan_discover(
+            data, options=options, arithmetic=arithmetic, **spark.job_options, **reading.job_options
+        )
     if explain:
         from holdfast.report.space_text import space_text
 

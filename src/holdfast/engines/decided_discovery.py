@@ -26,11 +26,12 @@ def run_decided_discover(
     *,
     top: int | None = None,
     started: float | None = None,
+    arithmetic: bool = True,
 ) -> DiscoverResult:
     """Returns the rules that nobody decided on, and how kept rules are now. Otherwise as run_discover()."""
     started = time.monotonic() if started is None else started
     wide = None if top is None else rules_looked_at(top, decisions)
-    outcome = run_discover(source, options, top=wide, started=started).outcome
+    outcome = run_discover(source, options, top=wide, started=started, arithmetic=arithmetic).outcome
     outcome = decided(outcome, decisions, source.counted, top=top)
     return DiscoverResult(replace(outcome, seconds=time.monotonic() - started))
 

@@ -10,11 +10,14 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
+import pyarrow as pa
+
 from holdfast.checking.outcome import RuleOutcome
 from holdfast.discovery.conditional_rules import ConditionalRules
 from holdfast.discovery.explain import ExplainedSpace, explained_space
 from holdfast.discovery.with_constants import ConstantsOutcome, ranked_with_constants
 from holdfast.encode.column_type import ColumnType
+from holdfast.engines.arithmetic import arithmetic_rules, with_more
 from holdfast.engines.counted_rules import verified, with_suspects
 from holdfast.errors import TypeMismatchError, unknown_column
 from holdfast.presented import presentation
@@ -57,6 +60,10 @@ class DiscoverySource(ABC):
     @abstractmethod
     def counted(self, rules: RuleSet, *, limit: int) -> Sequence[RuleOutcome]:
         """The counts that a check of the rules gives; suspects where at most `limit` pairs are listed for them."""
+
+    @abstractmethod
+    def sample(self, columns: Sequence[str], *, most: int, seed: int) -> pa.Table:
+        """These columns of at most so many rows, drawn at random."""
 
     def translate_errors(self, doing: str) -> AbstractContextManager[None]:
         """Turns what the engine throws into an error in the user's terms; `doing` is what failed."""
@@ -136,11 +143,17 @@ def compared_columns(
 
 
 def run_discover(
-    source: DiscoverySource, options: DiscoverOptions, *, top: int | None = None, started: float | None = None
+    source: DiscoverySource,
+    options: DiscoverOptions,
+    *,
+    top: int | None = None,
+    started: float | None = None,
+    arithmetic: bool = True,
 ) -> DiscoverResult:
     """Returns the most general rules that the table satisfies, best first; `top` of them are shown (None: all).
 
-    `started` is when the job began, by the monotonic clock.
+    With `arithmetic` there are also the columns that are computed from others of their row. `started` is when the job
+    began, by the monotonic clock.
     """
     started = time.monotonic() if started is None else started
     types, notes = compared_columns(source.types, options, source.name)
@@ -148,6 +161,10 @@ def run_discover(
         result, constants = source.search(types, options) if types else (None, None)
         rows = result.rows if result is not None else source.row_count()
     rules, more = _counted_rules(source, result, constants, options, top, started)
+    if arithmetic and not options.single_columns:
+        with source.translate_errors("looking for arithmetic in"):
+            computed, missing = arithmetic_rules(source, types, options, rows)
+        rules, more = with_more(rules, computed), (*more, *missing)
     unfinished = [part for part in (result, constants) if part is not None and not part.complete]
     outcome = DiscoverOutcome(
         table=source.name,

@@ -19,6 +19,7 @@ from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
 from holdfast.kernels.pairs_between import BlockPair, beside
 from holdfast.kernels.partitions import broken_dependency, broken_within, frequent_codes, refined, whole
+from holdfast.kernels.row_arithmetic import equal_expressions
 from holdfast.kernels.runs import Arena, PairCounting, Probe, Rows, alone_together, collides, hash_rows, probed
 from holdfast.kernels.support import least_support, violating_pairs
 from holdfast.kernels.xxhash64 import hash_bytes, hash_ints, hash_longs, hash_wide
@@ -37,6 +38,10 @@ def compile_kernels() -> None:
     greedy_cover(order[:1], order[1:], 2)
     ranks(order)
     _compile_discovery(np.ones(2, np.int64))
+    doubles, places = np.ones((3, 2)), np.arange(3)
+    equal_expressions(
+        doubles, doubles, places, np.array([[0, 0, 1, -1, 0, 1]]), places, places == 0, least=1, most=1
+    )  # fmt: skip
     _compile_runs()
     _compile_chains()
     _compile_hashes()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from holdfast.checking.outcome import RuleOutcome
@@ -55,6 +56,13 @@ class LocalDiscovery(DiscoverySource):
 
     def counted(self, rules: RuleSet, *, limit: int) -> Sequence[RuleOutcome]:
         return run_check(self._table, plan_check(self._table, rules, ()), limit=limit).outcome.rules
+
+    def sample(self, columns: Sequence[str], *, most: int, seed: int) -> pa.Table:
+        rows = self._table.rows.select(list(columns))
+        if rows.num_rows <= most:
+            return rows
+        drawn = np.random.default_rng(seed).choice(rows.num_rows, most, replace=False)
+        return rows.take(pa.array(drawn))
 
     def _compared(self, types: Mapping[str, ColumnType]) -> pa.Table:
         return self._table.rows.select(list(types))

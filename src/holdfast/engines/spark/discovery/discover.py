@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -76,6 +77,14 @@ class SparkDiscovery(DiscoverySource):
         table, spark = self._table, self._table.frame.sparkSession
         with run_check(spark, table, plan_check(table, rules, ()), limit=limit) as result:
             return result.outcome.rules
+
+    def sample(self, columns: Sequence[str], *, most: int, seed: int) -> pa.Table:
+        places = {name: i for i, name in enumerate(self._table.frame.columns)}
+        safe = self._table.frame.toDF(*(f"x{i}" for i in range(len(places))))
+        chosen = safe.select(*(F.col(f"x{places[name]}").alias(f"c{i}") for i, name in enumerate(columns)))
+        # Only the first rows of each partition leave it, in an order that is drawn.
+        drawn = chosen.withColumn("drawn", F.rand(seed)).orderBy("drawn").limit(most).drop("drawn")
+        return drawn.toArrow().rename_columns(list(columns))
 
     def translate_errors(self, doing: str) -> AbstractContextManager[None]:
         return translate_spark_errors(self._table, doing)

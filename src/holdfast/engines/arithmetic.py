@@ -1,0 +1,155 @@
+"""Discovered arithmetic: what holds in a sample of the rows is asked of all of them, by a check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import log1p
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from holdfast.checking.outcome import RuleOutcome
+from holdfast.discovery.arithmetic import ArithmeticSample, Implied, SampledRelation, combinations_of, multiples
+from holdfast.encode.column_type import ColumnType
+from holdfast.rules.constraint import denial
+from holdfast.rules.dependency import Denial
+from holdfast.rules.plain_words import number
+from holdfast.rules.predicate import Column, NullTest
+from holdfast.rules.rule import Names, Rule, RuleSet, readable_name
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.outcome import FoundRule, RankedRules
+
+# So many rows show what may hold in all. More only make accidents rarer, which all rows do anyway.
+SAMPLED_ROWS = 4096
+# So many relations are counted on the whole table.
+_MOST_COUNTED = 1_000
+# As in the ranking of other rules, a few tests say little.
+_CHANCE = 4.0
+
+
+class CountedTable(Protocol):
+    """A table on an engine, of which rows can be drawn and rules counted."""
+
+    def sample(self, columns: Sequence[str], *, most: int, seed: int) -> pa.Table: ...
+
+    def counted(self, rules: RuleSet, *, limit: int) -> Sequence[RuleOutcome]: ...
+
+
+def arithmetic_rules(
+    source: CountedTable, types: Mapping[str, ColumnType], options: DiscoverOptions, rows: int
+) -> tuple[list[FoundRule], tuple[str, ...]]:
+    """Returns the relations between numeric columns that hold in all rows, best first, and notes on what is missing.
+
+    Each is a rule on single rows, and says what those before it do not say together. Cost: a sample, and a check or
+    two of few rules.
+    """
+    numeric = {name: kind for name, kind in types.items() if kind.numeric}
+    if len(numeric) < 2 or rows < 2:
+        return [], ()
+    drawn = source.sample(list(numeric), most=SAMPLED_ROWS, seed=options.seed)
+    sample = ArithmeticSample(drawn, numeric)
+    counting = _Counting(source, options, rows)
+    single = counting.holding(multiples(sample))
+    # Columns that are equal are one in all else.
+    equal = [found.relation.columns for found in single if found.relation.multiple == 1 and found.level == "equal"]
+    columns = list(sample.values)
+    for pair in equal:
+        later = max(pair, key=sample.place.__getitem__)
+        columns = [name for name in columns if name != later]
+    combined, complete = combinations_of(sample, columns)
+    found = counting.holding([*single, *combined], known=single)
+    if options.one_row:  # which compares columns of one row for being equal
+        found = [one for one in found if not (one.relation.multiple == 1 and one.relation.shape == "multiple")]
+    notes = []
+    if not complete or len(combined) > _MOST_COUNTED:
+        notes.append(
+            f"{number(len(sample.values), 'numeric column')} are too many to try every sum and product of them; "
+            "--columns names fewer"
+        )
+    return counting.described(found), tuple(notes)
+
+
+class _Counting:
+    """Relations of a sample, counted on all rows."""
+
+    def __init__(self, source: CountedTable, options: DiscoverOptions, rows: int) -> None:
+        self._source, self._options, self._rows = source, options, rows
+
+    def holding(
+        self, candidates: Iterable[SampledRelation], known: Sequence[SampledRelation] = ()
+    ) -> list[SampledRelation]:
+        """Returns those that hold in all rows, each at its strictest level, in order, without what others imply.
+
+        Those `known` hold. What others imply is not even counted, unless one of these turns out not to hold.
+        """
+        held, waiting = list(known), [found for found in candidates if found not in known]
+        while True:
+            first = _without_implied([*held, *waiting])
+            asked = [found for found in first if found not in held][:_MOST_COUNTED]
+            if not asked:
+                return first
+            waiting = [found for found in waiting if found not in asked]
+            for found, outcome in zip(asked, self._counted(asked), strict=True):
+                if outcome.holds:
+                    held.append(found)
+                elif (looser := found.looser) is not None and not looser.is_accident:
+                    waiting.append(looser)
+
+    def _counted(self, relations: Sequence[SampledRelation]) -> Sequence[RuleOutcome]:
+        rules = tuple(Rule(f"r{i}", found.body) for i, found in enumerate(relations))
+        return self._source.counted(RuleSet(rules, nulls=self._options.nulls), limit=1)
+
+    def described(self, relations: Sequence[SampledRelation]) -> list[FoundRule]:
+        """Returns them as rules with scores, best first."""
+        if not relations:
+            return []
+        there = [
+            Denial(denial([NullTest(Column("t", name), False) for name in found.relation.columns]))
+            for found in relations
+        ]
+        rules = tuple(Rule(f"r{i}", body) for i, body in enumerate(there))
+        outcomes = self._source.counted(RuleSet(rules, nulls=self._options.nulls), limit=1)
+        found_rules = [
+            self._described(found, outcome.violating_rows) for found, outcome in zip(relations, outcomes, strict=True)
+        ]
+        return sorted(found_rules, key=lambda entry: -entry.score)
+
+    def _described(self, found: SampledRelation, tested: int) -> FoundRule:
+        """The score is as that of other rules: how short it is, each column beyond two counting as a predicate, and how
+        many rows test it. It does not depend on which rows were drawn."""
+        body = found.body
+        short = 2 / len(found.relation.columns)
+        weight = log1p(tested) / log1p(max(self._rows, 1))
+        return FoundRule(
+            Rule(readable_name(body), body, description=found.words),
+            body.denials[0],
+            round(tested / (tested + _CHANCE) * (short + weight) / 2, 9),
+            tested / max(self._rows, 1),
+            tested * (self._rows - 1),
+        )
+
+
+def _without_implied(relations: Iterable[SampledRelation]) -> list[SampledRelation]:
+    implied = Implied()
+    return [found for found in sorted(relations, key=lambda found: found.order) if implied.adds(found.relation)]
+
+
+def with_more(rules: Sequence[FoundRule], more: Sequence[FoundRule]) -> Sequence[FoundRule]:
+    """Returns all the rules, best first; names stay unique, and rules that are made when asked for stay so."""
+    if not more:
+        return rules
+    if not isinstance(rules, RankedRules):
+        names = Names()
+        entries = sorted([*rules, *more], key=lambda entry: -entry.score)
+        return tuple(replace(entry, rule=replace(entry.rule, name=names.give(entry.rule.name))) for entry in entries)
+    scores = np.concatenate([rules.scores, [entry.score for entry in more]])
+    order = np.argsort(-scores, kind="stable")
+    kinds = [*rules.kinds, *(entry.rule.kind for entry in more)]
+
+    def make(i: int) -> FoundRule:
+        at = int(order[i])
+        return rules[at] if at < len(rules) else more[at - len(rules)]
+
+    return RankedRules(make, [kinds[i] for i in order.tolist()], scores=scores[order])
