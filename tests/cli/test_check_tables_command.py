@@ -153,6 +153,53 @@ def test_a_key_that_repeats_falls_back_to_row_numbers_and_says_so(shop: Path) ->
     assert "orders: the key invoice is not unique: 'A3' occurs 2 times" in told
 
 
+def test_a_row_of_either_table_is_explained(shop: Path) -> None:
+    told = holdfast("explain", shop / "shop.yaml", 4, "--of", "orders", "--format", "json")
+    assert told.exit_code == 0, told.output
+    order = json.loads(told.stdout)
+    assert (order["key"], order["row"], order["violations"]) == ("order_id", 4, 2)
+    assert [(rule["name"], rule["violations"]) for rule in order["rules"]] == [("exists", 1), ("invoice", 1)]
+    assert [(s["column"], s["suggested"], s["rules"]) for s in order["suggestions"]] == [
+        ("customer_id", "9", ["exists"]),
+    ]
+    told = holdfast("explain", shop / "shop.yaml", "k7", "--of", "customers")
+    assert told.exit_code == 0, told.output
+    assert "in conflict with orders 1" in told.stdout
+    assert "signed_up: 2024-02-01 -> 2024-01-05" in told.stdout
+
+
+def test_what_is_hidden_is_hidden_in_explanations_too(shop: Path) -> None:
+    for hidden in ("customers.code,customers.signed_up", "orders.order_id,customers.signed_up"):
+        for row, of in ((1, "orders"), ("k7", "customers")):
+            told = holdfast("explain", shop / "shop.yaml", row, "--of", of, "--redact", hidden)
+            assert told.exit_code == 0, told.output
+            assert "2024-02-01" not in told.stdout
+    told = holdfast("explain", shop / "shop.yaml", 1, "--of", "orders", "--redact", "customers.code")
+    assert "k7" not in told.stdout
+
+
+def test_suggestions_say_of_which_table_the_row_is(shop: Path) -> None:
+    done = holdfast("check", shop / "shop.yaml", "--suggest", shop / "mends")
+    assert done.exit_code == 1, done.output
+    found = pq.read_table(shop / "mends" / "suggestions").to_pylist()
+    told = {(line["table"], line["key"], line["column"], line["suggested"]) for line in found}
+    assert ("orders", "4", "customer_id", "9") in told
+    assert ("customers", "k7", "signed_up", "2024-01-05") in told
+
+
+def test_a_row_that_is_not_there_or_of_no_table_is_refused(shop: Path) -> None:
+    for arguments, words in (
+        ([shop / "shop.yaml", 1], ["which row is to be explained", "--of NAME"]),
+        ([shop / "shop.yaml", 99, "--of", "orders"], ["orders has no row with order_id = '99'"]),
+        ([shop / "shop.yaml", 1, "--of", "order"], ["no table 'order'", "did you mean 'orders'"]),
+        ([shop / "data" / "orders.csv", "unique(invoice)", 1, "--of", "orders"], ["both DATA", "--of"]),
+    ):
+        done = holdfast("explain", *arguments)
+        assert done.exit_code == 2, done.output
+        for word in words:
+            assert word in done.stderr
+
+
 BAD = {
     "unknown table": (["orders(a) in customer(id)"], ["RuleSyntaxError", "no table 'customer'", "^", "'customers'"]),
     "no table": (["unique(invoice)"], ["does not say of which table", "orders, customers"]),
@@ -164,7 +211,7 @@ BAD = {
     "master": ([IND, "--master", "local[1]"], ["not checked on Spark"]),
     "key without a table": ([IND, "--key", "id"], ["--key names 'id'", "orders.id"]),
     "key of no table": ([IND, "--key", "x.id"], ["table 'x'"]),
-    "suggest": ([IND, "--suggest", "s"], ["--suggest", "one table"]),
+    "baseline": ([IND, "--baseline", "known.json"], ["--baseline", "one table"]),
     "no name": ([IND, "--table", "orders.csv"], ["does not say name=DATA"]),
     "twice": ([IND, "--table", "orders=orders.csv"], ["'orders' twice"]),
     "no name of a table": ([IND, "--table", "s=orders.csv"], ["cannot be called 's'"]),

@@ -3,125 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings
 
 import holdfast as hf
 from holdfast import reference
-from holdfast.errors import TrivialRuleError
-from holdfast.rules.constraint import denial
-from holdfast.rules.dependency import Body, Denial, Inclusion
 from holdfast.rules.parse import parse_body
-from holdfast.rules.predicate import Call, Column, Predicate, comparison, table_column, with_columns
-from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE
-from holdfast.rules.rule import Rule, RuleSet, allowance
-from strategies import (
-    ARROW,
-    NUMBERS,
-    ORDERED,
-    TOLERANCES,
-    RandomTable,
-    bodies,
-    comparable,
-    number,
-    predicates,
-    tables,
-)
-
-NAMES = ("alpha", "beta")
-
-
-@dataclass(frozen=True)
-class Case:
-    tables: Mapping[str, RandomTable]
-    rules: RuleSet
-    keyed: bool
-
-
-@st.composite
-def inclusions(draw: st.DrawFn, made: Mapping[str, RandomTable]) -> Body:
-    """An inclusion of one or two columns, also of a table in itself and between types that compare."""
-    first, second = (draw(st.sampled_from(NAMES)) for _ in range(2))
-    fits = [
-        (a, b)
-        for a, kind in made[first].types.items()
-        for b, other in made[second].types.items()
-        if comparable(kind, other)
-    ]
-    unique: dict[str, str] = {}
-    for a, b in draw(st.lists(st.sampled_from(fits), min_size=1, max_size=2)):
-        if a not in unique and b not in unique.values():
-            unique[a] = b
-    return Inclusion((first, second), tuple(unique), tuple(unique.values()))
-
-
-@st.composite
-def compared(draw: st.DrawFn, made: Mapping[str, RandomTable], first: str, second: str) -> Predicate:
-    """A comparison of a row of the first table with one of the second, or a tolerance."""
-    left, right = made[first].types, made[second].types
-    pairs = [(a, b) for a in left for b in right if comparable(left[a], right[b])]
-    a, b = draw(st.sampled_from(pairs))
-    t, s = table_column("t", first, a), table_column("s", second, b)
-    if left[a] in NUMBERS and right[b] in NUMBERS and draw(st.integers(0, 3)) == 0:
-        apart = Call("-", (t, s))
-        operand = Call("abs", (apart,)) if draw(st.booleans()) else apart
-        allowed = draw(st.sampled_from([EQ, NE, LT, LE, GT, GE]))
-        return comparison(operand, allowed, number(draw(st.sampled_from(TOLERANCES))))
-    ordered = left[a] in ORDERED and right[b] in ORDERED
-    return comparison(t, draw(st.sampled_from([EQ, EQ, NE, LT, LE, GT, GE] if ordered else [EQ, NE])), s)
-
-
-@st.composite
-def denials(draw: st.DrawFn, made: Mapping[str, RandomTable]) -> Body:
-    first, second = draw(st.permutations(NAMES))
-    chosen = [draw(compared(made, first, second)) for _ in range(draw(st.integers(1, 3)))]
-    if draw(st.booleans()):
-        table = draw(st.sampled_from([first, second]))
-
-        def of_table(column: Column) -> Column:
-            return table_column("t" if table == first else "s", table, column.name)
-
-        one = draw(predicates(made[table].types, rows=("t",)))
-        chosen.append(with_columns(one, of_table))
-    try:
-        return Denial(denial(chosen))
-    except TrivialRuleError:
-        return draw(inclusions(made))
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    made = {name: draw(tables(max_rows=7, max_columns=3)) for name in NAMES}
-    rules: list[Rule] = []
-    for i in range(draw(st.integers(1, 4))):
-        shape = draw(st.sampled_from(["inclusion", "inclusion", "denial", "denial", "own"]))
-        allow = allowance(draw(st.sampled_from(["0", "1", "20%"])))
-        if shape == "own":
-            table = draw(st.sampled_from(NAMES))
-            try:
-                body = draw(bodies(made[table].types))
-            except TrivialRuleError:
-                assume(False)
-            rules.append(Rule(f"r{i}", body, allow=allow, table=table))
-            continue
-        try:
-            body = draw(inclusions(made) if shape == "inclusion" else denials(made))
-        except TrivialRuleError:
-            assume(False)
-        pairs = allowance("30%") if body.kind == "dc" and draw(st.booleans()) else None
-        rules.append(Rule(f"r{i}", body, allow=allow, allow_pairs=pairs))
-    return Case(made, RuleSet(tuple(rules), nulls=draw(st.sampled_from(["sql", "equal"]))), draw(st.booleans()))
-
-
-def arrow_of(table: RandomTable) -> pa.Table:
-    return pa.table(
-        {name: pa.array([row[name] for row in table.rows], ARROW[kind]) for name, kind in table.types.items()}
-    )
+from holdfast.rules.rule import RuleSet, allowance
+from several_tables import NAMES, Case, arrow_of, cases
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

@@ -23,7 +23,7 @@ from holdfast.api.states import EvolveState, FragmentsState, WatchState
 if TYPE_CHECKING:
     from holdfast.engines.check_result import CheckResult as CheckResult
     from holdfast.engines.discovery import DiscoverResult as DiscoverResult
-    from holdfast.engines.local.check_tables import TablesCheckResult as TablesCheckResult
+    from holdfast.engines.tables.result import TablesCheckResult as TablesCheckResult
 
 __all__ = [
     "DEFAULT_LIMIT",

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from holdfast.engines.discovery import DiscoverResult
     from holdfast.engines.findings import MachineFinding
     from holdfast.engines.job_table import JobTable
-    from holdfast.engines.local.check_tables import TablesCheckResult, TablesPlan
     from holdfast.engines.spark.sources.table import Frame, Table
+    from holdfast.engines.tables.plan import OpenedTables, TablesPlan
+    from holdfast.engines.tables.result import TablesCheckResult
     from holdfast.evolving.outcome import EvolveOutcome
     from holdfast.explaining.explanation import RowExplanation
     from holdfast.fragments.shipment_plan import ShipmentPlan
@@ -135,6 +136,7 @@ class PlannedCheck:
 class PlannedTablesCheck:
     """A check of several tables that has not run."""
 
+    tables: OpenedTables
     plan: TablesPlan
     started: float
 
@@ -151,10 +153,8 @@ class PlannedTablesCheck:
         self, *, limit: int | None = DEFAULT_LIMIT, fail_on: FailOn = "error", redact: str | Sequence[str] = ()
     ) -> TablesCheckResult:
         """Runs the check; the options are those of `check`."""
-        from holdfast.engines.local.check_tables import run_tables_check
-
         hidden = [redact] if isinstance(redact, str) else redact
-        return run_tables_check(self.plan, limit=limit, fail_on=fail_on, redact=hidden, started=self.started)
+        return self.tables.run_check(self.plan, limit=limit, fail_on=fail_on, redact=hidden, started=self.started)
 
 
 def plan_tables_check(
@@ -191,7 +191,9 @@ def plan_tables_check(
         )
 
     from holdfast.engines.choose import chosen_engine_for_all
-    from holdfast.engines.local.check_tables import TableSource, plan_tables
+    from holdfast.engines.local.tables.check import LocalTables
+    from holdfast.engines.tables.plan import plan_tables
+    from holdfast.engines.tables.source import TableSource
     from holdfast.tables.read_options import ReadOptions
 
     keys = _keys_by_table(key, list(names))
@@ -214,7 +216,8 @@ def plan_tables_check(
             f"{problem.message.removesuffix('.')}, where rules over several tables are not checked.",
             hint="check files, or tables in memory.",
         ) from None
-    return PlannedTablesCheck(plan_tables(sources, rule_set), started)
+    opened = LocalTables(sources)
+    return PlannedTablesCheck(opened, plan_tables(opened, rule_set), started)
 
 
 def _keys_by_table(
@@ -266,11 +269,12 @@ def plan_check(
 
 
 def explain(
-    data: Data,
+    data: Data | Tables,
     rules: Rules,
     row: Any,
     *,
-    key: KeyColumns | None = None,
+    table: str | None = None,
+    key: KeyColumns | Mapping[str, KeyColumns] | None = None,
     nulls: Nulls | None = None,
     redact: Sequence[str] = (),
     engine: EngineChoice = "auto",
@@ -280,10 +284,23 @@ def explain(
 ) -> RowExplanation:
     """Which rules the row with the key `row` breaks, with which others, and which change of one cell would mend it.
 
-    The table is checked for it: who breaks a rule depends on all rows. Nothing is changed.
+    The table is checked for it: who breaks a rule depends on all rows. Nothing is changed. For rules over several
+    tables, `data` and `key` are as in `check`, and `table` says of which of them the row is.
     """
-    refuse_several(data, "explain")
-    refuse_tables(as_rule_set(rules), "explain")
+    if isinstance(data, Mapping):
+        if table is None:
+            raise OptionError(
+                "it is not said of which table the row is.", hint=f"say table={next(iter(data), 'orders')!r}."
+            )
+        named: dict[str, Any] = {"key": key, "nulls": nulls, "redact": redact, "engine": engine}
+        several: TablesCheckResult = check(data, rules, master=master, conf=conf, **named, **reading)
+        with several:
+            return several.explain(row, table=table)
+    if table is not None:
+        raise OptionError(f"table is {table!r}, and there is one table.", hint="leave it out.")
+    if isinstance(key, Mapping):
+        raise OptionError("key is a mapping, and there is one table.", hint="name the key's columns alone.")
+    refuse_tables(as_rule_set(rules), "this explanation")
     options: dict[str, Any] = {"key": key, "nulls": nulls, "redact": redact}
     where: dict[str, Any] = {"engine": engine, "master": master, "conf": conf}
     with check(data, rules, all_columns=True, **options, **where, **reading) as result:

@@ -21,6 +21,7 @@ from holdfast.checking.output_folders import (
 from holdfast.cli import options
 from holdfast.cli.command import VIOLATED
 from holdfast.cli.files import emit, emit_json, require_writable_files
+from holdfast.cli.tables import TableData, named_data
 from holdfast.errors import OptionError
 from holdfast.report.progress import Progress
 from holdfast.rules.plain_words import number
@@ -65,10 +66,7 @@ def check(
         typer.Argument(metavar="RULES", help="A rule file (YAML), or one rule in quotes.", show_default=False),
     ] = None,
     *,
-    table: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=DATA", help="One of several tables, in place of DATA; may be repeated."),
-    ] = None,
+    table: TableData = None,
     key: Annotated[
         str | None,
         typer.Option(
@@ -131,12 +129,12 @@ def check(
     }
     progress = spark.progress
     if tables is not None:
-        for option, given in (("--suggest", suggest), ("--baseline", baseline)):
-            if given is not None:
-                raise OptionError(f"{option} is for checks of one table.", hint="leave it out.")
+        if baseline is not None:
+            raise OptionError("--baseline is for checks of one table.", hint="leave it out.")
         planned_tables = _planned_tables(tables, rules, spark, reading, {"key": key, "nulls": nulls})
         names = tuple(planned_tables.plan.tables)
-        for folder, own in ((violations, VIOLATION_FOLDERS), (quarantine, names), (metrics, None)):
+        folders = ((violations, VIOLATION_FOLDERS), (quarantine, names), (suggest, SUGGESTION_FOLDERS), (metrics, None))
+        for folder, own in folders:
             if folder is not None:
                 require_writable_folder(folder, own)
         if explain:
@@ -145,7 +143,7 @@ def check(
         del run_options["all_columns"]
         with progress.step(f"checking {number(len(planned_tables.plan.rules), 'rule')} on {planned_tables.name}"):
             found = planned_tables.run(**run_options)
-        _write_folders(progress, found, violations, quarantine, None)
+        _write_folders(progress, found, violations, quarantine, suggest)
         if metrics is not None:
             found.append_metrics(metrics)
         if report is not None:
@@ -200,16 +198,7 @@ def _tables(data: str, rules: str | None, table: list[str] | None) -> dict[str, 
                 f"both DATA ({data!r}) and --table are given.", hint="name the data of each table with --table."
             )
         return None
-    named: dict[str, str] = {}
-    for pair in table or ():
-        name, separator, place = pair.partition("=")
-        if not separator or not name.strip() or not place.strip():
-            raise OptionError(
-                f"--table {pair!r} does not say name=DATA.", hint="write it as in --table orders=orders.csv."
-            )
-        if name.strip() in named:
-            raise OptionError(f"--table names {name.strip()!r} twice.", hint="give each table a name of its own.")
-        named[name.strip()] = place.strip()
+    named = named_data(table)
     if not named and not as_rule_set(data).tables:
         raise OptionError(
             f"{data!r} names no tables, so that it is not known what to check.",
@@ -251,10 +240,10 @@ def _write_folders(
             result.write_quarantine(quarantine)
     if suggest is not None:
         with progress.step(f"writing suggestions to {suggest}"):
-            assert hasattr(result, "write_suggestions"), "several tables have no suggestions"
             tried = result.write_suggestions(suggest)
         if tried is not None:
-            print(f"note: suggestions are for the first {tried:,} suspect rows", file=sys.stderr)
+            of_each = " of each table" if result.outcome.tables else ""
+            print(f"note: suggestions are for the first {tried:,} suspect rows{of_each}", file=sys.stderr)
 
 
 def _print_result(result: CheckResult | TablesCheckResult, format: CheckFormat, output: Path | None) -> None:

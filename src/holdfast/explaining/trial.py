@@ -3,7 +3,7 @@ process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -83,17 +83,21 @@ class RowTrial:
         `resolves` and `adds` count violations of all rules; `confidence` is the share of the row's violations that go,
         less those that come, times how much speaks for the value. By key, the best of each row first.
         """
-        tried = self._tried
-        effect = _Effect.of(self, tried)
-        total = self.before.sum(axis=0)[tried.of]
+        rules = [rule.name for rule in self.plan.rules]
+        return self.best_changes(self._tried, self.effect(self._tried), self.before.sum(axis=0), rules)
+
+    def best_changes(self, tried: Changes, effect: Effect, before: Ints, rules: Sequence[str]) -> pa.Table:
+        """Of changes whose effect is known, those that `suggestions` tells. `before` has the violations of each given
+        row, `rules` the names of the rules that the effect is on."""
+        total = before[tried.of]
         net = effect.resolves - effect.adds
         confidence = tried.backing * net / np.maximum(total, 1)
         useful = np.flatnonzero(net > 0)
         order = self.part.order[self.given][tried.of]
         best = useful[np.lexsort((tried.text_codes[useful], tried.places[useful], -confidence[useful], order[useful]))]
         best = best[_among_first(tried.of[best], CHANGES_PER_ROW)]
-        names, rules = list(self.plan.schema.types), self.plan.rules.rules
-        improved = [sorted(rules[i].name for i in np.flatnonzero(effect.improved[:, at])) for at in best]
+        names = list(self.plan.schema.types)
+        improved = [sorted(rules[i] for i in np.flatnonzero(effect.improved[:, at]).tolist()) for at in best]
         taken = pa.array(best)
         return pa.table(
             {
@@ -115,14 +119,21 @@ class RowTrial:
         """How many changes are tried."""
         return len(self._tried.of)
 
-    @cached_property
-    def _tried(self) -> _Tried:
-        """The values that most speaks for, each once, none that is there, at most TRIED_PER_ROW of a row."""
+    def candidates(self) -> list[Candidates]:
+        """The values that the rules suggest which the given rows break."""
         source = CandidateSource(self.rows, self.plan, self.part, self.given)
         found: list[Candidates] = []
         for i in self.broken:
             found += source.candidates(i, self.suspects(i) if sets_bounds(self.plan, i) else None)
-        return _Tried.of_candidates(self, found)
+        return found
+
+    @cached_property
+    def _tried(self) -> Changes:
+        return Changes.of_candidates(self, self.candidates())
+
+    def effect(self, changes: Changes) -> Effect:
+        """What the changes of given rows do to the violations that these are in."""
+        return Effect.of(self, changes)
 
     def touching(self, i: int) -> set[int]:
         """The columns whose values matter to the rule; what a condition reads is not known."""
@@ -141,8 +152,8 @@ def suggestions_schema(key: pa.DataType) -> pa.Schema:
 
 
 @dataclass(frozen=True)
-class _Tried:
-    """Changes to be tried: whose (`of`, places among the given rows), of which column, and to what.
+class Changes:
+    """Changes of one cell to be tried: whose (`of`, places among the given rows), of which column, and to what.
 
     `values` has, by column, the values of those changes that are of it, in order.
     """
@@ -158,7 +169,8 @@ class _Tried:
     values: dict[int, pa.Array]
 
     @classmethod
-    def of_candidates(cls, trial: RowTrial, found: Sequence[Candidates]) -> _Tried:
+    def of_candidates(cls, trial: RowTrial, found: Sequence[Candidates]) -> Changes:
+        """The values that most speaks for, each once, none that is there, at most TRIED_PER_ROW of a row."""
         position = trial.plan.schema.position
         of = _joined([one.of for one in found], np.int64)
         places = _joined([np.full(len(one.of), position(one.column), np.int64) for one in found], np.int64)
@@ -187,6 +199,16 @@ class _Tried:
         told = (texts.take(taken), text_coded.codes[kept], now.take(taken), backing[kept])
         return cls(of[kept], places[kept], *told, low.take(taken), high.take(taken), values)
 
+    def of_columns(self, places: Mapping[int, int]) -> tuple[Changes, Ints]:
+        """The changes of the columns at these places, which get other places; and which of all changes they are."""
+        which = np.flatnonzero(np.isin(self.places, list(places)))
+        taken = pa.array(which)
+        moved = np.array([places[place] for place in self.places[which].tolist()], np.int64)
+        texts, now, low, high = (array.take(taken) for array in (self.texts, self.now, self.low, self.high))
+        values = {places[place]: own for place, own in self.values.items() if place in places}
+        told = (texts, self.text_codes[which], now, self.backing[which], low, high)
+        return Changes(self.of[which], moved, *told, values), which
+
     def variants(self, rows: pa.Table, own: Ints, names: Sequence[str]) -> pa.Table:
         """The rows at these positions with their cells changed; `names` are those of the columns, by place."""
         taken = rows.take(pa.array(own))
@@ -200,7 +222,7 @@ class _Tried:
 
 
 @dataclass(frozen=True)
-class _Effect:
+class Effect:
     """By change, the violations that go and that come, and by rule and change whether the rule has fewer."""
 
     resolves: Ints
@@ -208,7 +230,7 @@ class _Effect:
     improved: np.ndarray
 
     @classmethod
-    def of(cls, trial: RowTrial, tried: _Tried) -> _Effect:
+    def of(cls, trial: RowTrial, tried: Changes) -> Effect:
         size, programs = len(tried.of), trial.plan.programs.programs
         resolves, adds = np.zeros(size, np.int64), np.zeros(size, np.int64)
         improved = np.zeros((len(programs), size), np.bool_)
@@ -227,8 +249,26 @@ class _Effect:
             improved[i, which] = fewer > 0
         return cls(resolves, adds, improved)
 
+    @classmethod
+    def of_fewer(cls, fewer: Ints) -> Effect:
+        """The effect on one rule, of changes after which it has so many violations less."""
+        return cls(np.maximum(fewer, 0), np.maximum(-fewer, 0), (fewer > 0)[np.newaxis])
 
-def with_variants(trial: RowTrial, tried: _Tried, rules: Sequence[int]) -> Part:
+    def among(self, which: Ints, size: int) -> Effect:
+        """The effect of changes that are these among so many, of which the others have none."""
+        counts = np.zeros((2, size), np.int64)
+        counts[:, which] = self.resolves, self.adds
+        improved = np.zeros((len(self.improved), size), np.bool_)
+        improved[:, which] = self.improved
+        return Effect(counts[0], counts[1], improved)
+
+    def beside(self, other: Effect) -> Effect:
+        """The effect of the same changes on the rules of both."""
+        improved = np.concatenate([self.improved, other.improved])
+        return Effect(self.resolves + other.resolves, self.adds + other.adds, improved)
+
+
+def with_variants(trial: RowTrial, tried: Changes, rules: Sequence[int]) -> Part:
     """The trial's part with the changed rows behind it, for these rules; forms and flags of others are empty."""
     plan, part, own = trial.plan, trial.part, trial.given[tried.of]
     programs = plan.programs

@@ -9,6 +9,7 @@ from holdfast.kernels.chains import fewest_chains, join_chains, met_ranges, plac
 from holdfast.kernels.contradiction import contradictory
 from holdfast.kernels.cover import greedy_cover
 from holdfast.kernels.dual_tree import satisfying_pairs
+from holdfast.kernels.edit_distance import nearest_texts
 from holdfast.kernels.evidence import ORDER, Packing, all_pairs, listed_pairs
 from holdfast.kernels.extended_sets import contained_in, extended_sets, first_missed
 from holdfast.kernels.hitting_sets import hitting_sets
@@ -36,6 +37,7 @@ def compile_kernels() -> None:
             unequal=(values[:1], values[:1]), wanted=groups == 0, order=order, once=True, limit=1,
         )  # fmt: skip
     greedy_cover(order[:1], order[1:], 2)
+    nearest_texts(np.frombuffer(b"\0" * 4, np.uint32), order[1:], np.zeros(1, np.uint32), most=1)
     ranks(order)
     _compile_discovery(np.ones(2, np.int64))
     doubles, places = np.ones((3, 2)), np.arange(3)

@@ -48,7 +48,8 @@ def _broken(broken: BrokenRule, explanation: RowExplanation) -> list[RenderableT
         head.append(f"  {broken.rule.description}", style="italic")
     parts: list[RenderableType] = [head, Text(on_one_line(f"  {rule_text(broken.rule)}"), style="dim")]
     if broken.witness is not None:
-        parts.append(Padding(witness_table(broken.witness, broken.rule, explanation.key), (0, 0, 0, 2)))
+        key = "key" if len(broken.witness.tables) > 1 else explanation.key
+        parts.append(Padding(witness_table(broken.witness, broken.rule, key), (0, 0, 0, 2)))
     if broken.others:
         listed = ", ".join(value_text(other.key) for other in broken.others)
         more = broken.violations - len(broken.others)

@@ -534,7 +534,7 @@ class LocalCheckResult(CheckResult):
         def compute() -> pa.Table:
             positions = np.unique(self._suspect_lines["key"].to_numpy())
             first = positions[np.argsort(self._scan.part.order[positions])][: self._most_rows]
-            return self._trial(first).suggestions()
+            return self.row_trial(first).suggestions()
 
         return ArrowResult(suggestions_schema(self._key_type), compute)
 
@@ -546,7 +546,8 @@ class LocalCheckResult(CheckResult):
         suspects = len(np.unique(self._suspect_lines["key"].to_numpy()))
         return self._most_rows if suspects > self._most_rows else None
 
-    def _trial(self, given: Ints) -> RowTrial:
+    def row_trial(self, given: Ints) -> RowTrial:
+        """The rows at these positions, to be mended among all rows."""
         lines = self._suspect_lines
         rule, row = lines["i"].to_numpy(), lines["key"].to_numpy()
         rows, known = self._whole_rows, self.plan.schema
@@ -556,7 +557,7 @@ class LocalCheckResult(CheckResult):
         return RowTrial(rows, self._scan.keys, plan, self._scan.part, lambda i: row[rule == i], given)
 
     def explain(self, row: Any) -> RowExplanation:
-        trial = self._trial(np.empty(0, np.int64))
+        trial = self.row_trial(np.empty(0, np.int64))
         explanation = explained_row(trial, row, table=self.outcome.table, seconds=self.outcome.seconds)
         return redacted_explanation(explanation, self.hidden)
 

@@ -1,0 +1,1 @@
+"""Checks of several tables: what both engines share."""
