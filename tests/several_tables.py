@@ -1,14 +1,18 @@
-"""Random tables and rules over them: inclusions, denials over two tables, and rules of one."""
+"""Random tables and rules over them, and what a check of them found against what reference.py says."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from holdfast import reference
+from holdfast.engines.tables.result import TablesCheckResult
 from holdfast.errors import TrivialRuleError
 from holdfast.rules.constraint import denial
 from holdfast.rules.dependency import Body, Denial, Inclusion
@@ -117,3 +121,31 @@ def arrow_of(table: RandomTable) -> pa.Table:
     return pa.table(
         {name: pa.array([row[name] for row in table.rows], ARROW[kind]) for name, kind in table.types.items()}
     )
+
+
+def assert_matches(case: Case, result: TablesCheckResult) -> None:
+    """Counts, verdicts and all tables of the result are those of the reference; no row is lost when they are split."""
+    keys = dict.fromkeys(NAMES, ("id",)) if case.keyed else {}
+    expected = reference.check_tables({name: table.rows for name, table in case.tables.items()}, case.rules, keys=keys)
+    listed: dict[str, list[dict[str, Any]]] = {
+        name: list(getattr(result, name)) for name in ("pairs", "rows", "groups", "suspects")
+    }
+    for wanted, found in zip(expected, result.outcome.rules, strict=True):
+        name, told = wanted.rule.name, f"{wanted.rule} {case.rules.nulls} {case.tables}"
+        own = {part: [line for line in lines if line["rule"] == name] for part, lines in listed.items()}
+        pairs = [((r["left_table"], r["left"]), (r["right_table"], r["right"])) for r in own["pairs"]]
+        assert Counter(pairs) == Counter(wanted.pairs or ()), told
+        assert {(r["table"], r["key"]): r["conflicts"] for r in own["rows"]} == wanted.conflicts, told
+        assert {(r["table"], r["key"]) for r in own["suspects"]} == wanted.suspects, told
+        assert Counter((r["column"], r["rows"], tuple((r["table"], k) for k in r["keys"])) for r in own["groups"]) == (
+            Counter((g.column, g.rows, g.keys) for g in wanted.groups or ())
+        ), told
+        assert found.violating_pairs == (None if wanted.pairs is None else len(wanted.pairs)), told
+        assert found.violating_rows == len(wanted.conflicts), told
+        assert found.suspect_rows == len(wanted.suspects), told
+        assert found.violating_groups == wanted.violating_groups, told
+        assert found.holds == wanted.holds, told
+    gone = {(line["table"], line["key"]) for line in listed["suspects"]}
+    for table, (clean, quarantined) in result.split().items():
+        assert quarantined.count() == len([row for row in gone if row[0] == table])
+        assert clean.count() + quarantined.count() == len(case.tables[table].rows)

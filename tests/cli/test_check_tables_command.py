@@ -207,8 +207,6 @@ BAD = {
     "unknown column of two": (["not(orders.net = customers.nett)"], ["'customers.nett'", "name"]),
     "types": (["orders(invoice) in customers(id)"], ["TypeMismatchError", "orders.invoice (text)", "customers.id ("]),
     "types of two": (["not(orders.invoice = customers.id)"], ["TypeMismatchError", "orders.invoice (text)"]),
-    "spark": ([IND, "--engine", "spark"], ["not checked on Spark", "--engine local"]),
-    "master": ([IND, "--master", "local[1]"], ["not checked on Spark"]),
     "key without a table": ([IND, "--key", "id"], ["--key names 'id'", "orders.id"]),
     "key of no table": ([IND, "--key", "x.id"], ["table 'x'"]),
     "baseline": ([IND, "--baseline", "known.json"], ["--baseline", "one table"]),

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -51,6 +52,20 @@ frame = spark.read.csv(path, header=True, inferSchema=True)
 told = [found.to_dict()["rules"], len(discover(frame, top=3).rules)]
 with check(path, found) as result:
     print(json.dumps([*said, [*told, result.to_dict()["holds"]]]))
+"""
+
+
+TABLES = """
+import json, sys
+from pyspark.sql import SparkSession
+from holdfast import check
+spark = SparkSession.builder.remote("local[2]").getOrCreate()
+SETTINGS
+tables = {"people": sys.argv[1], "more": spark.createDataFrame([(1, 8001), (2, 8002)], "id bigint, zip bigint")}
+with check(tables, json.loads(sys.argv[2]), key={"people": "id", "more": "id"}) as result:
+    found = [sorted(map(str, table)) for table in (result.pairs, result.rows, result.groups, result.suspects)]
+    sizes = {name: [part.count() for part in parts] for name, parts in result.split().items()}
+    print(json.dumps([result.to_dict()["rules"], found, sizes, result.summary().splitlines()[2:]]))
 """
 
 
@@ -118,3 +133,22 @@ def test_workers_without_holdfast_are_told_and_the_check_goes_on_in_sql(spark: S
     with check(str(path), few, key="id") as result:
         assert rules == result.to_dict()["rules"]
     assert any("cannot run kernels (No module named" in str(note) for note in notes)
+
+
+@pytest.mark.usefixtures("connect_port")
+@pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect's extras are not installed")
+def test_check_of_several_tables_on_connect_equals_that_in_this_process(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    rules = [
+        "people(zip) in more(zip)",
+        "not(people.zip = more.zip and people.salary > more.id)",
+        "not(people.rate > 11)",
+    ]
+    there = run(TABLES, str(path), json.dumps(rules), python=sys.executable, folder=tmp_path)
+    tables = {"people": str(path), "more": pa.table({"id": [1, 2], "zip": [8001, 8002]})}
+    with check(tables, rules, key={"people": "id", "more": "id"}, engine="local") as result:
+        found = [sorted(map(str, table)) for table in (result.pairs, result.rows, result.groups, result.suspects)]
+        sizes = {name: [part.count() for part in parts] for name, parts in result.split().items()}
+        here = [result.to_dict()["rules"], found, sizes, result.summary().splitlines()[2:]]
+    assert there == json.loads(json.dumps(here))

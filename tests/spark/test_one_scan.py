@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+import holdfast as hf
 from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
 from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import rule_set
@@ -90,3 +91,25 @@ def test_rules_of_all_kinds_share_one_scan(
         for found in (result.pairs, result.rows, result.suspects):
             assert found.count() > 0
     assert len(list(tmp_path.iterdir())) == PARTITIONS
+
+
+def test_several_tables_are_scanned_once_each(spark: SparkSession, tmp_path: Path) -> None:
+    spark.dataSource.register(CountedSource)
+    folders = [tmp_path / name for name in ("left", "right")]
+    for folder in folders:
+        folder.mkdir()
+    left, right = (spark.read.format("counted").option("folder", str(folder)).load() for folder in folders)
+    rules: list[str | hf.Rule] = [
+        "left(a) in right(d)",
+        "right(d) in left(b)",
+        "not(left.id = right.id and left.c < right.b)",
+        hf.parse_rule("a -> b", table="left"),
+    ]
+    keys = {"left": "id", "right": "id"}
+    with hf.check({"left": left, "right": right}, rules, key=keys, limit=None) as result:
+        assert [found.rule.kind for found in result.outcome.rules] == ["ind", "ind", "dc", "fd"]
+        assert result.detailed.rules[2].witness is not None
+        for found in (result.pairs, result.rows, result.suspects, result.groups):
+            assert found.count() > 0
+    for folder in folders:
+        assert len(list(folder.iterdir())) == PARTITIONS

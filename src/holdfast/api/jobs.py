@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from holdfast.engines.spark.sources.table import Frame, Table
     from holdfast.engines.tables.plan import OpenedTables, TablesPlan
     from holdfast.engines.tables.result import TablesCheckResult
+    from holdfast.engines.tables.source import TableSource
     from holdfast.evolving.outcome import EvolveOutcome
     from holdfast.explaining.explanation import RowExplanation
     from holdfast.fragments.shipment_plan import ShipmentPlan
@@ -94,12 +95,13 @@ def check(
     runs on the caller's session, and starts one only when there is none.
 
     For rules over several tables, `data` is a mapping from their names to the tables, and `key` one to their keys;
-    where the rule file has `tables`, it may be empty. Such a check runs in this process. The tables of its result name
-    a row by its table and its key, and `split()` returns clean and quarantined rows by table.
+    where the rule file has `tables`, it may be empty. The tables of its result name a row by its table and its key, and
+    `split()` returns clean and quarantined rows by table.
     """
     if isinstance(data, Mapping):
-        tables_plan = plan_tables_check(data, rules, key=key, nulls=nulls, engine=engine, **reading)
-        return tables_plan.run(limit=limit, fail_on=fail_on, redact=redact)
+        where: dict[str, Any] = {"engine": engine, "master": master, "conf": conf}
+        tables_plan = plan_tables_check(data, rules, key=key, nulls=nulls, **where, **reading)
+        return tables_plan.run(limit=limit, fail_on=fail_on, all_columns=all_columns, redact=redact)
     if isinstance(key, Mapping):
         raise OptionError("key is a mapping, and there is one table.", hint="name the key's columns alone.")
     planned = plan_check(data, rules, key=key, nulls=nulls, engine=engine, master=master, conf=conf, **reading)
@@ -150,11 +152,18 @@ class PlannedTablesCheck:
         return self.plan.text(sql=sql)
 
     def run(
-        self, *, limit: int | None = DEFAULT_LIMIT, fail_on: FailOn = "error", redact: str | Sequence[str] = ()
+        self,
+        *,
+        limit: int | None = DEFAULT_LIMIT,
+        fail_on: FailOn = "error",
+        all_columns: bool = False,
+        redact: str | Sequence[str] = (),
     ) -> TablesCheckResult:
         """Runs the check; the options are those of `check`."""
         hidden = [redact] if isinstance(redact, str) else redact
-        return self.tables.run_check(self.plan, limit=limit, fail_on=fail_on, redact=hidden, started=self.started)
+        return self.tables.run_check(
+            self.plan, limit=limit, fail_on=fail_on, all_columns=all_columns, redact=hidden, started=self.started
+        )
 
 
 def plan_tables_check(
@@ -164,11 +173,14 @@ def plan_tables_check(
     key: KeyColumns | Mapping[str, KeyColumns] | None = None,
     nulls: Nulls | None = None,
     engine: EngineChoice = "auto",
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
     **reading: Any,
 ) -> PlannedTablesCheck:
     """The plan that `check` would run on several tables: those of `data`, and others of the rule file.
 
-    `key` is a mapping from tables to their keys, or a text such as "orders.id, customers.id".
+    `key` is a mapping from tables to their keys, or a text such as "orders.id, customers.id". With the engine "auto", a
+    `where` that cannot be computed in this process sends the check to Spark, with a note.
     """
     started = time.monotonic()
     for name in data:
@@ -184,14 +196,7 @@ def plan_tables_check(
         raise OptionError(
             "the rules name no tables.", hint="name them in the rule file, or with --table name=DATA, or give DATA."
         )
-    if engine == "spark":
-        raise OptionError(
-            "rules over several tables are not checked on Spark.",
-            hint="say --engine local.",
-        )
-
     from holdfast.engines.choose import chosen_engine_for_all
-    from holdfast.engines.local.tables.check import LocalTables
     from holdfast.engines.tables.plan import plan_tables
     from holdfast.engines.tables.source import TableSource
     from holdfast.tables.read_options import ReadOptions
@@ -209,15 +214,33 @@ def plan_tables_check(
         own = {} if table is None else table.reading
         key_of_table = keys.get(name, () if table is None else table.key)
         sources[name] = TableSource(source, key_of_table, ReadOptions(**{**given, **own}))
+    where: dict[str, Any] = {"master": master, "conf": conf}
+    chosen = chosen_engine_for_all([source.data for source in sources.values()], ReadOptions(), engine=engine, **where)
+    opened = _opened_tables(sources, chosen, **where)
     try:
-        chosen_engine_for_all([source.data for source in sources.values()], ReadOptions(), engine="local", conf=None)
-    except OptionError as problem:
-        raise OptionError(
-            f"{problem.message.removesuffix('.')}, where rules over several tables are not checked.",
-            hint="check files, or tables in memory.",
-        ) from None
-    opened = LocalTables(sources)
-    return PlannedTablesCheck(opened, plan_tables(opened, rule_set), started)
+        return PlannedTablesCheck(opened, plan_tables(opened, rule_set), started)
+    except ConditionError as problem:
+        if engine != "auto" or chosen == "spark":
+            raise
+        opened = _opened_tables(sources, "spark", note=f"checked on Spark: {problem.message}", **where)
+        return PlannedTablesCheck(opened, plan_tables(opened, rule_set), started)
+
+
+def _opened_tables(
+    sources: Mapping[str, TableSource], engine: str, *, note: str | None = None, **where: Any
+) -> OpenedTables:
+    """The tables where they will be checked, with a note of ours."""
+    if engine == "local":
+        from holdfast.engines.local.tables.check import LocalTables
+
+        return LocalTables(sources)
+    from holdfast.engines.spark.tables.check import SparkTables
+
+    tables = {
+        name: replace(open_table(source.data, **where, **vars(source.options)), name=name)
+        for name, source in sources.items()
+    }
+    return SparkTables(tables, {name: source.key for name, source in sources.items()}, () if note is None else (note,))
 
 
 def _keys_by_table(

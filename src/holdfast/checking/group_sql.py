@@ -187,7 +187,7 @@ class GroupSql:
 
         `left` are the types of the left side, `right` the names and types of the right-hand columns.
         """
-        texts = [_as_text(f"x{i}", kind) for i, kind in enumerate(left)]
+        texts = [value_text_sql(f"x{i}", kind) for i, kind in enumerate(left)]
         group = f"concat_ws(', ', {', '.join(texts)})" if texts else "''"
         return "\nUNION ALL\n".join(self._groups_of(i, group, name, kind) for i, (name, kind) in enumerate(right))
 
@@ -195,7 +195,7 @@ class GroupSql:
         xs = ", ".join(self._xs)
         involved = self._rows_in(f"SELECT * FROM {self.divided} WHERE h{i}")
         present = f" WHERE y{i} IS NOT NULL" if self.nulls == "sql" else ""
-        value = _as_text(f"y{i}", kind, null="CAST(NULL AS STRING)")
+        value = value_text_sql(f"y{i}", kind, null="CAST(NULL AS STRING)")
         return (
             f"SELECT {group} AS `group`, {text_literal(name)} AS `column`, {value} AS value, count(*) AS `rows`,\n"
             f"  array_sort(collect_list(IF(place <= {KEYS_PER_GROUP}, k, NULL))) AS keys FROM (\n"
@@ -207,6 +207,7 @@ class GroupSql:
         return " AND ".join(f"b.{name} <=> g.{name}" for name in [*self._xs, *self._ys])
 
 
-def _as_text(name: str, kind: ColumnType, null: str = "'null'") -> str:
+def value_text_sql(name: str, kind: ColumnType, null: str = "'null'") -> str:
+    """The value as results write it, in SQL; bytes in hexadecimal."""
     text = f"hex({name})" if kind.family == "binary" else f"CAST({name} AS STRING)"
     return f"coalesce({text}, {null})"

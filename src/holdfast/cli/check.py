@@ -140,18 +140,21 @@ def check(
         if explain:
             emit(planned_tables.explain(sql=spark.verbose) + "\n", output)
             return
-        del run_options["all_columns"]
         with progress.step(f"checking {number(len(planned_tables.plan.rules), 'rule')} on {planned_tables.name}"):
-            found = planned_tables.run(**run_options)
-        _write_folders(progress, found, violations, quarantine, suggest)
-        if metrics is not None:
-            found.append_metrics(metrics)
-        if report is not None:
-            found.write_report(report)
-        if format == "json":
-            emit_json(found.to_dict(), output)
-        else:
-            _print_result(found, format, output)
+            checked_tables = planned_tables.run(**run_options)
+        with checked_tables as found:
+            _write_folders(progress, found, violations, quarantine, suggest)
+            if metrics is not None:
+                found.append_metrics(metrics)
+            if report is not None:
+                with progress.step(f"writing the report to {report}"):
+                    found.write_report(report)
+            if format == "json":
+                emit_json(found.to_dict(), output)
+            else:
+                with progress.step("looking at what was found"):
+                    found.detailed  # noqa: B018 (asks Spark for witnesses)
+                _print_result(found, format, output)
         raise typer.Exit(0 if found.holds else VIOLATED)
     rule_set = as_rule_set(rules)  # before Spark starts: a typo in a rule should not cost a start-up
     with progress.step(spark.opening(data, reading)):
@@ -210,10 +213,8 @@ def _tables(data: str, rules: str | None, table: list[str] | None) -> dict[str, 
 def _planned_tables(
     tables: dict[str, str], rules: str, spark: options.OnEngine, reading: options.Reading, given: dict[str, Any]
 ) -> PlannedTablesCheck:
-    if spark.master is not None or spark.conf:
-        raise OptionError("rules over several tables are not checked on Spark.", hint="leave out --master and --conf.")
     with spark.progress.step("reading the tables"):
-        return plan_tables_check(tables, rules, engine=spark.engine, **given, **reading.job_options)
+        return plan_tables_check(tables, rules, **given, **spark.job_options, **reading.job_options)
 
 
 def _against_baseline(result: CheckResult, file: Path, known: Baseline | None) -> CheckResult:

@@ -76,10 +76,10 @@ class Plan:
         which = range(len(self.flags)) if flags is None else flags
         return named + [f"coalesce({self.flags[i]}, false) AS b{i}" for i in which]
 
-    def calls(self, function: str) -> bool:
-        """Whether the SQL calls this function, which Spark does not have."""
-        texts = (*self.forms, *self.flags, *(vanishing.sql for vanishing in self.vanishing))
-        return any(f"{function}(" in text for text in texts)
+    @property
+    def texts(self) -> list[str]:
+        """All SQL of the programs."""
+        return [*self.forms, *self.flags, *(vanishing.sql for vanishing in self.vanishing)]
 
 
 def make_typed_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:

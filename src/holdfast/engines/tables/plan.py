@@ -47,11 +47,12 @@ class JoinedPlan:
 
 @dataclass(frozen=True)
 class IncludedPlan:
-    """The program of an inclusion, which is the rule with this number."""
+    """The program of an inclusion, which is the rule with this number, and its columns under their joint names."""
 
     rule: int
     body: Inclusion
     program: InclusionProgram
+    types: Mapping[str, ColumnType]
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,17 @@ class OpenedTables(Protocol):
         """Raises ConditionError where the condition cannot be computed on the table."""
 
     def run_check(
-        self, plan: TablesPlan, *, limit: int | None, fail_on: FailOn, redact: Sequence[str], started: float
+        self,
+        plan: TablesPlan,
+        *,
+        limit: int | None,
+        fail_on: FailOn,
+        all_columns: bool,
+        redact: Sequence[str],
+        started: float,
     ) -> TablesCheckResult:
-        """What the plan finds. `limit` caps the pairs that are listed per rule; counts are exact."""
+        """What the plan finds. `limit` caps the pairs that are listed per rule; counts are exact. With `all_columns`
+        whole rows are kept, so that they need not be read again to be split."""
 
 
 def plan_tables(opened: OpenedTables, rules: RuleSet) -> TablesPlan:
@@ -156,7 +165,7 @@ def _included_plans(opened: OpenedTables, rules: RuleSet) -> Iterable[IncludedPl
         known = _joint_schema(opened, (rule,))
         if rule.where is not None:  # whether it can be computed shows without any row
             opened.require_condition(rule.body.tables[0], rule.where, rules.nulls)
-        yield IncludedPlan(i, rule.body, compile_inclusion(rule.body, known.types, rules.nulls))
+        yield IncludedPlan(i, rule.body, compile_inclusion(rule.body, known.types, rules.nulls), known.types)
 
 
 def _joint_schema(

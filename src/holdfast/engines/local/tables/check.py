@@ -61,7 +61,14 @@ class LocalTables:
         flag_values(Where(condition), _columns(replace(known, rows=known.rows.slice(0, 0)), nulls))
 
     def run_check(
-        self, plan: TablesPlan, *, limit: int | None, fail_on: FailOn, redact: Sequence[str], started: float
+        self,
+        plan: TablesPlan,
+        *,
+        limit: int | None,
+        fail_on: FailOn,
+        all_columns: bool,
+        redact: Sequence[str],
+        started: float,
     ) -> LocalTablesResult:
         hidden = hidden_by_table(redact, {name: table.rows.column_names for name, table in self.tables.items()})
         notes = [f"{name}: {note}" for name, table in self.tables.items() for note in table.notes]

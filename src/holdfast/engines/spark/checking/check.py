@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
@@ -103,30 +103,51 @@ def run_check(
             plan = replace(plan, key=())
             scan = Scan(spark, table, plan, all_columns, hidden)
             engines = _engines(scan, limit, engine, notes, spread)
-        by_rule = {i: summary for checking in engines for i, summary in checking.summaries.items()}
-    summaries = [by_rule[i] for i in range(len(plan.rules))]
-    notes += scan.vanished
+        return _result(scan, engines, notes, limit, fail_on, started)
+
+
+def check_scanned(
+    scan: Scan, *, limit: int | None, fail_on: FailOn = "error", engine: EngineName = "auto"
+) -> SparkCheckResult:
+    """What the plan of a scan finds on its rows, of which no two share a key; otherwise as `run_check`."""
+    started = time.monotonic()
+    notes: list[str] = []
+    register_functions(scan.spark, scan.plan)
+    return _result(scan, _engines(scan, limit, engine, notes, _SPREAD), notes, limit, fail_on, started)
+
+
+def _result(
+    scan: Scan, engines: Sequence[CheckEngine], notes: Sequence[str], limit: int | None, fail_on: FailOn, started: float
+) -> SparkCheckResult:
+    plan = scan.plan
+    by_rule = {i: summary for checking in engines for i, summary in checking.summaries.items()}
     outcome = CheckOutcome(
-        table=table.name,
+        table=scan.table.name,
         rows=scan.count,
         key=plan.key,
         seconds=time.monotonic() - started,
         rules=tuple(
-            rule_outcome(plan, i, summary, rows=scan.in_scope(plan.scope(i)), limit=limit)
-            for i, summary in enumerate(summaries)
+            rule_outcome(plan, i, by_rule[i], rows=scan.in_scope(plan.scope(i)), limit=limit)
+            for i in range(len(plan.rules))
         ),
         fail_on=fail_on,
         limit=limit,
-        notes=tuple(notes),
-        place=table.place,
+        notes=(*notes, *scan.vanished),
+        place=scan.table.place,
     )
     return SparkCheckResult(scan, plan, outcome, engines)
 
 
 def register_functions(spark: SparkSession, plan: Plan) -> None:
     """The session knows the functions that the plan's SQL calls."""
+    register_called(spark, plan.texts)
+
+
+def register_called(spark: SparkSession, texts: Iterable[str]) -> None:
+    """The session knows the functions that these pieces of SQL call, which Spark does not have."""
+    texts = list(texts)
     for name, function, kind in _FUNCTIONS:
-        if plan.calls(name):
+        if any(f"{name}(" in text for text in texts):
             spark.udf.register(name, F.udf(function, kind, useArrow=True))
 
 
@@ -319,8 +340,8 @@ class SparkCheckResult(CheckResult):
 
 
 @contextmanager
-def translate_spark_errors(table: Table, doing: str = "checking") -> Iterator[None]:
-    """Turns what Spark throws into an error in the user's terms; `doing` is what failed."""
+def translate_spark_errors(table: Table, *others: Table, doing: str = "checking") -> Iterator[None]:
+    """Turns what Spark throws into an error in the user's terms; `doing` is what failed on the tables."""
     try:
         with query_log_off():
             yield
@@ -328,12 +349,15 @@ def translate_spark_errors(table: Table, doing: str = "checking") -> Iterator[No
         raise
     except (PySparkException, Py4JJavaError) as problem:
         # What Spark finds wrong deep inside a job comes as the one or as the other.
-        explained = explain_failure(problem, table)
-        if explained is not None:
-            raise explained from problem
+        tables = [table, *others]
+        for one in tables:
+            explained = explain_failure(problem, one)
+            if explained is not None:
+                raise explained from problem
         reason = str(problem).strip().splitlines()
+        named = " and ".join(one.name for one in tables)
         raise RunError(
-            f"Spark failed while {doing} {table.name}: {reason[0] if reason else type(problem).__name__}",
+            f"Spark failed while {doing} {named}: {reason[0] if reason else type(problem).__name__}",
             hint="run again with --verbose to see all that Spark says.",
         ) from problem
 

@@ -103,6 +103,11 @@ def with_truths(frame: DataFrame, names: Sequence[str], conditions: Sequence[str
     return _with_conditions(real, known, conditions).toDF(*own, *others, *truths.values()), truths
 
 
+def require_condition(frame: DataFrame, condition: str) -> None:
+    """Raises ConditionError where the frame's rows cannot be asked whether they satisfy the condition."""
+    _with_condition(frame, frame, condition, "_hf_w")
+
+
 def _with_conditions(frame: DataFrame, original: DataFrame, conditions: Sequence[str]) -> DataFrame:
     """The frame with whether each row satisfies each of the conditions, as its last columns."""
     for i, condition in enumerate(conditions):

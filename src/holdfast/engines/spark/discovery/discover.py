@@ -87,7 +87,7 @@ class SparkDiscovery(DiscoverySource):
         return drawn.toArrow().rename_columns(list(columns))
 
     def translate_errors(self, doing: str) -> AbstractContextManager[None]:
-        return translate_spark_errors(self._table, doing)
+        return translate_spark_errors(self._table, doing=doing)
 
 
 def search(

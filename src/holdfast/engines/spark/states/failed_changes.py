@@ -22,7 +22,7 @@ from holdfast.states.table_schema import SchemaJson, sql_types
 def translate_change_errors(table: Table, schema: SchemaJson) -> Iterator[None]:
     """Turns what Spark throws while it applies the table's changes into an error in the user's terms."""
     try:
-        with translate_unfit_values(), translate_spark_errors(table, "applying"):
+        with translate_unfit_values(), translate_spark_errors(table, doing="applying"):
             yield
     except ChangeError:
         raise
@@ -44,7 +44,7 @@ def translate_change_errors(table: Table, schema: SchemaJson) -> Iterator[None]:
 def translate_load_errors(table: Table, doing: str = "loading") -> Iterator[None]:
     """Turns what Spark throws while a state is made of the table into an error in the user's terms."""
     try:
-        with translate_spark_errors(table, doing):
+        with translate_spark_errors(table, doing=doing):
             yield
     except RunError as problem:
         _raise_unfit(problem)

@@ -1,0 +1,259 @@
+"""What a check of several tables found on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType
+
+from holdfast.checking.outcome import CheckOutcome
+from holdfast.checking.output_folders import BROKEN_RULES
+from holdfast.checking.shown_check import ShownCheck
+from holdfast.engines.spark.checking.check import SparkCheckResult
+from holdfast.engines.spark.checking.engine import union_of
+from holdfast.engines.spark.checking.outputs import append_metrics
+from holdfast.engines.spark.checking.scan import Scan
+from holdfast.engines.spark.frame_result import FrameResult
+from holdfast.engines.spark.tables.dangling import SparkDangling
+from holdfast.engines.spark.tables.joined_scan import of_table
+from holdfast.engines.tables.parts import InclusionRule, JoinedRules, OwnRules
+from holdfast.engines.tables.result import TablesCheckResult
+from holdfast.errors import OptionError
+from holdfast.explaining.explanation import RowExplanation
+
+
+@dataclass(frozen=True)
+class SparkOwn:
+    """The rules of one table."""
+
+    part: OwnRules
+    table: str
+    result: SparkCheckResult
+
+    def close(self) -> None:
+        self.result.close()
+
+
+@dataclass(frozen=True)
+class SparkJoined:
+    """Rules that compare rows of two tables."""
+
+    part: JoinedRules
+    result: SparkCheckResult
+
+    @property
+    def tables(self) -> tuple[str, str]:
+        return self.part.part.tables
+
+    def close(self) -> None:
+        self.result.close()
+
+
+@dataclass(frozen=True)
+class SparkInclusion:
+    """An inclusion, and the rows that break it."""
+
+    part: InclusionRule
+    found: SparkDangling
+
+    @property
+    def table(self) -> str:
+        return self.part.body.tables[0]
+
+    @property
+    def rows(self) -> DataFrame:
+        """(rule, key, conflicts) of the rows."""
+        return self.found.frame.select(
+            F.lit(self.part.rule.name).alias("rule"),
+            F.col("k").alias("key"),
+            F.lit(0).cast("bigint").alias("conflicts"),
+        )
+
+    def close(self) -> None:
+        self.found.close()
+
+
+SparkPart: TypeAlias = SparkOwn | SparkJoined | SparkInclusion
+
+
+class SparkTablesResult(TablesCheckResult):
+    """What a check of several tables found on Spark; tables of violations are DataFrames that run when they are used.
+
+    The scanned rows stay persisted until `close()`.
+    """
+
+    def __init__(
+        self,
+        outcome: CheckOutcome,
+        scans: Mapping[str, Scan],
+        parts: Sequence[SparkPart],
+        translated: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        super().__init__(outcome, [part.part for part in parts])
+        self._scans, self._on_spark, self._translated = dict(scans), tuple(parts), translated
+
+    def close(self) -> None:
+        for part in self._on_spark:
+            part.close()
+        for scan in self._scans.values():
+            scan.close()
+
+    @cached_property
+    def detailed(self) -> CheckOutcome:
+        with self._translated():
+            return super().detailed
+
+    @cached_property
+    def shown(self) -> ShownCheck:
+        with self._translated():
+            return super().shown
+
+    # Tables ----------------------------------------------------------------------------------------------------
+
+    def _own_key_type(self, table: str) -> DataType:
+        return self._scans[table].rows.schema["k"].dataType
+
+    @cached_property
+    def _key_type(self) -> DataType:
+        kinds = [self._own_key_type(table) for table in self._scans]
+        return kinds[0] if all(kind == kinds[0] for kind in kinds) else StringType()
+
+    def _key(self, key: Column, table: str) -> Column:
+        """A key of this table as the tables of the result have it."""
+        kind = self._own_key_type(table)
+        return key if kind == self._key_type else _key_text(key, kind)
+
+    def _keys(self, table: str) -> Column:
+        """The lists of keys of this table in a column `keys` as the tables of the result have them."""
+
+        def key_of(key: Column) -> Column:
+            return self._key(key, table)
+
+        return F.transform("keys", key_of).alias("keys")
+
+    @cached_property
+    def pairs(self) -> FrameResult:
+        frames: list[DataFrame] = []
+        for part in self._on_spark:
+            if isinstance(part, SparkInclusion):
+                continue
+            tables = (part.table, part.table) if isinstance(part, SparkOwn) else part.tables
+            own = isinstance(part, SparkOwn)
+            ends = [
+                self._key(F.col(end) if own else of_table(end, at), tables[at]).alias(end)
+                for at, end in enumerate(("left", "right"))
+            ]
+            named = [F.lit(table).alias(f"{end}_table") for table, end in zip(tables, ("left", "right"), strict=True)]
+            frames.append(part.result.pairs.to_spark().select("rule", *ends, *named))
+        text = StringType()
+        columns: dict[str, DataType] = {"rule": text, "left": self._key_type, "right": self._key_type}
+        return self._frame(frames, {**columns, "left_table": text, "right_table": text})
+
+    @cached_property
+    def rows(self) -> FrameResult:
+        frames = [
+            lines.select("rule", self._key(F.col("key"), table).alias("key"), "conflicts", F.lit(table).alias("table"))
+            for table, lines in self._by_table(lambda result: result.rows.to_spark())
+        ]
+        columns: dict[str, DataType] = {"rule": StringType(), "key": self._key_type, "conflicts": LongType()}
+        return self._frame(frames, {**columns, "table": StringType()})
+
+    @cached_property
+    def suspects(self) -> FrameResult:
+        frames = [
+            lines.select("rule", self._key(F.col("key"), table).alias("key"), F.lit(table).alias("table"))
+            for table, lines in self._by_table(lambda result: result.suspects.to_spark())
+        ]
+        return self._frame(frames, {"rule": StringType(), "key": self._key_type, "table": StringType()})
+
+    @cached_property
+    def groups(self) -> FrameResult:
+        frames: list[DataFrame] = []
+        for part in self._on_spark:
+            if isinstance(part, SparkOwn):
+                groups = part.result.groups.to_spark()
+            elif isinstance(part, SparkInclusion):
+                groups = part.found.groups().select(F.lit(part.part.rule.name).alias("rule"), "*")
+            else:
+                continue
+            table = F.lit(part.table).alias("table")
+            frames.append(groups.select("rule", "group", "column", "value", "rows", self._keys(part.table), table))
+        text = StringType()
+        columns: dict[str, DataType] = {"rule": text, "group": text, "column": text, "value": text, "rows": LongType()}
+        return self._frame(frames, {**columns, "keys": ArrayType(self._key_type), "table": text})
+
+    def _by_table(self, lines_of: Callable[[SparkCheckResult], DataFrame]) -> Iterable[tuple[str, DataFrame]]:
+        """(table, lines with the keys of its rows), of all parts."""
+        for part in self._on_spark:
+            if isinstance(part, SparkOwn):
+                yield part.table, lines_of(part.result)
+            elif isinstance(part, SparkInclusion):
+                yield part.table, part.rows
+            else:
+                lines = lines_of(part.result)
+                for at, table in enumerate(part.tables):
+                    yield table, lines.where(F.col("key.t") == at).withColumn("key", of_table("key", at))
+
+    def _frame(self, frames: Sequence[DataFrame], columns: Mapping[str, DataType]) -> FrameResult:
+        union = union_of(frames)
+        if union is None:
+            fields = [StructField(name, kind) for name, kind in columns.items()]
+            spark = next(iter(self._scans.values())).spark
+            union = spark.createDataFrame([], StructType(fields))
+        return FrameResult(union)
+
+    def split(self) -> dict[str, tuple[FrameResult, FrameResult]]:
+        lines = list(self._by_table(lambda result: result.suspects.to_spark()))
+        return {
+            name: self._split(scan, [own for table, own in lines if table == name])
+            for name, scan in self._scans.items()
+        }
+
+    def _split(self, scan: Scan, suspects: Sequence[DataFrame]) -> tuple[FrameResult, FrameResult]:
+        names = scan.table.frame.columns
+        rows = scan.rows if scan.whole else Scan(scan.spark, scan.table, scan.plan, True, scan.hidden).rows
+        columns = [f"c{i}" for i in range(len(names))]
+        lines = union_of(own.select("rule", "key") for own in suspects)
+        if lines is None:
+            bad = rows.where("false").select(*columns, F.array(F.lit("")).alias(BROKEN_RULES))
+            return FrameResult(rows.select(*columns).toDF(*names)), FrameResult(bad.toDF(*names, BROKEN_RULES))
+        by_row = lines.where(F.col("rule").isin(self._counted_names)).groupBy("key")
+        broken = by_row.agg(F.sort_array(F.collect_set("rule")).alias(BROKEN_RULES))
+        clean = rows.join(broken, rows["k"] == broken["key"], "left_anti").select(*columns).toDF(*names)
+        bad = rows.join(broken, rows["k"] == broken["key"]).select(*columns, BROKEN_RULES)
+        return FrameResult(clean), FrameResult(bad.toDF(*names, BROKEN_RULES))
+
+    def append_metrics(self, folder: str) -> None:
+        append_metrics(next(iter(self._scans.values())).spark, self.outcome, folder)
+
+    # Explaining ------------------------------------------------------------------------------------------------
+
+    @property
+    def suggestions(self) -> FrameResult:
+        raise _only_local("suggestions")
+
+    def explain(self, row: Any, *, table: str) -> RowExplanation:
+        self.require_table(table)
+        raise _only_local("explanations")
+
+    def _tried_rows(self) -> int | None:
+        raise _only_local("suggestions")
+
+
+def _only_local(what: str) -> OptionError:
+    return OptionError(
+        f"{what} over several tables are computed in this process, and not on Spark.", hint="say --engine local."
+    )
+
+
+def _key_text(key: Column, kind: DataType) -> Column:
+    """A key as text; of several columns, their values with commas between."""
+    if not isinstance(kind, StructType):
+        return key.cast("string")
+    return F.concat_ws(", ", *(key[field.name].cast("string") for field in kind.fields))

@@ -1,0 +1,121 @@
+"""A check of several tables finds and shows the same in this process and on Spark."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import holdfast as hf
+from holdfast.engines.tables.result import TablesCheckResult
+from holdfast.errors import OptionError, TypeMismatchError
+
+ORDERS = "number,region,customer,amount,invoice,placed\n" + "\n".join(
+    f"{i},{'NORTH' if i % 3 else 'SOUTH'},{f'C{i % 11:02d}' if i % 7 else ''},"
+    f"{i % 5}.50,{i % 17},2024-01-{i % 28 + 1:02d}"
+    for i in range(60)
+)
+CUSTOMERS = "id,code,since,limit\n" + "\n".join(
+    f"{i},C{i:02d},2024-01-{3 * i + 1:02d},{'' if i == 4 else f'{i % 4}.5'}" for i in range(9)
+)
+RULES = """\
+version: 1
+nulls: NULLS
+tables:
+  orders: {data: orders.csv, key: KEY}
+  customers: {data: customers.csv, key: id}
+rules:
+  - orders(customer) in customers(code)
+  - {name: north, rule: orders(customer) in customers(code), where: "region = 'NORTH'", allow: "10%"}
+  - {name: number, rule: orders(number) in customers(id)}
+  - {name: exact, rule: orders(amount) in customers(limit)}
+  - {name: since, rule: not(orders.customer = customers.code and orders.placed < customers.since)}
+  - {name: limit, rule: not(orders.customer = customers.code and orders.amount > customers.limit + 1), severity: warn}
+  - {name: either, rule: not(customers.id = orders.number and customers.limit != orders.amount)}
+  - {name: invoice, table: orders, rule: "invoice -> customer"}
+  - {name: once, table: customers, rule: unique(limit)}
+  - {name: itself, rule: customers(id) in customers(limit)}
+"""
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    (tmp_path / "orders.csv").write_text(ORDERS, encoding="utf-8")
+    (tmp_path / "customers.csv").write_text(CUSTOMERS, encoding="utf-8")
+    return tmp_path
+
+
+def both(shop: Path, *, nulls: str, key: str, **options: Any) -> tuple[TablesCheckResult, TablesCheckResult]:
+    rules = shop / "rules.yaml"
+    rules.write_text(RULES.replace("NULLS", nulls).replace("KEY", key), encoding="utf-8")
+    here = hf.check({}, rules, engine="local", **options)
+    return here, hf.check({}, rules, engine="spark", **options)
+
+
+def lines(table: Any) -> Counter[str]:
+    return Counter(str(list(row.items())) for row in table)
+
+
+@pytest.mark.parametrize(("nulls", "key"), [("sql", "number"), ("equal", "[region, number]"), ("sql", "invoice")])
+def test_counts_tables_and_what_is_shown_are_the_same(spark: SparkSession, shop: Path, nulls: str, key: str) -> None:
+    here, there = both(shop, nulls=nulls, key=key, redact=["customers.since"])
+    told, wanted = here.to_dict(), there.to_dict()
+    assert told["rules"] == wanted["rules"]
+    assert told["tables"] == wanted["tables"]
+    assert (told["engine"], wanted["engine"]) == ("local", "spark")
+    assert sum(not rule["holds"] for rule in told["rules"]) >= 8
+    assert here.outcome.notes == there.outcome.notes
+    for name in ("pairs", "rows", "groups", "suspects"):
+        one, other = getattr(here, name), getattr(there, name)
+        assert one.columns == other.columns
+        assert lines(one) == lines(other), name
+    for table, parts in here.split().items():
+        for one, other in zip(parts, there.split()[table], strict=True):
+            assert one.columns == other.columns
+            assert lines(one) == lines(other)
+    for found, other in zip(here.shown.rules, there.shown.rules, strict=True):
+        assert (found.groups, found.worst, found.duplicates) == (other.groups, other.worst, other.duplicates)
+        assert len(found.witnesses) == len(other.witnesses)
+    assert re.sub(r"[\d.]+ s\b", "", here.summary()) == re.sub(r"[\d.]+ s\b", "", there.summary())
+    assert "2024-01-25" not in there.to_html()
+    for result in (here, there):
+        name = result.outcome.engine
+        result.write_violations(str(shop / name))
+        result.write_quarantine(str(shop / f"{name}-split"))
+        result.append_metrics(str(shop / "metrics"))
+    for part in ("pairs", "rows", "groups"):
+        assert lines(pq.read_table(shop / "local" / part).to_pylist()) == lines(
+            pq.read_table(shop / "spark" / part).to_pylist()
+        )
+    there.close()
+
+
+def test_tables_of_the_caller_are_checked_on_the_callers_session(spark: SparkSession) -> None:
+    orders = spark.createDataFrame([(1, 7), (2, 8), (3, None)], "id int, customer bigint")
+    customers = spark.createDataFrame([(Decimal(7),), (Decimal(9),)], "id decimal(20,2)")
+    result = hf.check({"orders": orders, "customers": customers}, "orders(customer) in customers(id)")
+    assert result.outcome.engine == "spark"
+    assert [(row["value"], row["rows"], row["table"]) for row in result.groups] == [("8", 1, "orders")]
+    with pytest.raises(OptionError, match="not on Spark"):
+        result.explain(1, table="orders")
+    with pytest.raises(TypeMismatchError, match=r"orders.id \(int\)"):
+        hf.check(
+            {"orders": orders, "customers": customers.selectExpr("CAST(id AS STRING) AS id")},
+            "orders(id) in customers(id)",
+        )
+
+
+@pytest.mark.usefixtures("ansi")
+def test_wide_numbers_are_compared_by_value_and_not_as_doubles(spark: SparkSession) -> None:
+    wide = 2**53
+    left = spark.createDataFrame([(wide + 1,), (wide,), (3,)], "n bigint")
+    right = spark.createDataFrame([(float(wide),), (3.0,)], "x double")
+    result = hf.check({"a": left, "b": right}, ["a(n) in b(x)", "not(a.n = b.x)"])
+    assert [found.violating_rows for found in result.outcome.rules] == [1, 4]
+    assert [row["value"] for row in result.groups] == [str(wide + 1)]
