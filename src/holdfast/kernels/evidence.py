@@ -7,6 +7,7 @@ that a vector register holds many rows; where a block pair has wider codes, they
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -40,10 +41,26 @@ _WIDEST = 1 << 15
 
 @dataclass(frozen=True, kw_only=True)
 class CountingLimits:
-    """How many rows are related to how many others at a time, and the size of a hash table at first, a power of 2."""
+    """How many rows are related to how many others at a time, at most so many comparisons at once; the size of a hash
+    table at first, a power of 2; and when to give up: with more kinds in one thread, or by the monotonic clock."""
 
     block: int = 4_096
+    at_once: int = 1 << 29
     keys: int = 1 << 16
+    most_kinds: int | None = None
+    until: float | None = None
+
+    def rows_at_once(self, operand_pairs: int) -> int:
+        """How many rows a block has, with so many operand pairs: fewer where each pair of rows takes longer."""
+        return min(self.block, max(64, int((self.at_once / max(operand_pairs, 1)) ** 0.5)))
+
+
+class CountingEnded(Exception):
+    """Pairs were not counted to the end: time was up, or there were too many kinds."""
+
+    def __init__(self, *, out_of_time: bool) -> None:
+        super().__init__("time is up" if out_of_time else "too many kinds of evidence")
+        self.out_of_time = out_of_time
 
 
 DEFAULT_LIMITS = CountingLimits()
@@ -110,10 +127,10 @@ def all_pairs(
     """The packed relations of all pairs (i, j), i < j, of rows with these codes (a line per column), counted.
 
     A row of weight w stands for w rows: a pair counts the product, and a row is in w(w-1)/2 pairs with itself. With
-    `shares` only those of one share; the shares together are all pairs. Cost: the square of the rows; about a
-    nanosecond per pair and core.
+    `shares` only those of one share; the shares together are all pairs. Raises CountingEnded where the limits end it.
+    Cost: the square of the rows; about a nanosecond per pair and core.
     """
-    rows, block = columns.shape[1], limits.block
+    rows, block = columns.shape[1], limits.rows_at_once(len(packing.ways))
     blocks = [(start, min(start + block, rows)) for start in range(0, rows, block)]
     work = [(a, b) for at, a in enumerate(blocks) for b in blocks[at:]][share::shares]
 
@@ -136,8 +153,9 @@ def shared_out(run: Callable[[int], Counted], threads: int) -> Counted:
 
 
 def pairs_in_groups(
-    columns: Codes, weights: Ints, groups: Ints, packing: Packing, *, apart: Ints | None = None, threads: int = 1
-) -> Counted:
+    columns: Codes, weights: Ints, groups: Ints, packing: Packing, *, apart: Ints | None = None, threads: int = 1,
+    limits: CountingLimits = DEFAULT_LIMITS,
+) -> Counted:  # fmt: skip
     """As `all_pairs`, of the pairs of rows in one group; with `apart`, only of those whose values there differ.
 
     A group of -1 is none. Cost: a sort, and the pairs.
@@ -153,11 +171,11 @@ def pairs_in_groups(
     until = np.repeat(ends, ends - starts)
     itself = apart is None and bool((weights != 1).any())
     with_partners = np.flatnonzero((since < until) | itself)
-    work = _pieces(with_partners, starts, ends, DEFAULT_LIMITS.block)
+    work = _pieces(with_partners, starts, ends, limits.rows_at_once(len(packing.ways)))
     threads = max(1, min(threads, len(work)))
 
     def run(which: int) -> Counted:
-        counter = PairCounter(packing)
+        counter = PairCounter(packing, limits=limits)
         for first, second in work[which::threads]:
             left_rows = order[first[0] : first[1]]
             right_rows = left_rows if second == first else order[second[0] : second[1]]
@@ -242,7 +260,7 @@ class PairCounter:
     for themselves, and with a pair that has each."""
 
     def __init__(self, packing: Packing, *, firsts: bool = False, limits: CountingLimits = DEFAULT_LIMITS) -> None:
-        self.tracking = firsts
+        self.tracking, self.limits = firsts, limits
         self.packing = packing
         self.ways = np.array(packing.ways, np.int64)
         self.groups = np.array([group for group, _ in packing.places], np.int64)
@@ -282,6 +300,8 @@ class PairCounter:
     ) -> None:  # fmt: skip
         """As `add`, of codes that are there already: a line per operand pair, for each side. The right rows are
         numbered from `start`."""
+        if self.limits.until is not None and time.monotonic() >= self.limits.until:
+            raise CountingEnded(out_of_time=True)
         rows, n = left.shape[1], right.shape[1]
         since = np.zeros(rows, np.int64) if since is None else since
         until = np.full(rows, n) if until is None else until
@@ -299,6 +319,8 @@ class PairCounter:
             row = _count_keys(*fixed, self.keys, self.counts, self.firsts, start, self.filled, *pairs, row)
 
     def _grow(self) -> None:
+        if self.limits.most_kinds is not None and int(self.filled[0]) > self.limits.most_kinds:
+            raise CountingEnded(out_of_time=False)
         keys, counts, firsts = self.keys, self.counts, self.firsts
         self._resize(4 * len(counts))
         _rehash(keys, counts, firsts, self.keys, self.counts, self.firsts, self.filled)
@@ -317,6 +339,8 @@ class PairCounter:
     def counted(self) -> Counted:
         if self.packing.cells is not None:
             filled = np.flatnonzero(self.cells)
+            if self.limits.most_kinds is not None and len(filled) > self.limits.most_kinds:
+                raise CountingEnded(out_of_time=False)
             packed = np.empty((len(filled), self.width), np.uint16)
             rest = filled.copy()
             for group, size in enumerate(self.packing.sizes):

@@ -171,7 +171,8 @@ def _fits(chosen, slots, starts, most_slots):  # type: ignore[no-untyped-def]
 def _extended(missing, others, new, slots, order, starts, most_slots, limits):  # type: ignore[no-untyped-def]
     words = missing.shape[1]
     sets, which, count = np.zeros((64, words), np.uint64), np.zeros((64, 1), np.int64), 0
-    none, flag = np.zeros(0, np.int64), np.zeros(2, np.int64)
+    none, flag = np.zeros(0, np.int64), np.zeros(4, np.int64)
+    unbounded = (none, none, none, np.zeros((2, 0), np.int64), 0)
     nothing = np.zeros((0, words), np.uint64)
     missed = np.zeros((len(new), words), np.uint64)
     for i in range(len(missing)):
@@ -186,8 +187,9 @@ def _extended(missing, others, new, slots, order, starts, most_slots, limits):  
         free = _free_elements(missing[i], others, slots, order, starts, most_slots)
         depth = min(len(slots), many) + 2
         joins = search(
-            missed[:many], slots, order, starts, most_slots, depth, nothing, limits, none, free, np.int64(NO_END), flag
-        )[0]
+            missed[:many], slots, order, starts, most_slots, depth, nothing, limits, unbounded, np.int64(-1),
+            none, free, np.int64(NO_END), flag,
+        )[0]  # fmt: skip
         for k in range(len(joins)):
             if count == len(sets):
                 sets, which = grown(sets), grown(which)

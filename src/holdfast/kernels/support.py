@@ -18,14 +18,17 @@ Ints = NDArray[np.int64]
 MOST_COMPARISONS = 1_000_000_000
 
 
-def least_support(masks: Words, slots: Ints, evidence: Words, counts: Ints, *, threads: int = 1) -> Ints:
+def least_support(
+    masks: Words, slots: Ints, evidence: Words, counts: Ints, *, threads: int = 1,
+    most_comparisons: int = MOST_COMPARISONS,
+) -> Ints:  # fmt: skip
     """Per mask, over its predicates (slots not allowed whole), the fewest pairs that meet all the other predicates.
 
     A predicate that few pairs put to the test may be there by accident; the scarcest one decides. A pair meets the
-    predicate of a slot when its evidence there lies inside the mask. Cost: masks times evidences; where that is beyond
-    reason the rarest evidence is left out, and the numbers are slightly too low.
+    predicate of a slot when its evidence there lies inside the mask. Cost: masks times evidences; where that is more
+    than `most_comparisons` the rarest evidence is left out, and the numbers are slightly too low.
     """
-    most = max(MOST_COMPARISONS // max(len(masks), 1), 1_000)
+    most = max(most_comparisons // max(len(masks), 1), 1_000)
     if len(evidence) > most:
         common = np.sort(np.argsort(-counts, kind="stable")[:most])
         evidence, counts = evidence[common], counts[common]
