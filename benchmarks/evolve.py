@@ -29,8 +29,9 @@ from discover import ADULT, TABLES, Source, written
 
 import holdfast as hf
 from holdfast.encode.arrow_column_type import arrow_column_type
-from holdfast.search.find import SearchResult, find
+from holdfast.search.find import find
 from holdfast.search.options import DiscoverOptions
+from holdfast.search.result import SearchResult
 from holdfast.search.space import as_masks
 
 KEY = "_k"

@@ -8,9 +8,10 @@ import pytest
 
 from holdfast.encode.column_type import ColumnType, column_type
 from holdfast.rules.rule import Nulls
-from holdfast.search.find import SearchResult, find
+from holdfast.search.find import find
 from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
+from holdfast.search.result import SearchResult
 
 TYPES: dict[str, ColumnType] = {
     "zip": column_type("bigint"),

@@ -16,9 +16,10 @@ from holdfast import reference
 from holdfast.encode.column_type import column_type
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import RuleSet
-from holdfast.search.find import SearchResult, find
+from holdfast.search.find import find
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
+from holdfast.search.result import SearchResult
 from holdfast.search.space import as_masks
 from strategies import ARROW, Discovery, RandomTable, discoveries
 

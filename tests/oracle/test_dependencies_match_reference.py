@@ -15,9 +15,10 @@ from holdfast import reference
 from holdfast.encode.column_type import column_type
 from holdfast.rules.dependency import FD, Key
 from holdfast.rules.rule import RuleSet
-from holdfast.search.find import SearchResult, find
+from holdfast.search.find import find
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
+from holdfast.search.result import SearchResult
 from strategies import ARROW, RandomTable, tables
 
 errors = st.sampled_from([Decimal(text) for text in ("0", "0.1", "0.12", "0.2", "0.25", "0.34", "0.5", "0.8", "0.99")])

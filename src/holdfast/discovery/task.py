@@ -26,9 +26,10 @@ from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows
 from holdfast.search.device import count_pairs
 from holdfast.search.evidence import Evidence
-from holdfast.search.find import ByRows, SearchResult, chosen_strategy, find, find_in, search_evidence
+from holdfast.search.find import chosen_strategy, find, find_in, search_evidence
 from holdfast.search.lines import PIECE_BYTES, Batches, Parts, arrived, joined_parts, lines_of, own_cores, parts_in
 from holdfast.search.options import Device, DiscoverOptions
+from holdfast.search.result import ByRows, SearchResult
 from holdfast.search.space import PredicateSpace
 
 
@@ -219,7 +220,9 @@ def read_conditional(lines: Iterable[tuple[str, int, bytes]]) -> ConditionalRule
 
 # Values to bytes and back ------------------------------------------------------------------------------------------
 
-_PLAIN_FIELDS = ("rows", "distinct_rows", "strategy", "exact", "complete", "why", "phases", "sampled", "device")
+_PLAIN_FIELDS = (
+    "rows", "distinct_rows", "strategy", "exact", "complete", "why", "least_score", "phases", "sampled", "device"
+)  # fmt: skip
 
 
 def _unless_refused(search: Callable[[], Parts]) -> Parts:
@@ -289,6 +292,7 @@ def _rows_parts(rows: CodedRows, more: Mapping[str, Any]) -> Parts:
         "shown": rows.shown,
         "lines": len(rows.codes),
         "distinct_rows": len(rows.weights),
+        "left_out": rows.left_out,
         **more,
     }
     return {
@@ -304,6 +308,7 @@ def _rows_of(parts: Parts) -> tuple[CodedRows, dict[str, Any]]:
     packing = Packing(*(tuple(values) for values in about["packing"]))
     shown = tuple(map(tuple, about["shown"]))
     rows = CodedRows(
-        PredicateSpace.from_lists(about["pairs"]), packing, shown, codes, np.frombuffer(parts["weights"], np.int64)
-    )
+        PredicateSpace.from_lists(about["pairs"]), packing, shown, codes, np.frombuffer(parts["weights"], np.int64),
+        left_out=about["left_out"],
+    )  # fmt: skip
     return rows, {"strategy": about["strategy"], "phases": about["phases"]}

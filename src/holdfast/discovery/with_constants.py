@@ -28,11 +28,12 @@ from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows, family_codes
 from holdfast.search.device import count_pairs
 from holdfast.search.evidence import Evidence, Floats, Ints
-from holdfast.search.find import SearchResult, find_in
+from holdfast.search.find import find_in
 from holdfast.search.invert import most_general
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import FoundRule, RankedRules
 from holdfast.search.rank import ranked
+from holdfast.search.result import SearchResult
 from holdfast.search.space import Words, as_masks, as_words
 
 # Each value lowers the score: it is one more condition to read. A rule that few pairs outside of these rows break may

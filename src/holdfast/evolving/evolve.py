@@ -36,9 +36,10 @@ from holdfast.rules.rule import Nulls
 from holdfast.search.clock import Clock
 from holdfast.search.device import changes_on_gpu, gpu_failed, own_card
 from holdfast.search.evidence import Evidence, Ints, distinct, in_either
-from holdfast.search.find import How, SearchResult, find_in, weighed
+from holdfast.search.find import find_in, weighed
 from holdfast.search.invert import full_mask
 from holdfast.search.options import DiscoverOptions
+from holdfast.search.result import How, SearchResult
 from holdfast.search.space import PredicateSpace, Words, as_masks, both_ways
 from holdfast.states.lazy_list import LazyList
 

@@ -23,6 +23,11 @@ class Clock:
             self.phases[name] = self.phases.get(name, 0.0) + time.monotonic() - started
 
     @property
+    def end(self) -> float | None:
+        """When the limit is reached, by the monotonic clock."""
+        return self._end
+
+    @property
     def left(self) -> float | None:
         return None if self._end is None else self._end - time.monotonic()
 

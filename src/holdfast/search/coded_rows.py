@@ -47,7 +47,8 @@ _SHOWN = {
 class CodedRows:
     """Distinct rows as codes, how many rows each stands for, and how pairs of them become evidence.
 
-    `shown` has, per operand pair and state the kernel knows, the bits that a pair of rows in it shows.
+    `shown` has, per operand pair and state the kernel knows, the bits that a pair of rows in it shows. `left_out` says
+    how many pairs of columns share enough values and are not compared, because there are too many.
     """
 
     space: PredicateSpace
@@ -55,6 +56,7 @@ class CodedRows:
     shown: tuple[tuple[int, ...], ...]
     codes: Codes
     weights: Ints
+    left_out: int = 0
 
     @property
     def rows(self) -> int:
@@ -97,9 +99,11 @@ def coded_rows(
         options = replace(options, cross_columns=None)
     coded = family_codes(table, together(types, options))
     codes = {name: coded[name] for name in types}
+    left_out = 0
     if space is None:
-        space = predicate_space(codes, types, options)
-    return collapsed_rows(codes, table.num_rows, space, options.nulls)
+        pairs, left_out = compared_pairs(codes, types, options)
+        space = space_over(pairs, types, options)
+    return replace(collapsed_rows(codes, table.num_rows, space, options.nulls), left_out=left_out)
 
 
 def collapsed_rows(codes: Mapping[str, Codes], rows: int, space: PredicateSpace, nulls: Nulls) -> CodedRows:
@@ -137,6 +141,36 @@ def predicate_space(
     codes: Mapping[str, Codes], types: Mapping[str, ColumnType], options: DiscoverOptions
 ) -> PredicateSpace:
     """The operand pairs: each column with itself, and the pairs of columns that share enough values."""
+    return space_over(compared_pairs(codes, types, options)[0], types, options)
+
+
+def compared_pairs(
+    codes: Mapping[str, Codes], types: Mapping[str, ColumnType], options: DiscoverOptions
+) -> tuple[list[tuple[str, str]], int]:
+    """The pairs of columns that share enough values to be compared, and how many of these are left out: where only the
+    best rules are wanted, the columns most alike are compared, as many as the limits say."""
+    if options.cross_columns is None:
+        return [], 0
+    pairs = [(a, b) for a, b, share in overlaps(codes, types) if share >= options.cross_columns]
+    most = options.limits.compared_pairs
+    if not options.best_only or len(pairs) <= most:
+        return pairs, 0
+    values = {name: np.unique(codes[name][codes[name] != NULL]) for pair in pairs for name in pair}
+
+    def alike(pair: tuple[str, str]) -> float:
+        a, b = (values[name] for name in pair)
+        shared = len(np.intersect1d(a, b, assume_unique=True))
+        return shared / (len(a) + len(b) - shared)
+
+    likeness = np.array([alike(pair) for pair in pairs])
+    kept = np.sort(np.argsort(-likeness, kind="stable")[:most])
+    return [pairs[i] for i in kept], len(pairs) - most
+
+
+def space_over(
+    compared: Iterable[tuple[str, str]], types: Mapping[str, ColumnType], options: DiscoverOptions
+) -> PredicateSpace:
+    """The operand pairs of columns with themselves, and of these pairs of columns."""
 
     def ordered(name: str) -> bool:
         kind = types[name]
@@ -144,13 +178,10 @@ def predicate_space(
 
     t, s = ({name: Column(row, name) for name in types} for row in ("t", "s"))
     pairs = [OperandPair(t[name], s[name], ordered(name)) for name in types]
-    if options.cross_columns is not None:
-        for a, b, share in overlaps(codes, types):
-            if share < options.cross_columns:
-                continue
-            pairs += [OperandPair(t[a], s[b], ordered(a)), OperandPair(t[b], s[a], ordered(a))]
-            if options.one_row:
-                pairs += [OperandPair(t[a], t[b], ordered(a)), OperandPair(s[a], s[b], ordered(a))]
+    for a, b in compared:
+        pairs += [OperandPair(t[a], s[b], ordered(a)), OperandPair(t[b], s[a], ordered(a))]
+        if options.one_row:
+            pairs += [OperandPair(t[a], t[b], ordered(a)), OperandPair(s[a], s[b], ordered(a))]
     return PredicateSpace(tuple(pairs))
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from holdfast.errors import SessionError
 from holdfast.kernels import gpu_evidence
-from holdfast.kernels.evidence import Counted, all_pairs
+from holdfast.kernels.evidence import DEFAULT_LIMITS as COUNT_ALL
+from holdfast.kernels.evidence import Counted, CountingLimits, all_pairs
 from holdfast.search.coded_rows import CodedRows
 from holdfast.search.limits import DEFAULT_LIMITS, SearchLimits
 from holdfast.search.options import Device
@@ -57,9 +58,10 @@ def own_card() -> int:
 
 def count_pairs(
     rows: CodedRows, device: Device, *, threads: int = 1, share: int = 0, shares: int = 1,
-    limits: SearchLimits = DEFAULT_LIMITS,
+    limits: SearchLimits = DEFAULT_LIMITS, counting: CountingLimits = COUNT_ALL,
 ) -> CountedOn:  # fmt: skip
-    """The packed relations of all pairs of the rows, or of a share of them.
+    """The packed relations of all pairs of the rows, or of a share of them. Raises CountingEnded where the cores count
+    and `counting` ends that.
 
     When a GPU fails that was not asked for by name, as for want of memory, the cores count, and `device` says why.
     """
@@ -75,7 +77,9 @@ def count_pairs(
             if device == "gpu":
                 raise gpu_failed(problem) from None
             counted_on = f"cpu, since the GPU failed: {reason}"
-    counted = all_pairs(rows.codes, rows.weights, rows.packing, threads=threads, share=share, shares=shares)
+    counted = all_pairs(
+        rows.codes, rows.weights, rows.packing, threads=threads, share=share, shares=shares, limits=counting
+    )
     return CountedOn(counted, counted_on)
 
 

@@ -3,76 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from holdfast.encode.column_type import ColumnType
+from holdfast.kernels.evidence import CountingEnded, CountingLimits
 from holdfast.kernels.partitions import broken_dependency, broken_key, refined, whole
 from holdfast.kernels.support import least_support
+from holdfast.search.best import AllPairs, Known, best_masks
 from holdfast.search.by_rows import column_codes, row_dependencies
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows
 from holdfast.search.device import count_pairs, uses_gpu
-from holdfast.search.evidence import Evidence, Floats, Ints
-from holdfast.search.hybrid import complete_by_sample
+from holdfast.search.evidence import Evidence, Ints
+from holdfast.search.hybrid import DrawnPairs, complete_by_sample
 from holdfast.search.invert import most_general
 from holdfast.search.options import DiscoverOptions
+from holdfast.search.result import ByRows, How, SearchResult
 from holdfast.search.sampled import sampled_evidence
 from holdfast.search.space import PredicateSpace, Words, as_words
 
 _WHY_ROWS = "the time limit was reached; all rules of up to {} predicates are there"
 # Up to so many distinct rows, on one core, all pairs cost less than a sample that has to be completed.
 ALL_PAIRS_ROWS = 40_000
-
-
-@dataclass(frozen=True)
-class ByRows:
-    """What is known of keys and dependencies by rows: per constraint how many are suspect, and `kept`, from 0 to 1, how
-    much fewer these are than if its left side told nothing; per column the share of pairs that agree, and that differ.
-    """
-
-    suspects: Ints
-    kept: Floats
-    agree: Floats
-    differ: Floats
-
-
-@dataclass(frozen=True)
-class How:
-    """How a search went."""
-
-    strategy: str
-    exact: bool
-    complete: bool = True
-    why: str | None = None
-    sampled: int | None = None
-    device: str = "cpu"
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchResult(How):
-    """What a search found: per constraint the mask of what it allows, one of each mirror pair, and how it went.
-
-    `evidence` is of all pairs of rows when `exact`, else of those looked at, with estimated counts. `complete` is false
-    when the search ended early; `why` then says why. Every constraint is valid on the whole table in any case.
-    `support` has, per constraint, how many ordered pairs put its least tested predicate to the test: they meet all the
-    others. `violating` has how many violate it, of those that `evidence` counts; `error` is the share that may. Where
-    `sampled`, that is of so many pairs of rows drawn at random, and only then may a constraint be violated by more.
-    """
-
-    space: PredicateSpace
-    masks: Words
-    support: Ints
-    evidence: Evidence
-    rows: int
-    distinct_rows: int
-    violating: Ints
-    phases: Mapping[str, float] = field(default_factory=dict)
-    error: Decimal = Decimal(0)
-    by_rows: ByRows | None = None
 
 
 def find(
@@ -93,14 +48,23 @@ def find_in(
     if options.error_rows is not None:
         return _by_rows(rows, options, clock)
     if (strategy or chosen_strategy(rows, options, cores=threads)) == "hybrid":
+        if options.best_only:
+            return _best_of_drawn(rows, options, clock, threads)
         if not options.error:
             return _hybrid(rows, options, clock, threads)
         # What some pairs may break cannot be settled by pairs that break it: there the sample itself is counted.
         if rows.rows * (rows.rows - 1) > 2 * options.limits.sampled_pairs:
             return _sampled(rows, options, clock, threads)
-    with clock.phase("evidence"):
-        on = count_pairs(rows, options.device, threads=threads, limits=options.limits)
-        evidence = rows.evidence(on.counted)
+    try:
+        with clock.phase("evidence"):
+            most_kinds = options.limits.evidence_words // rows.space.words if options.best_only else None
+            counting = CountingLimits(most_kinds=most_kinds, until=clock.end)
+            on = count_pairs(rows, options.device, threads=threads, limits=options.limits, counting=counting)
+            evidence = rows.evidence(on.counted)
+    except CountingEnded as ended:
+        if ended.out_of_time:
+            return _nothing(rows, options, clock, threads)
+        return _best_of_drawn(rows, options, clock, threads)
     return search_evidence(rows, evidence, options, clock, threads=threads, device=on.device)
 
 
@@ -122,9 +86,42 @@ def search_evidence(
     rows: CodedRows, evidence: Evidence, options: DiscoverOptions, clock: Clock, *, threads: int, device: str = "cpu"
 ) -> SearchResult:
     """What the evidence of all pairs of the rows says; `device` is what counted it."""
+    if options.best_only:
+        how = How("all-pairs", exact=True, device=device)
+        return _best(rows, AllPairs(evidence), options, clock, threads, how)
     result = most_general(rows.space, evidence, options, clock, threads=threads)
     how = How("all-pairs", exact=True, complete=result.complete, why=result.why, device=device)
     return _weighed(rows, result.masks, result.violating, evidence, options, clock, threads, how)
+
+
+def _best_of_drawn(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> SearchResult:
+    known = DrawnPairs(rows, options, clock, threads)
+    return _best(rows, known, options, clock, threads, How("hybrid", exact=False))
+
+
+def _best(
+    rows: CodedRows, known: Known, options: DiscoverOptions, clock: Clock, threads: int, how: How
+) -> SearchResult:
+    with clock.phase("best"):
+        best = best_masks(rows.space, known, (rows.rows, len(rows.weights)), how, options, clock, threads=threads)
+    why = [best.why] if best.why else []
+    if rows.left_out:
+        compared = sum(not pair.same_column for pair in rows.space.pairs) // (4 if options.one_row else 2)
+        why.append(
+            f"of {compared + rows.left_out:,} pairs of columns that share values the {compared:,} most alike were "
+            "compared with each other (--columns and --cross-columns say which)"
+        )
+    how = replace(how, complete=not why, why="; ".join(why) or None, least_score=best.least_score)
+    none = np.zeros(len(best.masks), np.int64)
+    return _weighed(rows, best.masks, none, best.evidence, options, clock, threads, how)
+
+
+def _nothing(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> SearchResult:
+    """What is known when time is up before all pairs were looked at."""
+    why = "the time limit was reached while pairs of rows were compared"
+    none, masks = np.zeros(0, np.int64), np.zeros((0, rows.space.words), np.uint64)
+    how = How("all-pairs", exact=False, complete=False, why=why)
+    return _weighed(rows, masks, none, Evidence(masks, none), options, clock, threads, how)
 
 
 def _hybrid(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> SearchResult:

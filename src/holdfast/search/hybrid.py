@@ -26,14 +26,18 @@ from holdfast.kernels.evidence import (
     ORDER_MEET,
     ORDER_SKIP,
     RIGHT_ROW,
+    CountingEnded,
+    CountingLimits,
     all_pairs,
     pairs_in_groups,
 )
 from holdfast.kernels.flag import raised_after
+from holdfast.kernels.support import violating_pairs
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows
-from holdfast.search.evidence import Evidence, Ints, evidence
+from holdfast.search.drawn import drawn_evidence
+from holdfast.search.evidence import Evidence, Flags, Ints, distinct, evidence
 from holdfast.search.invert import allowed_relations, most_general
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import Words
@@ -60,12 +64,57 @@ def complete_by_sample(rows: CodedRows, options: DiscoverOptions, clock: Clock, 
     return _Completion(rows, options, clock, threads).run()
 
 
+class DrawnPairs:
+    """What is known of a table of which few pairs were drawn: evidence that stands for all, and what was put to the
+    table. A `Known` of the search for the best."""
+
+    def __init__(self, rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> None:
+        limits = options.limits
+        self._clock, self._threads = clock, threads
+        self._completion = _Completion(
+            rows, options, clock, threads, most_kinds=limits.drawn_pairs, pairs_per_candidate=limits.pairs_of_best
+        )
+        with clock.phase("sample"):
+            columns = [i for i in self._completion.columns if i not in self._completion.twins]
+            self._drawn = drawn_evidence(rows, columns, pairs=limits.drawn_pairs, seed=options.seed)
+        self._found = self._completion.nothing()
+
+    @property
+    def evidence(self) -> Evidence:
+        """What was drawn, with estimated counts; what was only found later is rare, and counts once."""
+        words, which = distinct(np.concatenate([self._drawn.words, self._found.words]))
+        counts = np.ones(len(words), np.int64)
+        counts[which[: len(self._drawn)]] = self._drawn.counts
+        return Evidence(words, counts)
+
+    def hold(self, masks: Words) -> bool:
+        """Whether no pair of the table violates these masks; if some do, or time is up, there is more evidence."""
+        undecided = self._completion.open(masks)
+        if len(undecided) == 0:
+            return True
+        found = self._completion.put_to_the_table(masks[undecided])
+        self._found = self._found.plus(found)
+        return len(found) == 0 and len(self._completion.open(masks)) == 0
+
+    def holding(self, masks: Words) -> Flags:
+        """Which of the masks hold for sure."""
+        sure = np.ones(len(masks), np.bool_)
+        sure[self._completion.open(masks)] = False
+        violating = violating_pairs(masks, self._found.words, self._found.counts, threads=self._threads)
+        sure[violating > 0] = False
+        return sure
+
+
 class _Completion:
     """A search under way: the evidence known so far, the meetings it is complete for, the masks put to the table."""
 
-    def __init__(self, rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> None:
+    def __init__(
+        self, rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int, *, most_kinds: int | None = None,
+        pairs_per_candidate: int | None = None,
+    ) -> None:  # fmt: skip
         self.rows, self.options, self.clock, self.threads = rows, options, clock, threads
-        self.limits = options.limits
+        self.limits, self.most_kinds = options.limits, most_kinds
+        self.pairs_per_candidate = pairs_per_candidate or options.limits.pairs_per_candidate
         self.size = rows.codes.shape[1]
         self.random = np.random.default_rng(options.seed)
         # Operand pairs of one column over two rows: those whose equality divides rows into groups.
@@ -89,7 +138,7 @@ class _Completion:
         while True:
             candidates = most_general(self.rows.space, known, self.options, self.clock, threads=self.threads)
             masks = candidates.masks
-            undecided = self._open(masks)
+            undecided = self.open(masks)
             if not candidates.complete or self.clock.over:
                 valid = np.setdiff1d(np.arange(len(masks)), undecided)
                 why = "the time limit was reached before every candidate was put to the whole table"
@@ -98,13 +147,18 @@ class _Completion:
                 return Completed(masks[valid], self._estimated(sample, known), False, why)
             if len(undecided) == 0:
                 return Completed(masks, self._estimated(sample, known), True)
-            with self.clock.phase("settle"):
-                worth = self._worth_settling(masks[undecided])
-                new = self._settle(worth)
-            if not worth:
-                with self.clock.phase("walk"):
-                    new = self._walk(masks[undecided])
-            known = known.plus(new)
+            known = known.plus(self.put_to_the_table(masks[undecided]))
+
+    def put_to_the_table(self, masks: Words) -> Evidence:
+        """The evidence of pairs that violate some of these masks; those that none violates are decided, if time is not
+        up before."""
+        with self.clock.phase("settle"):
+            settled = len(self.settled)
+            new = self._settle(self._worth_settling(masks))
+        if len(self.settled) == settled:
+            with self.clock.phase("walk"):
+                new = new.plus(self._walk(masks))
+        return new
 
     # Evidence from few pairs -----------------------------------------------------------------------------------
 
@@ -121,7 +175,7 @@ class _Completion:
         drawn = np.sort(self.random.permutation(self.size)[: self.limits.windowed_rows])
         codes, weights = rows.codes[:, drawn], rows.weights[drawn]
         chance = self.random.permutation(len(drawn))
-        known = self._nothing()
+        known = self.nothing()
         for line in sorted({rows.packing.left[i] for i in self.columns}):
             groups = np.empty(len(drawn), np.int64)
             groups[np.lexsort((chance, codes[line]))] = np.arange(len(drawn)) // self.limits.window
@@ -145,7 +199,7 @@ class _Completion:
                 seen.append((i, values))
         return twins
 
-    def _nothing(self) -> Evidence:
+    def nothing(self) -> Evidence:
         return Evidence(np.zeros((0, self.rows.space.words), np.uint64), np.zeros(0, np.int64))
 
     def _estimated(self, sample: Evidence, known: Evidence) -> Evidence:
@@ -191,12 +245,19 @@ class _Completion:
     def _settle(self, meetings: Iterable[Meeting]) -> Evidence:
         """The evidence of all pairs that meet in one of these ways; constraints that only speak of such pairs are
         decided by the evidence from now on."""
-        rows, known = self.rows, self._nothing()
+        rows, known = self.rows, self.nothing()
+        limits = CountingLimits(most_kinds=self.most_kinds, until=self.clock.end)
         for meeting in meetings:
             if self.clock.over:
                 break
             groups, apart = self._groups(rows, meeting)
-            counted = pairs_in_groups(rows.codes, rows.weights, groups, rows.packing, apart=apart, threads=self.threads)
+            try:
+                counted = pairs_in_groups(
+                    rows.codes, rows.weights, groups, rows.packing, apart=apart, threads=self.threads, limits=limits
+                )
+            except CountingEnded:
+                self._costs[meeting] = np.inf  # not to be tried again
+                continue
             known = known.plus(rows.evidence(counted))
             self.settled.append(meeting)
         return known
@@ -214,7 +275,7 @@ class _Completion:
             equal[:, twin] = differ[:, twin] = False
         return equal, differ, (allowed != ANY).sum(axis=1) - equal.sum(axis=1)
 
-    def _open(self, masks: Words) -> Ints:
+    def open(self, masks: Words) -> Ints:
         """Which masks are neither decided by settled meetings nor put to the table yet."""
         equal, differ, _ = self._shapes(masks)
         decided = np.array([mask.tobytes() in self.verified for mask in masks], np.bool_)
@@ -262,30 +323,50 @@ class _Completion:
     def _walk(self, masks: Words) -> Evidence:
         """The evidence of pairs that violate some of these masks; those that none violates are verified.
 
-        Short ones first. Ends early when many are violated: their successors are better candidates.
+        Among few rows first, where most of those that are violated are found to be; then short ones first. Ends early
+        when many are violated: their successors are better candidates.
         """
-        allowed = allowed_relations(self.rows.space, masks)
-        order = np.argsort((allowed != ANY).sum(axis=1), kind="stable")
-        known, flag = self._nothing(), np.zeros(1, np.int64)
+        known, flag = self.nothing(), np.zeros(1, np.int64)
         with raised_after(self.clock.left, flag), ThreadPoolExecutor(self.threads) as pool:
-            for start in range(0, len(order), self.limits.candidates_per_turn):
-                turn = order[start : start + self.limits.candidates_per_turn]
-                violations = list(pool.map(lambda i: self._violations(masks[i], allowed[i], flag), turn))
-                for i, (rows, _, finished) in zip(turn, violations, strict=True):
-                    if finished and len(rows) == 0:
-                        self.verified.add(masks[i].tobytes())
-                left, right = (np.concatenate([pairs[side] for pairs in violations]) for side in (0, 1))
-                if len(left):
-                    known = known.plus(self.rows.evidence_of_pairs(left, right))
-                violated = sum(len(rows) > 0 for rows, *_ in violations)
-                if flag[0] or (violated and 4 * violated >= len(turn)):
+            if self.size > 2 * _ESTIMATE_ROWS:
+                found, violated = self._walked(masks, self._few, pool, flag)
+                known, masks = known.plus(found), masks[~violated]
+            masks = masks[np.argsort(self._predicates(masks), kind="stable")]
+            while len(masks) and not flag[0]:
+                turn = masks[: self.limits.candidates_per_turn]
+                found, violated = self._walked(turn, self.rows, pool, flag)
+                known, masks = known.plus(found), masks[len(turn) :]
+                if 4 * violated.sum() >= len(turn):
                     break
+                if len(found):
+                    masks = masks[violating_pairs(masks, found.words, found.counts, threads=self.threads) == 0]
         return known
 
-    def _violations(self, mask: Words, allowed: NDArray[np.uint8], flag: Ints) -> tuple[Ints, Ints, bool]:
-        """Some pairs of rows that violate the constraint, and whether there are no more."""
-        rows, packing = self.rows, self.rows.packing
-        sides = [np.ones(self.size, np.bool_), np.ones(self.size, np.bool_)]
+    def _walked(self, masks: Words, rows: CodedRows, pool: ThreadPoolExecutor, flag: Ints) -> tuple[Evidence, Flags]:
+        """The evidence of pairs of these rows that violate the masks, and which of the masks some violate."""
+        allowed = allowed_relations(rows.space, masks)
+        violations = list(pool.map(lambda i: self._violations(rows, masks[i], allowed[i], flag), range(len(masks))))
+        violated = np.array([len(left) > 0 for left, _, _ in violations], np.bool_)
+        if rows is self.rows:
+            for mask, (left, _, finished) in zip(masks, violations, strict=True):
+                if finished and len(left) == 0:
+                    self.verified.add(mask.tobytes())
+        if not violated.any():
+            return self.nothing(), violated
+        left, right = (np.concatenate([pairs[side] for pairs in violations]) for side in (0, 1))
+        return rows.evidence_of_pairs(left, right), violated
+
+    def _predicates(self, masks: Words) -> Ints:
+        return np.asarray((allowed_relations(self.rows.space, masks) != ANY).sum(axis=1))
+
+    def _violations(
+        self, rows: CodedRows, mask: Words, allowed: NDArray[np.uint8], flag: Ints
+    ) -> tuple[Ints, Ints, bool]:
+        """Some pairs of these rows that violate the constraint, and whether there are no more."""
+        if flag[0]:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64), False
+        packing = rows.packing
+        sides = [np.ones(rows.codes.shape[1], np.bool_), np.ones(rows.codes.shape[1], np.bool_)]
         compared = []
         for i in np.flatnonzero(allowed != ANY).tolist():
             way = packing.ways[i]
@@ -309,31 +390,32 @@ class _Completion:
             if side == 1 and used == [packing.left[i] for i in compared] and (sides[0] == sides[1]).all():
                 trees.append(trees[0])
             else:
-                trees.append(self._sorted(used, sides[side]))
+                trees.append(_sorted(rows, used, sides[side]))
         (left, left_ids), (right, right_ids) = trees
         return satisfying_pairs(
             left, right, ways, left_ids, right_ids, rows.weights > 1,
-            limit=self.limits.pairs_per_candidate, seed=self.options.seed, flag=flag,
+            limit=self.pairs_per_candidate, seed=self.options.seed, flag=flag,
         )  # fmt: skip
 
-    def _sorted(self, lines: Sequence[int], among: NDArray[np.bool_]) -> tuple[NDArray[np.int32], Ints]:
-        """The codes of these lines for the rows among those given, sorted, and their numbers. Of rows that are alike on
-        all lines two are enough."""
-        ids = np.flatnonzero(among)
-        key, size = np.zeros(len(ids), np.int64), 1
-        for line in lines:
-            codes = self.rows.codes[line][ids].astype(np.int64) + 1
-            radix = int(codes.max(initial=0)) + 1
-            if size * radix >= 2**62:
-                key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-                size = int(key.max(initial=0)) + 1
-            key, size = key * radix + codes, size * radix
-        order = np.argsort(key)
-        key, ids = key[order], ids[order]
-        third = np.zeros(len(ids), np.bool_)
-        third[2:] = key[2:] == key[:-2]
-        ids = ids[~third]
-        return np.ascontiguousarray(self.rows.codes[np.asarray(lines, np.int64)][:, ids]), ids
+
+def _sorted(rows: CodedRows, lines: Sequence[int], among: Flags) -> tuple[NDArray[np.int32], Ints]:
+    """The codes of these lines for the rows among those given, sorted, and their numbers. Of rows that are alike on
+    all lines two are enough."""
+    ids = np.flatnonzero(among)
+    key, size = np.zeros(len(ids), np.int64), 1
+    for line in lines:
+        codes = rows.codes[line][ids].astype(np.int64) + 1
+        radix = int(codes.max(initial=0)) + 1
+        if size * radix >= 2**62:
+            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
+            size = int(key.max(initial=0)) + 1
+        key, size = key * radix + codes, size * radix
+    order = np.argsort(key)
+    key, ids = key[order], ids[order]
+    third = np.zeros(len(ids), np.bool_)
+    third[2:] = key[2:] == key[:-2]
+    ids = ids[~third]
+    return np.ascontiguousarray(rows.codes[np.asarray(lines, np.int64)][:, ids]), ids
 
 
 def _meetings(equal: NDArray[np.bool_], differ: NDArray[np.bool_]) -> set[Meeting]:

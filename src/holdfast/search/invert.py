@@ -83,12 +83,22 @@ def most_general(
                 break
             within = few
         sets, missed = np.concatenate([p.sets for p in parts]), np.concatenate([p.missed for p in parts])
-        masks, which = distinct(mirror_representatives(space, ~sets & full_mask(space)))
+        masks, which = distinct(_left_masks(space, sets))
         # A mask and its mirror are violated by as many ordered pairs.
         violating = np.zeros(len(masks), np.int64)
         violating[which] = missed
         useful = ~trivial(space, masks)
         return MostGeneral(masks[useful], violating[useful], result.complete, within, result.too_many)
+
+
+def constraint_masks(space: PredicateSpace, sets: Words) -> Words:
+    """The masks of the non-trivial constraints that leave these sets out, one of each mirror pair."""
+    masks, _ = distinct(_left_masks(space, sets))
+    return masks[~trivial(space, masks)]
+
+
+def _left_masks(space: PredicateSpace, sets: Words) -> Words:
+    return mirror_representatives(space, ~sets & full_mask(space))
 
 
 def full_mask(space: PredicateSpace) -> Words:

@@ -19,6 +19,13 @@ class SearchLimits:
     A sample for approximate rules has `sampled_pairs` pairs, drawn `drawn_at_once`: a rule that one pair in a thousand
     breaks is then broken by five thousand of them.
 
+    A search for the best draws `drawn_pairs` where it does not look at all pairs, and takes `pairs_of_best` of those
+    that violate a candidate. It looks at all pairs where their kinds of evidence have at most `evidence_words` words.
+    It compares at most `compared_pairs` pairs of columns with each other, those with the most alike values. Rules of a
+    score below `believed` are tested by so few pairs that most of their kind hold by chance: they are looked for only
+    while that takes little work. Work is counted in words of evidence: with `small_work` all rules are found at once,
+    with `little_work` those that are not believed.
+
     Below `least_gpu_rows` distinct rows, and below `least_gpu_pairs` pairs of changed rows with others, the cores are
     done before the rows have reached the card. Up to `most_gpu_rows` a GPU relates all pairs in less time than a sample
     takes to be completed.
@@ -39,6 +46,13 @@ class SearchLimits:
     candidates_per_turn: int = 64
     sampled_pairs: int = 5_000_000
     drawn_at_once: int = 250_000
+    drawn_pairs: int = 60_000
+    pairs_of_best: int = 64
+    evidence_words: int = 1 << 21
+    compared_pairs: int = 100
+    believed: float = 0.2
+    small_work: int = 1 << 22
+    little_work: int = 1 << 30
     least_gpu_rows: int = 20_000
     most_gpu_rows: int = 2_000_000
     least_gpu_pairs: int = 5_000_000_000

@@ -38,6 +38,8 @@ class DiscoverOptions:
     with given values, of which `min_support` (a number of rows, or below 1 a share) support each, and `min_confidence`
     of these hold it. No two columns are compared with each other then. With `constants`, rules may also speak of the
     rows with given values only, which `min_support` of the rows have. `limits` say when which way is taken.
+
+    With `top`, the best so many rules are looked for, and others only as far as that takes; None for all.
     """
 
     columns: tuple[str, ...] = ()
@@ -57,7 +59,13 @@ class DiscoverOptions:
     constants: bool = False
     min_support: Decimal = DEFAULT_SUPPORT
     min_confidence: Decimal = Decimal(1)
+    top: int | None = None
     limits: SearchLimits = field(default=DEFAULT_LIMITS, repr=False)
+
+    @property
+    def best_only(self) -> bool:
+        """Whether a search may leave out what is not among the best: rules that hold, without values."""
+        return self.top is not None and not (self.error or self.constants or self.single_columns)
 
     @property
     def single_columns(self) -> bool:

@@ -12,9 +12,10 @@ import pytest
 from holdfast.encode.column_type import column_type
 from holdfast.rules.dependency import kind_of
 from holdfast.rules.rule import Names, Rule
-from holdfast.search.find import SearchResult, find
+from holdfast.search.find import find
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
+from holdfast.search.result import SearchResult
 
 ONE_TYPE = DiscoverOptions(cross_columns=None)
 

@@ -11,10 +11,11 @@ import pytest
 from holdfast.encode.column_type import column_type
 from holdfast.kernels.evidence import all_pairs
 from holdfast.search.coded_rows import CodedRows, coded_rows
-from holdfast.search.find import SearchResult, find
+from holdfast.search.find import find
 from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
+from holdfast.search.result import SearchResult
 from holdfast.search.sampled import interval, sampled_evidence
 
 TYPES = {name: column_type("bigint") for name in ("zip", "city", "salary")}

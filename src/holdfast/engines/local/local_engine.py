@@ -43,7 +43,7 @@ from holdfast.watching.pair_groups import ALONE, NOTES, GroupedPrograms
 if TYPE_CHECKING:
     from holdfast.engines.check_result import CheckResult
     from holdfast.engines.local.check import LocalCheckResult
-    from holdfast.search.find import SearchResult
+    from holdfast.search.result import SearchResult
 
 Ints = NDArray[np.int64]
 Partitions: TypeAlias = tuple[pa.Table, ...]

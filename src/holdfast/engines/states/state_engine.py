@@ -27,7 +27,7 @@ from holdfast.watching.pair_groups import GroupedPrograms
 if TYPE_CHECKING:
     from holdfast.engines.check_result import CheckResult
     from holdfast.engines.result_table import ResultTable
-    from holdfast.search.find import SearchResult
+    from holdfast.search.result import SearchResult
 
 Task: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """Rows of one partition in, rows or messages out."""

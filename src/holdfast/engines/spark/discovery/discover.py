@@ -33,9 +33,9 @@ from holdfast.engines.spark.checking.rows import schema_of
 from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import RuleSet
 from holdfast.search.device import CARD
-from holdfast.search.find import SearchResult
 from holdfast.search.lines import Batches
 from holdfast.search.options import DiscoverOptions
+from holdfast.search.result import SearchResult
 from holdfast.search.space import PredicateSpace
 
 # The schema of the lines that tasks pass on.

@@ -40,8 +40,8 @@ from holdfast.engines.states.state_engine import (
 from holdfast.fragments.id_packing import IdPacking
 from holdfast.programs.plan import Plan
 from holdfast.rules.predicate import Constant
-from holdfast.search.find import SearchResult
 from holdfast.search.options import DiscoverOptions
+from holdfast.search.result import SearchResult
 from holdfast.states.messages import Message
 from holdfast.states.table_schema import FieldJson, SchemaJson, safe_fields, sql_types
 from holdfast.tables.read_options import ReadOptions
