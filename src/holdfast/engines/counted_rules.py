@@ -34,15 +34,22 @@ class Verified:
     broken: int
 
 
-def with_suspects(check: Counting, rules: RankedRules, *, top: int | None, rows: int, nulls: Nulls) -> RankedRules:
+def with_suspects(
+    check: Counting, rules: RankedRules, *, top: int | None, rows: int, nulls: Nulls, until: float | None = None
+) -> RankedRules:
     """Returns the rules with their suspect rows, as far as these can be counted; rules with few suspects come first.
 
-    Suspects are counted for the best rules, a few more than are shown; the others stay behind them.
+    Suspects are counted for the best rules, a few more than are shown; the others stay behind them. Stops when the
+    clock reaches `until`, if given.
     """
     first = list(rules[: COUNTED_RULES if top is None else min(top + MORE_THAN_SHOWN, COUNTED_RULES)])
     unknown = [i for i, entry in enumerate(first) if entry.suspect_rows is None and _can_be_counted(entry)]
-    for i, outcome in zip(unknown, _counted(check, [first[i] for i in unknown], nulls), strict=True):
-        first[i] = replace(first[i], suspect_rows=outcome.suspect_rows)
+    for start in range(0, len(unknown), AT_ONCE):
+        if until is not None and time.monotonic() >= until:
+            break
+        batch = unknown[start : start + AT_ONCE]
+        for i, outcome in zip(batch, _counted(check, [first[i] for i in batch], nulls), strict=True):
+            first[i] = replace(first[i], suspect_rows=outcome.suspect_rows)
     return rules.beginning(_by_suspects(first, rows))
 
 

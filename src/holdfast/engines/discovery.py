@@ -24,13 +24,17 @@ from holdfast.presented import presentation
 from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import RuleSet
-from holdfast.search.find import SearchResult
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
 from holdfast.search.rank import ranked
+from holdfast.search.result import SearchResult
 
 # What a search finds, and with the option `constants` the rules of rows with given values; None without rows.
 Searched: TypeAlias = tuple[SearchResult | ConditionalRules | None, ConstantsOutcome | None]
+
+
+# A search whose time is up before it begins gets so many seconds, and says that time was up.
+_AT_LEAST = 0.001
 
 
 class DiscoverySource(ABC):
@@ -156,9 +160,10 @@ def run_discover(
     began, by the monotonic clock.
     """
     started = time.monotonic() if started is None else started
+    options = replace(options, top=top)
     types, notes = compared_columns(source.types, options, source.name)
     with source.translate_errors("discovering the rules of"):
-        result, constants = source.search(types, options) if types else (None, None)
+        result, constants = source.search(types, _from_now_on(options, started)) if types else (None, None)
         rows = result.rows if result is not None else source.row_count()
     rules, more = _counted_rules(source, result, constants, options, top, started)
     if arithmetic and not options.single_columns:
@@ -185,8 +190,15 @@ def run_discover(
     )
     if isinstance(result, SearchResult):
         outcome = replace(outcome, predicates=result.space.predicates, evidence=len(result.evidence))
-        outcome = replace(outcome, strategy=result.strategy, device=result.device)
+        outcome = replace(outcome, strategy=result.strategy, device=result.device, least_score=result.least_score)
     return DiscoverResult(outcome)
+
+
+def _from_now_on(options: DiscoverOptions, started: float) -> DiscoverOptions:
+    """Returns the options with what is left of the time limit, which includes the reading."""
+    if options.time_limit is None:
+        return options
+    return replace(options, time_limit=max(started + options.time_limit - time.monotonic(), _AT_LEAST))
 
 
 def _counted_rules(
@@ -203,9 +215,10 @@ def _counted_rules(
     rules = ranked(result) if constants is None else ranked_with_constants(result, constants.parts)
     if not options.error:
         return rules, ()
-    if not result.sampled:
-        return with_suspects(source.counted, rules, top=top, rows=result.rows, nulls=options.nulls), ()
     until = None if options.time_limit is None else started + options.time_limit
+    if not result.sampled:
+        counted = with_suspects(source.counted, rules, top=top, rows=result.rows, nulls=options.nulls, until=until)
+        return counted, ()
     known = verified(source.counted, rules, most=top, rows=result.rows, nulls=options.nulls, until=until)
     note = (
         f"rules come from a sample of {number(result.sampled, 'pair')} of rows, which has {len(rules):,}; the best "

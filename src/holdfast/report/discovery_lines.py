@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from holdfast.report.decided_lines import decided_note
@@ -119,14 +120,16 @@ def tally(outcome: DiscoverOutcome) -> str:
 
     Such as `36 rules: 3 keys, 12 FDs, 21 other denial constraints. There are no others.`
     """
-    count = len(outcome.found)
+    some = outcome.least_score is not None
+    count = len(outcome.shown) if some else len(outcome.found)
     if not count and outcome.decided is not None and outcome.complete:
         return "No new rules."
     if not count:
         return "No rules." if outcome.complete else f"No rules yet: {outcome.why}."
-    kinds = outcome.kinds
+    kinds = Counter(entry.rule.kind for entry in outcome.shown) if some else outcome.kinds
     counts = [f"{kinds[kind]:,} {names[kinds[kind] != 1]}" for kind, names in _KIND_NAMES.items() if kinds[kind]]
-    text = f"{number(count, 'rule' if outcome.decided is None else 'new rule')}: {', '.join(counts)}."
+    word = "rule" if outcome.decided is None else "new rule"
+    text = f"{'The best ' if some else ''}{number(count, word)}: {', '.join(counts)}."
     if not outcome.complete:
         return f"{text} Not all there are: {outcome.why}."
     most, error = outcome.options.max_predicates, outcome.options.error
@@ -139,11 +142,17 @@ def tally(outcome: DiscoverOutcome) -> str:
         support, whole = options.min_support, options.min_support >= 1
         least = number(int(support), "row") if whole else f"{Allowance(None, support * 100)} of the rows"
         within = f" with a support of {least} and a confidence of {Allowance(None, options.min_confidence * 100)}"
+    if some and outcome.decided is not None:
+        return text  # decisions move rules, so nothing is said of those that are not shown
+    if some:
+        return f"{text} No other{short} scores more than {outcome.shown[-1].score:.2f}."
     return f"{text} There are no others{short}{within}."
 
 
 def closing(outcome: DiscoverOutcome) -> str | None:
     """Returns how many rules are not shown, and how to see them; None when all are shown."""
+    if outcome.least_score is not None:
+        return "Rules of a lower score were left out. More with --top N or all."
     hidden = len(outcome.found) - len(outcome.shown)
     if not hidden:
         return None

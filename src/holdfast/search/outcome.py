@@ -132,7 +132,11 @@ def found_kinds(found: Sequence[FoundRule]) -> Sequence[str]:
 @dataclass(frozen=True)
 class DiscoverOutcome(Presented):
     """All rules found, best first, of which the first `top` are shown (None: all). Beside decisions made earlier, the
-    rules are those that nobody decided on, and `decided` says what became of the others."""
+    rules are those that nobody decided on, and `decided` says what became of the others.
+
+    With `least_score`, what is found are not all rules there are, but all that score as much on their own; the shown
+    ones are the best all the same.
+    """
 
     table: str
     rows: int
@@ -147,6 +151,7 @@ class DiscoverOutcome(Presented):
     strategy: str = "all-pairs"
     device: str = "cpu"
     why: str | None = None
+    least_score: float | None = None
     phases: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     engine: str = "spark"
