@@ -84,7 +84,7 @@ def _computed(described: Any, row: Sequence[Any]) -> Any:
 
 def _constant(kind: str, text: str) -> Any:
     if kind == "number":
-        return Decimal(text)
+        return int(text) if text.lstrip("-").isdigit() else Decimal(text)
     if kind == "boolean":
         return text == "True"
     if kind == "date":

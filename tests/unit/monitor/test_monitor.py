@@ -110,6 +110,13 @@ def test_numbers_of_different_types_compare_by_value() -> None:
     assert decimals.insert({"id": 3, "a": Decimal("1E+30")}).added_count == 2
 
 
+def test_whole_numbers_are_calculated_exactly_beyond_doubles() -> None:
+    exact = hf.Monitor(["not(t.a + 1 > 9007199254740993)"], key="id", schema={"id": "bigint", "a": "bigint"})
+    exact.insert([{"id": 1, "a": 2**53}, {"id": 2, "a": 2**53 + 1}])
+    (name,) = exact.totals
+    assert set(exact.violations(name)) == {(2, None)}
+
+
 def test_text_is_ordered_also_when_it_comes_in_no_order() -> None:
     monitor = hf.Monitor("not(t.a < s.a and t.b > s.b)", key="id")
     words = [format(i * 7919 % 1009, "b") for i in range(300)]

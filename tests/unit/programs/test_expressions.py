@@ -137,6 +137,8 @@ def test_long_decimals_keep_all_their_digits() -> None:
     [
         ("not(t.city - t.n > 1)", "rule 'r' subtracts t.n (integer) from t.city (text)"),
         ("not(t.n + t.day = 3)", "rule 'r' adds t.n (integer) and t.day (date)"),
+        ("not(t.city * t.n = 3)", "rule 'r' multiplies t.city (text)"),
+        ("not(t.n % t.city = 3)", "rule 'r' "),
         ("not(lower(t.n) = 'x')", "rule 'r' uses lower on t.n (integer)"),
         ("not(hour(t.day) = 1)", "rule 'r' uses hour on t.day (date)"),
         ("not(abs(t.city) > 1)", "rule 'r' uses abs on t.city (text)"),
