@@ -10,7 +10,18 @@ from rich.console import Console
 
 from holdfast.api import plan_discover
 from holdfast.cli.files import emit, emit_json, require_writable_files
-from holdfast.cli.options import Data, DecisionsFile, OnEngine, Printing, Reading, Report, SearchOptions, Top
+from holdfast.cli.options import (
+    Data,
+    DecisionsFile,
+    OnEngine,
+    Printing,
+    Reading,
+    Redact,
+    Report,
+    SearchOptions,
+    Top,
+    names_in,
+)
 from holdfast.rules.decisions import as_decisions
 from holdfast.search.options import DEFAULT_TOP, Strategy, discover_options, how_many
 
@@ -77,6 +88,10 @@ def discover(
     explain: Annotated[bool, typer.Option("--explain", help="Print what would be compared and stop.")] = False,
     reading: Reading,
     report: Report = None,
+    examples: Annotated[
+        bool, typer.Option("--examples/--no-examples", help="Show rows that test a rule in the report.")
+    ] = True,
+    redact: Redact = None,
     printing: Printing,
     spark: OnEngine,
 ) -> None:
@@ -112,7 +127,9 @@ def discover(
 
         emit(dump_rules(result.rules), rules)
     if report is not None:
-        emit(result.to_html(), report)
+        with progress.step(f"writing {report}"):
+            page = result.to_html(examples=examples, redact=names_in(redact))
+        emit(page, report)
     if printing.format == "json":
         emit_json(result.to_dict(), printing.output)
     else:

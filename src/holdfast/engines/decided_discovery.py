@@ -33,7 +33,7 @@ def run_decided_discover(
     wide = None if top is None else rules_looked_at(top, decisions)
     outcome = run_discover(source, options, top=wide, started=started, arithmetic=arithmetic).outcome
     outcome = decided(outcome, decisions, source.counted, top=top)
-    return DiscoverResult(replace(outcome, seconds=time.monotonic() - started))
+    return DiscoverResult(replace(outcome, seconds=time.monotonic() - started), source)
 
 
 def decided(outcome: DiscoverOutcome, decisions: Decisions, check: Counting, *, top: int | None) -> DiscoverOutcome:
@@ -49,6 +49,7 @@ def decided(outcome: DiscoverOutcome, decisions: Decisions, check: Counting, *, 
         refining=new.left_out.get("refining", 0),
         following=new.left_out.get("following", 0),
         columns=tuple(column_decisions(decisions).values()),
+        rejected_before=decisions.rejected,
     )
     return replace(outcome, found=new.rules, top=top, decided=summary)
 

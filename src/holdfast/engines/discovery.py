@@ -19,16 +19,20 @@ from holdfast.discovery.with_constants import ConstantsOutcome, ranked_with_cons
 from holdfast.encode.column_type import ColumnType
 from holdfast.engines.arithmetic import arithmetic_rules, with_more
 from holdfast.engines.counted_rules import verified, with_suspects
+from holdfast.engines.rule_examples import SampledRows, rule_examples
 from holdfast.errors import TypeMismatchError, unknown_column
 from holdfast.presented import presentation
 from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import RuleSet
+from holdfast.search.examples import RuleExamples
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
 from holdfast.search.rank import ranked
 from holdfast.search.result import SearchResult
 
+# Examples are looked for of so many rules, as a page shows.
+MOST_RULES = 500
 # What a search finds, and with the option `constants` the rules of rows with given values; None without rows.
 Searched: TypeAlias = tuple[SearchResult | ConditionalRules | None, ConstantsOutcome | None]
 
@@ -69,6 +73,10 @@ class DiscoverySource(ABC):
     def sample(self, columns: Sequence[str], *, most: int, seed: int) -> pa.Table:
         """These columns of at most so many rows, drawn at random."""
 
+    @abstractmethod
+    def example_rows(self) -> SampledRows:
+        """Some of its rows, few enough to look at in this process."""
+
     def translate_errors(self, doing: str) -> AbstractContextManager[None]:
         """Turns what the engine throws into an error in the user's terms; `doing` is what failed."""
         return nullcontext()
@@ -77,8 +85,9 @@ class DiscoverySource(ABC):
 class DiscoverResult:
     """The result of a discovery. `rules` are the shown rules, best first; a result can be used wherever rules can."""
 
-    def __init__(self, outcome: DiscoverOutcome) -> None:
+    def __init__(self, outcome: DiscoverOutcome, source: DiscoverySource | None = None) -> None:
         self.outcome = outcome
+        self._source = source
 
     @cached_property
     def rules(self) -> RuleSet:
@@ -116,9 +125,25 @@ class DiscoverResult:
     def _repr_html_(self) -> str:
         return self.outcome._repr_html_()
 
-    def to_html(self) -> str:
-        """Returns the HTML page that `holdfast discover --report` writes; it needs no other file."""
-        return str(presentation("discovery_page").discovery_page(self.outcome))
+    def to_html(self, *, examples: bool = True, redact: Sequence[str] = ()) -> str:
+        """Returns the HTML page that `holdfast discover --report` writes, where rules are kept and rejected; it needs
+        no other file. `examples` are rows that test a rule; values of the columns in `redact` are hidden."""
+        shown = self.examples(redact=redact) if examples else ()
+        return str(presentation("discovery_page").discovery_page(self.outcome, examples=shown))
+
+    def examples(self, *, redact: Sequence[str] = ()) -> Sequence[RuleExamples]:
+        """Returns, for the shown rules, rows that put them to the test, and for approximate ones such that break them;
+        from some of the rows of the table."""
+        shown = self.outcome.shown[:MOST_RULES]
+        if self._source is None or not shown:
+            return ()
+        types = self._source.types
+        for name in redact:
+            if name not in types:
+                raise unknown_column(f"--redact names {name!r}", name, self.outcome.table, types)
+        with self._source.translate_errors("looking for examples in"):
+            sample = self._source.example_rows()
+        return rule_examples(sample, shown, nulls=self.outcome.options.nulls, redact=redact)
 
 
 def compared_columns(
@@ -191,7 +216,7 @@ def run_discover(
     if isinstance(result, SearchResult):
         outcome = replace(outcome, predicates=result.space.predicates, evidence=len(result.evidence))
         outcome = replace(outcome, strategy=result.strategy, device=result.device, least_score=result.least_score)
-    return DiscoverResult(outcome)
+    return DiscoverResult(outcome, source)
 
 
 def _from_now_on(options: DiscoverOptions, started: float) -> DiscoverOptions:

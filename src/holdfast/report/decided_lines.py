@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from holdfast.rules.plain_words import number
 from holdfast.search.decided import DecidedSummary, KeptRule
-from holdfast.search.outcome import FoundRule
+from holdfast.search.outcome import DiscoverOutcome, FoundRule
 
 # Columns that moved rules, of which so many are named.
 _COLUMNS = 5
@@ -25,6 +25,13 @@ def broken_now(entry: KeptRule) -> str:
     allowed = entry.rule.allow_pairs or entry.rule.allow
     beyond = "" if str(allowed) == "0" else f" (allowed: {allowed})"
     return f"broken by {', '.join(number(count, word) for count, word in counts if count is not None)}{beyond}"
+
+
+def decided_lines(outcome: DiscoverOutcome) -> list[str]:
+    """Returns what earlier decisions did to the outcome, in sentences, without the rules themselves."""
+    decided = outcome.decided
+    lines = () if decided is None else (kept_line(decided), left_out_line(decided), order_line(decided))
+    return [line for line in lines if line is not None]
 
 
 def kept_line(decided: DecidedSummary) -> str | None:

@@ -1,4 +1,5 @@
-"""The report of a discovery: the ranked rules with their evidence, and which columns determine which.
+"""The report of a discovery: the ranked rules with their evidence, to be kept or rejected, and which columns determine
+which.
 
 That of evolving rules also has those removed, with the pair of rows that broke each, and those added.
 """
@@ -6,14 +7,20 @@ That of evolving rules also has those removed, with the pair of rows that broke 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from holdfast.evolving.outcome import BreakingPair, EvolveStatus, RulesChange
+from holdfast.report.decided_lines import broken_now, decided_lines, decided_note
 from holdfast.report.discovery_lines import WEAK_SCORE, broken_by, closing, size, tally, tested_by
 from holdfast.report.page import page
+from holdfast.report.review_data import can_be_decided, review_json
+from holdfast.report.rule_words import rule_words
 from holdfast.report.words import number
 from holdfast.rules.dependency import FD, Key, as_dependency
+from holdfast.search.decided import KeptRule
+from holdfast.search.examples import RuleExamples
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
 from holdfast.violations.witness import Witness
 
@@ -32,9 +39,14 @@ class ColumnMap:
     cells: tuple[tuple[str, ...], ...]
 
 
-def discovery_page(outcome: DiscoverOutcome) -> str:
-    """Returns the report of the shown rules, at most RULES of them, as one HTML page."""
-    return page("discovery.html", title=f"Holdfast: rules of {outcome.table}", **discovery_values(outcome))
+def discovery_page(outcome: DiscoverOutcome, *, examples: Sequence[RuleExamples] = ()) -> str:
+    """Returns the report of the shown rules, at most RULES of them, as one HTML page in which a person decides on them;
+    `examples` are rows that test each."""
+    values = discovery_values(outcome)
+    values["review"] = review_json(outcome, outcome.shown[:RULES], examples)
+    kept = () if outcome.decided is None else outcome.decided.kept
+    values["kept"] = [[_kept_values(entry) for entry in kept if entry.holds == holds] for holds in (False, True)]
+    return page("discovery.html", title=f"Holdfast: rules of {outcome.table}", scripts=("review.js",), **values)
 
 
 def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
@@ -53,6 +65,8 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
             "broken": broken_by(entry),
             "weak": entry.score < WEAK_SCORE,
             "columns": _SEPARATOR.join(entry.rule.body.columns),
+            "note": decided_note(entry),
+            "decide": can_be_decided(entry.rule),
         }
         for rank, entry in enumerate(shown, start=1)
     ]
@@ -67,6 +81,22 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
         "kinds": list(Counter(entry.rule.kind for entry in shown).items()),
         "columns": sorted(used),
         "map": column_map(shown),
+        "review": None,
+        "kept": ((), ()),
+        "decided": decided_lines(outcome),
+    }
+
+
+def _kept_values(entry: KeptRule) -> dict[str, Any]:
+    """A rule that was kept earlier, for the template."""
+    rule = entry.rule
+    return {
+        "kind": rule.kind,
+        "words": rule_words(rule),
+        "text": str(rule),
+        "name": rule.name,
+        "columns": _SEPARATOR.join(rule.body.columns),
+        "said": "holds" if entry.holds else broken_now(entry),
     }
 
 

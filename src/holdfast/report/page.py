@@ -22,8 +22,11 @@ _SCRIPT, _STYLE = "page.js", "page.css"
 
 
 def page(template: str, *, title: str, **values: Any) -> str:
-    """Returns the template of this name in `pages/`, filled with the values, with style and script inline."""
-    script = _bundled(_SCRIPT)
+    """Returns the template of this name in `pages/`, filled with the values, with style and script inline.
+
+    `scripts` among the values are those of `pages/` that it needs besides that of every page.
+    """
+    script = "".join(map(_bundled, (_SCRIPT, *values.pop("scripts", ()))))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     own = {"style": Markup(_bundled(_STYLE)), "script": Markup(script), "script_hash": digest}
     return _environment().get_template(template).render(

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Protocol, overload
 
 from holdfast.rules.constraint import DenialConstraint
-from holdfast.rules.decisions import Decisions
+from holdfast.rules.decisions import Decisions, Rejected
 from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import Nulls, Rule
@@ -92,7 +92,8 @@ class ColumnDecisions:
 @dataclass(frozen=True)
 class DecidedSummary:
     """What decisions did to a discovery: the kept rules as they are now, how many found rules were left out since they
-    were `rejected`, only `refining` a rejected one, or `following` from a kept one; and the columns people decided on.
+    were `rejected`, only `refining` a rejected one, or `following` from a kept one; the columns people decided on; and
+    what was `rejected_before`.
     """
 
     kept: tuple[KeptRule, ...] = ()
@@ -100,6 +101,7 @@ class DecidedSummary:
     refining: int = 0
     following: int = 0
     columns: tuple[ColumnDecisions, ...] = ()
+    rejected_before: tuple[Rejected, ...] = ()
 
     @property
     def broken(self) -> tuple[KeptRule, ...]:

@@ -15,6 +15,7 @@ from holdfast.encode.column_type import ColumnType
 from holdfast.engines.discovery import DiscoverySource, Searched
 from holdfast.engines.local.check import plan_check, run_check, schema_of
 from holdfast.engines.local.interruptible import interruptible
+from holdfast.engines.rule_examples import SampledRows, sampled_rows
 from holdfast.rules.rule import RuleSet
 from holdfast.search.find import find
 from holdfast.search.lines import own_cores
@@ -63,6 +64,9 @@ class LocalDiscovery(DiscoverySource):
             return rows
         drawn = np.random.default_rng(seed).choice(rows.num_rows, most, replace=False)
         return rows.take(pa.array(drawn))
+
+    def example_rows(self) -> SampledRows:
+        return sampled_rows(self._table.rows)
 
     def _compared(self, types: Mapping[str, ColumnType]) -> pa.Table:
         return self._table.rows.select(list(types))

@@ -7,12 +7,15 @@ for (const bar of document.querySelectorAll("[data-filters]")) {
   const column = bar.querySelector("select");
   const count = bar.querySelector(".count");
   let kind = "";
+  const state = () => document.querySelector("[data-state-of][aria-pressed=true]")?.dataset.stateOf || "";
   const show = () => {
+    const wanted = state();
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
     items.forEach((item, i) => {
       const fits =
         (!kind || item.dataset.kind === kind) &&
+        (!wanted || item.dataset.state === wanted) &&
         (!column || !column.value || (item.dataset.columns || "").split("\u0001").includes(column.value)) &&
         words.every((word) => texts[i].includes(word));
       item.hidden = !fits;
@@ -28,6 +31,7 @@ for (const bar of document.querySelectorAll("[data-filters]")) {
     });
   }
   search.addEventListener("input", show);
+  document.addEventListener("refilter", show);
   if (column) column.addEventListener("change", show);
 }
 const opened = document.getElementById(location.hash.slice(1));

@@ -28,6 +28,7 @@ from holdfast.discovery.task import (
 )
 from holdfast.encode.column_type import ColumnType
 from holdfast.engines.discovery import DiscoverySource, Searched
+from holdfast.engines.rule_examples import EXAMPLE_ROWS, SampledRows
 from holdfast.engines.spark.checking.check import plan_check, run_check, translate_spark_errors
 from holdfast.engines.spark.checking.rows import schema_of
 from holdfast.engines.spark.sources.table import Table
@@ -85,6 +86,9 @@ class SparkDiscovery(DiscoverySource):
         # Only the first rows of each partition leave it, in an order that is drawn.
         drawn = chosen.withColumn("drawn", F.rand(seed)).orderBy("drawn").limit(most).drop("drawn")
         return drawn.toArrow().rename_columns(list(columns))
+
+    def example_rows(self) -> SampledRows:
+        return SampledRows(self._table.frame.limit(EXAMPLE_ROWS).toArrow())
 
     def translate_errors(self, doing: str) -> AbstractContextManager[None]:
         return translate_spark_errors(self._table, doing=doing)
