@@ -196,6 +196,10 @@ def test_rules_are_shown_by_decision_kind_and_column(page: Any) -> None:
     page.locator("[data-filters] [data-kind=key]").click()
     page.get_by_label("Rules on a column").select_option("id")
     assert shown_rules(page) == ["unique(id)"]
+    page.locator("[data-filters] [data-kind=fd]").click()
+    page.get_by_label("Rules on a column").select_option("zip")
+    assert "zip -> city" in shown_rules(page), "a rule on several columns"
+    assert all("zip" in rule for rule in shown_rules(page))
 
 
 def test_examples_show_rows_that_keep_and_rows_that_break_a_rule(page: Any) -> None:

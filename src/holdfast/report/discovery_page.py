@@ -19,6 +19,7 @@ from holdfast.report.review_data import can_be_decided, review_json
 from holdfast.report.rule_words import rule_words
 from holdfast.report.words import number
 from holdfast.rules.dependency import FD, Key, as_dependency
+from holdfast.rules.plain_words import on_one_line
 from holdfast.search.decided import KeptRule
 from holdfast.search.examples import RuleExamples
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
@@ -28,7 +29,6 @@ from holdfast.violations.witness import Witness
 RULES, COLUMNS = 500, 40
 # Of each change a page shows so many removed rules, and so many added ones.
 CHANGED = 20
-_SEPARATOR = "\x01"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
             "tested": tested_by(entry, outcome),
             "broken": broken_by(entry),
             "weak": entry.score < WEAK_SCORE,
-            "columns": _SEPARATOR.join(entry.rule.body.columns),
+            "columns": _lines(entry.rule.body.columns),
             "note": decided_note(entry),
             "decide": can_be_decided(entry.rule),
         }
@@ -79,12 +79,17 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
         "cut": len(outcome.shown) - len(shown),
         "rules": rules,
         "kinds": list(Counter(entry.rule.kind for entry in shown).items()),
-        "columns": sorted(used),
+        "columns": [(_lines([name]), name) for name in sorted(used)],
         "map": column_map(shown),
         "review": None,
         "kept": ((), ()),
         "decided": decided_lines(outcome),
     }
+
+
+def _lines(columns: Sequence[str]) -> str:
+    """The columns as an attribute of an element has them: a name on each line."""
+    return "\n".join(map(on_one_line, columns))
 
 
 def _kept_values(entry: KeptRule) -> dict[str, Any]:
@@ -95,7 +100,7 @@ def _kept_values(entry: KeptRule) -> dict[str, Any]:
         "words": rule_words(rule),
         "text": str(rule),
         "name": rule.name,
-        "columns": _SEPARATOR.join(rule.body.columns),
+        "columns": _lines(rule.body.columns),
         "said": "holds" if entry.holds else broken_now(entry),
     }
 

@@ -16,7 +16,7 @@ for (const bar of document.querySelectorAll("[data-filters]")) {
       const fits =
         (!kind || item.dataset.kind === kind) &&
         (!wanted || item.dataset.state === wanted) &&
-        (!column || !column.value || (item.dataset.columns || "").split("\u0001").includes(column.value)) &&
+        (!column || !column.value || (item.dataset.columns || "").split("\n").includes(column.value)) &&
         words.every((word) => texts[i].includes(word));
       item.hidden = !fits;
       shown += fits;
