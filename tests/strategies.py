@@ -195,7 +195,9 @@ def number(text: str) -> Constant:
 
 
 @st.composite
-def expressions(draw: st.DrawFn, types: Mapping[str, str], row: Row, *, depth: int = 2) -> tuple[Operand, str]:
+def expressions(
+    draw: st.DrawFn, types: Mapping[str, str], row: Row, *, depth: int = 2, outermost: bool = True
+) -> tuple[Operand, str]:
     """An expression of one row, and the type of what it may be compared with."""
     name = draw(st.sampled_from(sorted(types)))
     kind, column = types[name], Column(row, name)
@@ -203,8 +205,12 @@ def expressions(draw: st.DrawFn, types: Mapping[str, str], row: Row, *, depth: i
         return column, kind
     inner: Operand
     if kind in NUMBERS:
-        inner, kind = draw(expressions({n: k for n, k in types.items() if k in NUMBERS}, row, depth=depth - 1))
+        numbers = {n: k for n, k in types.items() if k in NUMBERS}
+        inner, kind = draw(expressions(numbers, row, depth=depth - 1, outermost=False))
         shape = draw(st.sampled_from(["+", "-", "*", "/", "%", "+", "*", "one", "round", "coalesce"]))
+        if shape == "coalesce" and kind == "double" and not outermost:
+            # The reference does not know that the 0 of coalesce(t.x, 0) is a double: to calculate on with it rounds.
+            shape = "one"
         if shape == "one":
             return Call(draw(st.sampled_from([NEGATIVE, "abs", "floor", "ceil"])), (inner,)), kind
         if shape == "round":
@@ -213,7 +219,7 @@ def expressions(draw: st.DrawFn, types: Mapping[str, str], row: Row, *, depth: i
             # Numbers that are doubles: a value alone does not tell whether it is meant to be one.
             return Call("coalesce", (inner, number(draw(st.sampled_from(("0", "1", "0.5")))))), kind
         other: Operand
-        other, other_kind = draw(expressions({n: k for n, k in types.items() if k in NUMBERS}, row, depth=depth - 1))
+        other, other_kind = draw(expressions(numbers, row, depth=depth - 1, outermost=False))
         if draw(st.booleans()):
             other, other_kind = number(draw(st.sampled_from(FACTORS))), kind
         pair = (inner, other) if draw(st.booleans()) or isinstance(other, Column) else (other, inner)
@@ -255,7 +261,7 @@ def tolerances(draw: st.DrawFn, types: Mapping[str, str]) -> Predicate | None:
     sides: list[Operand] = [left, right]
     if family is NUMBERS and draw(st.booleans()):
         number_types = {name: types[name] for name in names}
-        sides[0], _ = draw(expressions(number_types, "t", depth=1))
+        sides[0], _ = draw(expressions(number_types, "t", depth=1, outermost=False))
         sides[1] = sides[0].mirrored() if draw(st.booleans()) else right  # type: ignore[union-attr]
     apart = Call("-", tuple(sides))
     operand = Call("abs", (apart,)) if draw(st.booleans()) else apart
