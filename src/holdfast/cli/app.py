@@ -17,6 +17,7 @@ from holdfast.tables.pandas_later import postpone_pandas
 _COMMANDS = {
     "demo": "Show what Holdfast does, on data that ships with it: the whole story in seconds, with a report.",
     "discover": "Find the most general rules a table holds, the ones worth reading first.",
+    "review": "Ask which of the rules that were found to keep, and write them as a rule file.",
     "check": "Detect every violation of a set of rules, and count them exactly.",
     "explain": "Say which rules a row breaks, with which others, and which change of one cell would mend most of it.",
     "sql": "Print rules as SQL queries, to check them in any database. No Spark is started.",

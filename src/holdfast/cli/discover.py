@@ -37,7 +37,7 @@ holdfast discover orders.csv --columns zip,city,state --error 0.002 -o nearly.ya
 holdfast discover orders.csv --columns zip,city,state --error-rows 0.01
 holdfast discover orders.csv --columns country,tier,currency --conditional --min-support 0.02 --min-confidence 0.98
 holdfast discover clean.csv --columns zip,city,state --decisions decisions.yaml
-holdfast discover orders.csv --exclude name,email --max-predicates 2 --time-limit 60 --format json
+holdfast discover orders.csv --exclude name,email --max-predicates 2 --time-limit 60 --format json --output found.json
 
 Then holdfast check orders.csv found.yaml holds a table to what was found, and holdfast evolve keeps it up to date.
 

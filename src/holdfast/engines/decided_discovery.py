@@ -14,7 +14,7 @@ from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.decisions import Decisions
 from holdfast.rules.dependency import Denial
 from holdfast.rules.rule import Nulls, Rule, RuleSet
-from holdfast.search.decided import DecidedSummary, KeptRule, column_decisions, new_rules, rules_looked_at
+from holdfast.search.decided import DecidedSummary, KeptEarlier, column_decisions, new_rules, rules_looked_at
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import DiscoverOutcome
 
@@ -56,7 +56,7 @@ def decided(outcome: DiscoverOutcome, decisions: Decisions, check: Counting, *, 
 
 def kept_rules_now(
     decisions: Decisions, check: Callable[[RuleSet], Sequence[RuleOutcome]], nulls: Nulls
-) -> tuple[KeptRule, ...]:
+) -> tuple[KeptEarlier, ...]:
     """Returns the kept rules with what breaks them now, in the order of the decisions."""
     if not decisions.kept:
         return ()
@@ -68,16 +68,16 @@ def kept_rules_now(
     return tuple(map(_kept_rule, found))
 
 
-def _checked_alone(rule: Rule, check: Callable[[RuleSet], Sequence[RuleOutcome]], nulls: Nulls) -> KeptRule:
+def _checked_alone(rule: Rule, check: Callable[[RuleSet], Sequence[RuleOutcome]], nulls: Nulls) -> KeptEarlier:
     try:
         (found,) = check(RuleSet((rule,), nulls=nulls))
     except HoldfastError as problem:
-        return KeptRule(rule, False, problem=problem.message)
+        return KeptEarlier(rule, False, problem=problem.message)
     return _kept_rule(found)
 
 
-def _kept_rule(found: RuleOutcome) -> KeptRule:
-    return KeptRule(found.rule, found.holds, found.violating_pairs, found.violating_rows, found.suspect_rows)
+def _kept_rule(found: RuleOutcome) -> KeptEarlier:
+    return KeptEarlier(found.rule, found.holds, found.violating_pairs, found.violating_rows, found.suspect_rows)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.rules.plain_words import number
-from holdfast.search.decided import DecidedSummary, KeptRule
+from holdfast.search.decided import DecidedSummary, KeptEarlier
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
 
 # Columns that moved rules, of which so many are named.
@@ -15,7 +15,7 @@ def broken_lines(decided: DecidedSummary) -> list[str]:
     return [f"{entry.rule.name}: {entry.rule}   {broken_now(entry)}" for entry in decided.broken]
 
 
-def broken_now(entry: KeptRule) -> str:
+def broken_now(entry: KeptEarlier) -> str:
     """Returns what breaks a kept rule now, such as `broken by 3 pairs, 4 rows, 1 suspect`."""
     if entry.problem is not None:
         return f"not checked: {entry.problem}"

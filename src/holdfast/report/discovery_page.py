@@ -20,7 +20,7 @@ from holdfast.report.rule_words import rule_words
 from holdfast.report.words import number
 from holdfast.rules.dependency import FD, Key, as_dependency
 from holdfast.rules.plain_words import on_one_line
-from holdfast.search.decided import KeptRule
+from holdfast.search.decided import KeptEarlier
 from holdfast.search.examples import RuleExamples
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
 from holdfast.violations.witness import Witness
@@ -92,7 +92,7 @@ def _lines(columns: Sequence[str]) -> str:
     return "\n".join(map(on_one_line, columns))
 
 
-def _kept_values(entry: KeptRule) -> dict[str, Any]:
+def _kept_values(entry: KeptEarlier) -> dict[str, Any]:
     """A rule that was kept earlier, for the template."""
     rule = entry.rule
     return {

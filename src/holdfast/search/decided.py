@@ -35,7 +35,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class KeptRule:
+class KeptEarlier:
     """A rule that was kept, and how it is now: whether it holds, and what breaks it. `problem` says why it could not be
     checked, such as a column that is gone."""
 
@@ -96,7 +96,7 @@ class DecidedSummary:
     what was `rejected_before`.
     """
 
-    kept: tuple[KeptRule, ...] = ()
+    kept: tuple[KeptEarlier, ...] = ()
     rejected: int = 0
     refining: int = 0
     following: int = 0
@@ -104,7 +104,7 @@ class DecidedSummary:
     rejected_before: tuple[Rejected, ...] = ()
 
     @property
-    def broken(self) -> tuple[KeptRule, ...]:
+    def broken(self) -> tuple[KeptEarlier, ...]:
         """The kept rules that no longer hold."""
         return tuple(entry for entry in self.kept if not entry.holds)
 
