@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from holdfast.engines.discovery import DiscoverResult
     from holdfast.engines.findings import MachineFinding
     from holdfast.engines.job_table import JobTable
+    from holdfast.engines.local.tables.check import LocalTables
     from holdfast.engines.spark.sources.table import Frame, Table
+    from holdfast.engines.spark.tables.check import SparkTables
     from holdfast.engines.tables.plan import OpenedTables, TablesPlan
     from holdfast.engines.tables.result import TablesCheckResult
     from holdfast.engines.tables.source import TableSource
@@ -183,6 +185,31 @@ def plan_tables_check(
     `where` that cannot be computed in this process sends the check to Spark, with a note.
     """
     started = time.monotonic()
+    rule_set, sources = table_sources(data, rules, key=key, nulls=nulls, **reading)
+
+    from holdfast.engines.tables.plan import plan_tables
+
+    where: dict[str, Any] = {"master": master, "conf": conf}
+    chosen = engine_for_tables(sources, engine=engine, **where)
+    opened = opened_tables(sources, chosen, **where)
+    try:
+        return PlannedTablesCheck(opened, plan_tables(opened, rule_set), started)
+    except ConditionError as problem:
+        if engine != "auto" or chosen == "spark":
+            raise
+        opened = opened_tables(sources, "spark", note=f"checked on Spark: {problem.message}", **where)
+        return PlannedTablesCheck(opened, plan_tables(opened, rule_set), started)
+
+
+def table_sources(
+    data: Tables,
+    rules: Rules,
+    *,
+    key: KeyColumns | Mapping[str, KeyColumns] | None,
+    nulls: Nulls | None,
+    **reading: Any,
+) -> tuple[RuleSet, dict[str, TableSource]]:
+    """The rules, and where the rows of each of their tables are: those of `data`, and others of the rule file."""
     for name in data:
         if not is_table_name(name):
             raise OptionError(
@@ -196,8 +223,6 @@ def plan_tables_check(
         raise OptionError(
             "the rules name no tables.", hint="name them in the rule file, or with --table name=DATA, or give DATA."
         )
-    from holdfast.engines.choose import chosen_engine_for_all
-    from holdfast.engines.tables.plan import plan_tables
     from holdfast.engines.tables.source import TableSource
     from holdfast.tables.read_options import ReadOptions
 
@@ -214,22 +239,21 @@ def plan_tables_check(
         own = {} if table is None else table.reading
         key_of_table = keys.get(name, () if table is None else table.key)
         sources[name] = TableSource(source, key_of_table, ReadOptions(**{**given, **own}))
-    where: dict[str, Any] = {"master": master, "conf": conf}
-    chosen = chosen_engine_for_all([source.data for source in sources.values()], ReadOptions(), engine=engine, **where)
-    opened = _opened_tables(sources, chosen, **where)
-    try:
-        return PlannedTablesCheck(opened, plan_tables(opened, rule_set), started)
-    except ConditionError as problem:
-        if engine != "auto" or chosen == "spark":
-            raise
-        opened = _opened_tables(sources, "spark", note=f"checked on Spark: {problem.message}", **where)
-        return PlannedTablesCheck(opened, plan_tables(opened, rule_set), started)
+    return rule_set, sources
 
 
-def _opened_tables(
+def engine_for_tables(sources: Mapping[str, TableSource], **where: Any) -> Literal["local", "spark"]:
+    """Where a job on all of the tables runs."""
+    from holdfast.engines.choose import chosen_engine_for_all
+    from holdfast.tables.read_options import ReadOptions
+
+    return chosen_engine_for_all([source.data for source in sources.values()], ReadOptions(), **where)
+
+
+def opened_tables(
     sources: Mapping[str, TableSource], engine: str, *, note: str | None = None, **where: Any
-) -> OpenedTables:
-    """The tables where they will be checked, with a note of ours."""
+) -> LocalTables | SparkTables:
+    """The tables where a job on them will run, with a note of ours."""
     if engine == "local":
         from holdfast.engines.local.tables.check import LocalTables
 

@@ -13,7 +13,18 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from holdfast.api.jobs import DEFAULT_LIMIT, Data, KeyColumns, Place, Rules, open_table
+from holdfast.api.jobs import (
+    DEFAULT_LIMIT,
+    Data,
+    KeyColumns,
+    Place,
+    Rules,
+    Tables,
+    engine_for_tables,
+    open_table,
+    opened_tables,
+    table_sources,
+)
 from holdfast.errors import OptionError
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
 from holdfast.rules.decisions import Decisions, as_decisions
@@ -31,6 +42,7 @@ if TYPE_CHECKING:
     from holdfast.engines.states.state_engine_choice import StateEngineChoice
     from holdfast.engines.states.state_table import StateTable
     from holdfast.engines.states.watched_table import WatchedTable
+    from holdfast.engines.states.watched_tables import WatchedTables
     from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus
     from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
     from holdfast.fragments.sites import SplitTable
@@ -171,10 +183,10 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
     def create(
         cls,
         state: Place,
-        data: Data,
+        data: Data | Tables,
         rules: Rules,
         *,
-        key: KeyColumns | None = None,
+        key: KeyColumns | Mapping[str, KeyColumns] | None = None,
         nulls: Nulls | None = None,
         engine: EngineChoice = "auto",
         master: str | None = None,
@@ -183,8 +195,12 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
     ) -> WatchState:
         """Returns a new state in the folder `state`: the table as it is now, and how often it violates each rule.
 
-        `engine` is where it is made, as in `check`.
+        `engine` is where it is made, as in `check`. For rules over several tables, `data` and `key` are as there.
         """
+        if isinstance(data, Mapping):
+            return cls(*_loaded_tables(state, data, rules, key, nulls, engine, master, conf, reading))
+        if isinstance(key, Mapping):
+            raise OptionError("key is a mapping, and there is one table.", hint="name the key's columns alone.")
         rule_set = as_rule_set(rules, nulls=nulls)
         refuse_tables(rule_set, "watch")
 
@@ -197,9 +213,14 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
 
     @staticmethod
     def _opened(engine: StateEngine, state: Place) -> WatchedTable:
-        from holdfast.engines.states.watched_table import watched
+        from holdfast.engines.states.watched_tables import opened_watch
 
-        return watched(engine, state)
+        return opened_watch(engine, state)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables of the state, as rules name them; none where it is of one table."""
+        return tuple(table.name for table in self._table.newest().rules.tables)
 
     @property
     def status(self) -> WatchStatus:
@@ -207,13 +228,46 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         return self._table.newest().status(seconds=self._seconds)
 
     def apply(
-        self, changes: Place, *, batch: str | None = None, limit: int | None = DEFAULT_LIMIT, **reading: Any
+        self,
+        changes: Place | Mapping[str, Place],
+        *,
+        batch: str | None = None,
+        limit: int | None = DEFAULT_LIMIT,
+        **reading: Any,
     ) -> BatchOutcome:
         """Returns the violations that the changes in a file add and remove, at most `limit` of each rule listed.
 
-        `batch` names the changes; without it the content of the file does.
+        `batch` names the changes; without it the content of the file does. Of several tables, `changes` is a mapping
+        from their names to files, which are one batch.
         """
+        if isinstance(changes, Mapping):
+            return self._apply_to_tables(
+                {name: os.fspath(file) for name, file in changes.items()}, batch, limit, reading
+            )
+        self._require_one_table("say of which table the changes are, with --table NAME=CHANGES.")
         return self._apply(changes, batch, limit, reading)
+
+    def _apply_to_tables(
+        self, changes: Mapping[str, str], batch: str | None, limit: int | None, reading: Mapping[str, Any]
+    ) -> BatchOutcome:
+        from holdfast.engines.states.watched_tables import WatchedTables
+        from holdfast.tables.read_options import ReadOptions
+
+        if not self.tables:
+            raise OptionError(
+                f"the state {self._table.store.root} is of one table.", hint="give the file of its changes alone."
+            )
+
+        def applied(engine: StateEngine) -> BatchOutcome:
+            state = self._on(engine)
+            assert isinstance(state, WatchedTables), "a state of several tables"
+            return state.apply_files(changes, batch=batch, limit=limit, reading=reading)
+
+        return self._engines.run(self._engines.for_all(list(changes.values()), ReadOptions()), applied)
+
+    def _require_one_table(self, hint: str) -> None:
+        if self.tables:
+            raise OptionError(f"the state {self._table.store.root} is of {', '.join(self.tables)}.", hint=hint)
 
     def follow(
         self,
@@ -232,6 +286,9 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         `on_problem` with words for a file that has changed after it was applied; with `once` that is a ChangeError in
         the end.
         """
+        self._require_one_table(
+            "apply their changes with holdfast watch apply: no source says of which table they are."
+        )
         self._follow(
             source, once=once, from_version=from_version, limit=limit, on_batch=on_batch, on_problem=on_problem
         )
@@ -260,6 +317,7 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         """Watches these rules from now on, without loading the table again. Returns the names of rules that are new or
         changed, and of those gone."""
         rule_set = as_rule_set(rules, nulls=nulls)
+        self._require_one_table("make a new state with other rules.")
         refuse_tables(rule_set, "watch")
         engine = self._engines.for_rows(self._table.newest().row_bytes)
         started = time.monotonic()
@@ -470,4 +528,32 @@ def _loaded(
     table = open_table(data, master=master, conf=conf, **reading)
     started = time.monotonic()
     loaded = load(SparkEngine(table.frame.sparkSession), table)
+    return loaded, engines, time.monotonic() - started
+
+
+def _loaded_tables(
+    place: Place,
+    data: Tables,
+    rules: Rules,
+    key: KeyColumns | Mapping[str, KeyColumns] | None,
+    nulls: Nulls | None,
+    choice: EngineChoice,
+    master: str | None,
+    conf: Mapping[str, str] | None,
+    reading: Mapping[str, Any],
+) -> tuple[WatchedTables, StateEngineChoice, float]:
+    """A new state of several tables, on the engine that is chosen for them, and the seconds it took."""
+    from holdfast.engines.states.state_engine_choice import StateEngineChoice
+    from holdfast.engines.states.watched_tables import init_watch_tables
+
+    rule_set, sources = table_sources(data, rules, key=key, nulls=nulls, **reading)
+    where: dict[str, Any] = {"master": master, "conf": conf}
+    engines = StateEngineChoice(choice, master, conf)
+    chosen = engine_for_tables(sources, engine=choice, **where)
+    started = time.monotonic()
+    opened = opened_tables(sources, chosen, **where)
+    engine = engines.local() if chosen == "local" else engines.on_spark()
+    keys = {name: source.key for name, source in sources.items()}
+    read = {name: vars(source.options) for name, source in sources.items()}
+    loaded = init_watch_tables(engine, opened.tables, rule_set, keys, place, read)
     return loaded, engines, time.monotonic() - started

@@ -12,7 +12,9 @@ from holdfast.checking.output_folders import VIOLATION_FOLDERS, require_writable
 from holdfast.cli import options
 from holdfast.cli.command import add_group
 from holdfast.cli.files import emit, emit_json, emit_result, note_cut, require_writable_files, warn
+from holdfast.cli.tables import TableData, named_data
 from holdfast.cli.verify import verify_command, verify_examples
+from holdfast.errors import OptionError
 from holdfast.rules.rule_file import as_rule_set
 
 if TYPE_CHECKING:
@@ -22,11 +24,15 @@ if TYPE_CHECKING:
 INIT = """
 Examples:
 holdfast watch init state --data orders.csv --rules rules.yaml --key order_id
+
+A rule file that names several tables needs no --data; --table name=DATA names them otherwise.
 """
 APPLY = """
 Examples:
 holdfast watch apply state monday.csv
 holdfast watch apply state tuesday.csv --batch tuesday --format json
+
+Of several tables, --table name=CHANGES takes the place of CHANGES; files that are given together are one batch.
 """
 RUN = """
 Examples:
@@ -65,10 +71,13 @@ def add_watch(app: typer.Typer) -> None:
 def watch_init(
     state: options.State,
     *,
-    data: Annotated[str, typer.Option(metavar="DATA", help="The table: as in holdfast check.", show_default=False)],
+    data: Annotated[
+        str | None, typer.Option(metavar="DATA", help="The table: as in holdfast check.", show_default=False)
+    ] = None,
     rules: Annotated[
         str, typer.Option(metavar="RULES", help="A rule file (YAML), or one rule in quotes.", show_default=False)
     ],
+    table: TableData = None,
     key: options.KeyOrFileKey = None,
     nulls: options.NullsOrFileNulls = None,
     reading: options.Reading,
@@ -76,20 +85,41 @@ def watch_init(
     spark: options.OnEngine,
 ) -> None:
     """Load a table into a new state, and count its violations."""
-    require_writable_files({"--output": printing.output}, data, rules)
-    with spark.progress.step(f"loading {data} into {state}"):
+    tables = named_data(table)
+    if data is not None and tables:
+        raise OptionError("both --data and --table are given.", hint="name the data of each table with --table.")
+    if data is None and not tables and not as_rule_set(rules).tables:
+        raise OptionError(
+            "it is not said what to watch.", hint="name the table with --data DATA, or several with --table name=DATA."
+        )
+    require_writable_files({"--output": printing.output}, *([data] if data else tables.values()), rules)
+    with spark.progress.step(f"loading {data or ', '.join(tables) or 'the tables'} into {state}"):
         created = WatchState.create(
-            state, data, rules, key=key, nulls=nulls, **spark.job_options, **reading.job_options
+            state,
+            tables if data is None else data,
+            rules,
+            key=key,
+            nulls=nulls,
+            **spark.job_options,
+            **reading.job_options,
         )
         status = created.status
     _emit_watched(status, printing)
-    spark.progress.next("holdfast", "watch", "apply", state, "CHANGES")
+    changes = [f"--table={created.tables[0]}=CHANGES"] if created.tables else ["CHANGES"]
+    spark.progress.next("holdfast", "watch", "apply", state, *changes)
 
 
 def watch_apply(
     state: options.State,
-    changes: options.Changes,
+    changes: Annotated[
+        str | None,
+        typer.Argument(metavar="CHANGES", help="A file or folder of changes, as DATA.", show_default=False),
+    ] = None,
     *,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=CHANGES", help="The changes of one of several tables; may be repeated."),
+    ] = None,
     batch: options.Batch = None,
     limit: options.ListLimit = str(DEFAULT_LIMIT),
     reading: options.ReadingChanges,
@@ -97,12 +127,19 @@ def watch_apply(
     spark: options.OnEngine,
 ) -> None:
     """Apply one file of changes, once, and say which violations it adds and removes."""
-    require_writable_files({"--output": printing.output}, changes)
+    tables = named_data(table, what="CHANGES")
+    if (changes is None) == (not tables):
+        told = "no changes are given" if changes is None else f"both CHANGES ({changes!r}) and --table are given"
+        raise OptionError(
+            f"{told}.", hint="write holdfast watch apply STATE CHANGES, or --table NAME=CHANGES for several tables."
+        )
+    given = list(tables.values()) if changes is None else [changes]
+    require_writable_files({"--output": printing.output}, *given)
     most = options.limit_of(limit)
-    with spark.progress.step(f"applying {changes} to {state}"):
+    with spark.progress.step(f"applying {', '.join(given)} to {state}"):
         opened = WatchState.open(state, **spark.job_options)
-        outcome = opened.apply(changes, batch=batch, limit=most, **reading.job_options)
-    _emit_batch(outcome, os.path.basename(changes.rstrip("/")), printing)
+        outcome = opened.apply(tables if changes is None else changes, batch=batch, limit=most, **reading.job_options)
+    _emit_batch(outcome, ", ".join(os.path.basename(name.rstrip("/")) for name in given), printing)
 
 
 def watch_run(

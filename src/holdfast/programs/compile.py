@@ -85,6 +85,8 @@ class _Compiler:
 
     def program(self, rule: Rule) -> Program:
         scope: list[Flag] = [] if rule.where is None else [Where(rule.where)]
+        if rule.table is not None:  # where rows of several tables are together
+            scope.append(_of_table(rule.table))
         pairs = self.lowered.pairs[rule.name]
         alone = self._alone(rule, scope)
         if not pairs:

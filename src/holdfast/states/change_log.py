@@ -81,11 +81,20 @@ def batch_log(
         counts[count.rule][0] += count.added
         counts[count.rule][1] += count.removed
     rules = {
-        name: RuleViolationsChange(listed[1].get(name, ()), listed[-1].get(name, ()), added, removed)
+        name: _net(RuleViolationsChange(listed[1].get(name, ()), listed[-1].get(name, ()), added, removed))
         for name, (added, removed) in counts.items()
         if added or removed
     }
-    return BatchLog(files, rules)
+    return BatchLog(files, {name: change for name, change in rules.items() if change})
+
+
+def _net(change: RuleViolationsChange) -> RuleViolationsChange:
+    """The change without what went in one piece of work and came in another; as it is where its lists were cut."""
+    both = set(change.added) & set(change.removed)
+    if change.cut or not both:
+        return change
+    added, removed = ([v for v in side if v not in both] for side in (change.added, change.removed))
+    return RuleViolationsChange(added, removed, len(added), len(removed))
 
 
 def _cut(

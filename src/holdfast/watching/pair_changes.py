@@ -8,7 +8,7 @@ returns are messages: counts, and the files that were written.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from holdfast.states.store import Store
 from holdfast.tables.pieces import pieces_of
 from holdfast.violations.evaluate import UNLIMITED
 from holdfast.violations.part import part_of
+from holdfast.watching.absent_partners import absence_change
 from holdfast.watching.changed_pairs import LISTABLE, ChangedRows, pair_change
 from holdfast.watching.pair_groups import ALONE, NOTES, GroupedPrograms, PairGroup
 from holdfast.watching.zones import feasible
@@ -118,9 +119,15 @@ class PairChangesTask:
             return
         gone = pa.array((changed.column("sign").to_numpy() < 0).astype(np.uint8))
         yield self._entered(number, changed.append_column("gone", gone), base=False)
-        counts = {rule: [0, 0] for rule in group.rules}
+        absent = [rule for rule in group.rules if rule in self.groups.absent]
+        paired = [rule for rule in group.rules if rule not in self.groups.absent]
+        if absent:
+            yield from self._lonely(absent, *self._with_all(number, group, changed), log)
+        if not paired:
+            return
+        counts = {rule: [0, 0] for rule in paired}
         for rows, keys in self._beside(number, group, changed):
-            for rule in group.rules:
+            for rule in paired:
                 room = max(log.room(rule, 1), log.room(rule, -1))
                 net = pair_change(self.groups.program(rule), rows, limit=room, listable=self.listable)
                 counts[rule][0] += net.added
@@ -130,6 +137,23 @@ class PairChangesTask:
         for rule, (added, removed) in counts.items():
             if added or removed:
                 yield ViolationCount(self.names[rule], Unit.PAIRS, added, removed)
+
+    def _lonely(self, rules: Sequence[int], rows: ChangedRows, keys: pa.ChunkedArray, log: _Log) -> Iterator[Message]:
+        for rule in rules:
+            net = absence_change(self.groups.program(rule), rows)
+            if len(net.come) or len(net.go):
+                yield ViolationCount(self.names[rule], Unit.ROWS, len(net.come), len(net.go))
+            for change, at in ((1, net.come), (-1, net.go)):
+                log.add(rule, change, _at(keys, at), pa.nulls(len(at), keys.type))
+
+    def _with_all(self, number: int, group: PairGroup, changed: pa.Table) -> tuple[ChangedRows, pa.ChunkedArray]:
+        """The changed rows beside all rows that they can meet: whether a row has a partner is seen at once."""
+        columns = ["k", "role", *group.columns]
+        rest = self._rest(number, group, changed, columns)
+        table = pa.concat_tables([changed.select(columns), rest])
+        sign = changed.column("sign").to_numpy()
+        signs = np.concatenate([sign, np.zeros(rest.num_rows, sign.dtype)])
+        return self._rows(table, signs, inner=True), table.column("k")
 
     def _beside(
         self, number: int, group: PairGroup, changed: pa.Table

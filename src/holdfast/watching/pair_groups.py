@@ -45,10 +45,14 @@ class PairGroup:
 
 @dataclass(frozen=True)
 class GroupedPrograms:
-    """The programs of a rule set as pairs and as single rows, and the groups of those that speak of pairs."""
+    """The programs of a rule set as pairs and as single rows, and the groups of those that speak of pairs.
+
+    Of the rules in `absent`, by position, it is rows that violate: the left rows that are in no pair of the program.
+    """
 
     programs: Programs
     groups: tuple[PairGroup, ...]
+    absent: frozenset[int] = frozenset()
 
     def program(self, rule: int) -> PairProgram:
         program = self.programs.programs[rule]
@@ -62,7 +66,7 @@ class GroupedPrograms:
         return {i: flag for i, flag in flags.items() if flag is not None}
 
     def speaks_of_pairs(self, rule: int) -> bool:
-        return not isinstance(self.programs.programs[rule], RowProgram)
+        return rule not in self.absent and not isinstance(self.programs.programs[rule], RowProgram)
 
     def about(self, number: int, plan: Plan) -> str:
         """A fingerprint of what the group's table holds when forms and flags are computed as the plan says."""
@@ -165,8 +169,8 @@ def _unless_null(forms: Sequence[int], nulls: Nulls, place: str) -> str:
     return f"IF({' AND '.join(f'f{i} IS NOT NULL' for i in sorted(set(forms)))}, array({place}), array())"
 
 
-def pair_groups(programs: Programs) -> GroupedPrograms:
-    """The groups of the rules, in order of first use."""
+def pair_groups(programs: Programs, absent: frozenset[int] = frozenset()) -> GroupedPrograms:
+    """The groups of the rules, in order of first use; `absent` are those that want every left row to be in a pair."""
     paired = programs.as_pairs()
     members: dict[Meeting, list[int]] = {}
     for i, program in enumerate(paired.programs):
@@ -176,7 +180,7 @@ def pair_groups(programs: Programs) -> GroupedPrograms:
         _group(meets, rules, [p for p in (paired.programs[i] for i in rules) if isinstance(p, PairProgram)])
         for meets, rules in members.items()
     )
-    return GroupedPrograms(paired, groups)
+    return GroupedPrograms(paired, groups, absent)
 
 
 def _group(meets: Meeting, rules: Sequence[int], programs: Sequence[PairProgram]) -> PairGroup:

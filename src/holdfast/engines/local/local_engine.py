@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -30,8 +31,10 @@ from holdfast.programs.arrow_rows import formed_rows
 from holdfast.programs.bind import require_key_types
 from holdfast.programs.plan import Plan
 from holdfast.rules.predicate import Constant
+from holdfast.rules.rule import RuleSet
 from holdfast.search.lines import own_cores
 from holdfast.search.options import DiscoverOptions
+from holdfast.states.joint_layout import JointLayout
 from holdfast.states.messages import MESSAGE, Message, messages_in
 from holdfast.states.segment import as_typed, key_of
 from holdfast.states.table_schema import FieldJson, SchemaJson, arrow_schema, arrow_type, safe_fields, schema_json
@@ -43,6 +46,7 @@ from holdfast.watching.pair_groups import ALONE, NOTES, GroupedPrograms
 if TYPE_CHECKING:
     from holdfast.engines.check_result import CheckResult
     from holdfast.engines.local.check import LocalCheckResult
+    from holdfast.engines.tables.result import TablesCheckResult
     from holdfast.search.result import SearchResult
 
 Ints = NDArray[np.int64]
@@ -87,7 +91,7 @@ class LocalEngine(StateEngine):
         return run_check(_local_table(table), plan, limit=limit, key_required=True)
 
     def checked_rows(self, result: CheckResult, table: SourceTable, plan: Plan) -> Partitions:
-        return self.keyed(_safe_rows(_local_table(table), range(len(plan.schema.types))), plan)
+        return self.whole_rows(table, plan)
 
     def search(
         self, table: SourceTable, types: Mapping[str, ColumnType], options: DiscoverOptions
@@ -113,6 +117,44 @@ class LocalEngine(StateEngine):
     def result_of(self, rows: Partitions) -> ArrowResult:
         (table,) = self.gathered(rows)
         return ArrowResult(table.schema, lambda: table)
+
+    # Several tables in one state ------------------------------------------------------------------------------
+
+    def check_tables(
+        self,
+        tables: Mapping[str, SourceTable],
+        rules: RuleSet,
+        keys: Mapping[str, tuple[str, ...]],
+        *,
+        limit: int | None,
+    ) -> TablesCheckResult:
+        from holdfast.engines.local.tables.check import LocalTables  # not for applying changes: it takes time
+        from holdfast.engines.tables.plan import plan_tables
+        from holdfast.engines.tables.source import TableSource
+
+        opened = LocalTables({n: TableSource(_local_table(table).rows, keys[n]) for n, table in tables.items()})
+        plan, started = plan_tables(opened, rules), time.monotonic()
+        return opened.run_check(plan, limit=limit, fail_on="error", all_columns=False, redact=(), started=started)
+
+    def joined_table(self, tables: Mapping[str, SourceTable], layout: JointLayout) -> LocalTable:
+        from holdfast.engines.local.tables.joint_state import joined_table
+
+        return joined_table({name: _local_table(table) for name, table in tables.items()}, layout)
+
+    def tables_in(self, table: SourceTable, layout: JointLayout) -> dict[str, SourceTable]:
+        from holdfast.engines.local.tables.joint_state import tables_in
+
+        return {**tables_in(_local_table(table), layout)}
+
+    def joined_changes(self, changes: Mapping[str, Changes], layout: JointLayout) -> Changes:
+        from holdfast.engines.local.tables.joint_state import joined_changes
+
+        rows = joined_changes({n: (pa.concat_tables(own.rows), own.known) for n, own in changes.items()}, layout)
+        table = LocalTable(rows, ", ".join(own.table.name for own in changes.values()))
+        return Changes((rows,), table, tuple(range(len(layout.schema["fields"]))))
+
+    def whole_rows(self, table: SourceTable, plan: Plan) -> Partitions:
+        return self.keyed(_safe_rows(_local_table(table), range(len(plan.schema.types))), plan)
 
     # Tables that are split over sites -------------------------------------------------------------------------
 

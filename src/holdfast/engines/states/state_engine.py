@@ -18,7 +18,9 @@ from holdfast.encode.column_type import ColumnType
 from holdfast.fragments.id_packing import IdPacking
 from holdfast.programs.plan import Plan
 from holdfast.rules.predicate import Constant
+from holdfast.rules.rule import RuleSet
 from holdfast.search.options import DiscoverOptions
+from holdfast.states.joint_layout import JointLayout
 from holdfast.states.messages import Message
 from holdfast.states.table_schema import FieldJson, SchemaJson
 from holdfast.tables.read_options import Origin, ReadOptions
@@ -27,6 +29,7 @@ from holdfast.watching.pair_groups import GroupedPrograms
 if TYPE_CHECKING:
     from holdfast.engines.check_result import CheckResult
     from holdfast.engines.result_table import ResultTable
+    from holdfast.engines.tables.result import TablesCheckResult
     from holdfast.search.result import SearchResult
 
 Task: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -147,6 +150,36 @@ class StateEngine(ABC):
     @abstractmethod
     def result_of(self, rows: Rows) -> ResultTable:
         """Returns the rows as a table of a result."""
+
+    # Several tables in one state ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def check_tables(
+        self,
+        tables: Mapping[str, SourceTable],
+        rules: RuleSet,
+        keys: Mapping[str, tuple[str, ...]],
+        *,
+        limit: int | None,
+    ) -> TablesCheckResult:
+        """Returns what a check of the tables, under their names in rules, finds."""
+
+    @abstractmethod
+    def joined_table(self, tables: Mapping[str, SourceTable], layout: JointLayout) -> SourceTable:
+        """Returns the rows of all tables as one table."""
+
+    @abstractmethod
+    def tables_in(self, table: SourceTable, layout: JointLayout) -> dict[str, SourceTable]:
+        """Returns each of the tables in the table of all."""
+
+    @abstractmethod
+    def joined_changes(self, changes: Mapping[str, Changes], layout: JointLayout) -> Changes:
+        """Returns the changes of all tables as changes of the one. ChangeError where a row comes without all of the
+        columns of its table."""
+
+    @abstractmethod
+    def whole_rows(self, table: SourceTable, plan: Plan) -> Rows:
+        """Returns the table's rows as keyed_rows() does, with all columns."""
 
     # Tables that are split over sites -------------------------------------------------------------------------
 

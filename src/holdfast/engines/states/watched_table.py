@@ -37,7 +37,7 @@ from holdfast.watching.pair_groups import GroupedPrograms, pair_groups
 from holdfast.watching.status import WatchStatus, history
 
 if TYPE_CHECKING:
-    from holdfast.engines.check_result import CheckResult
+    from holdfast.engines.check_result import CheckResult, ShownResult
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
     @cached_property
     def groups(self) -> GroupedPrograms:
         """The groups of rules that share a table. Raises StateError where a table of the state holds something else."""
-        groups = pair_groups(self.plan.programs)
+        absent = frozenset(i for i, rule in enumerate(self.rules) if rule.kind == "ind")
+        groups = pair_groups(self.plan.programs, absent)
         abouts = [groups.about(i, self.plan) for i in range(len(groups.groups))]
         if abouts != [table.about for table in self.manifest.body.pair_tables]:
             raise StateError(
@@ -129,7 +130,7 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
             seconds=seconds,
         )
 
-    def with_worst_rows(self, result: CheckResult, *, seconds: float) -> WatchStatus:
+    def with_worst_rows(self, result: ShownResult, *, seconds: float) -> WatchStatus:
         """The status with the worst rows that a check of the state found."""
         totals = totals_of(result)
         if totals != dict(self.manifest.totals):
@@ -146,7 +147,7 @@ class WatchedTable(WholeTable[BatchOutcome, WatchBody]):
         }
         return replace(self.status(seconds=seconds), worst=worst)
 
-    def report(self, status: WatchStatus, result: CheckResult) -> str:
+    def report(self, status: WatchStatus, result: ShownResult) -> str:
         """The state as an HTML page: its totals over time, and what a check of it found."""
         return str(presentation("watch_page").watch_page(status, history(self.store), result.shown))
 
@@ -247,7 +248,7 @@ def _meaning(rule: Any) -> Any:
     return None if rule is None else (rule.body, rule.where)
 
 
-def totals_of(result: CheckResult) -> dict[str, int]:
+def totals_of(result: ShownResult) -> dict[str, int]:
     """By rule name, the violating pairs that a check found, or the rows where a rule speaks of single rows."""
     return {
         outcome.rule.name: outcome.violating_rows if outcome.violating_pairs is None else outcome.violating_pairs

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import reduce
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -28,6 +29,7 @@ from holdfast.engines.spark.states.failed_changes import (
     translate_load_errors,
     translate_site_errors,
 )
+from holdfast.engines.spark.states.joint_tables import frame_in, joined_changes, joined_frame
 from holdfast.engines.spark.states.state_files import by_hash, routed_rows, slots, splits_for, task_messages
 from holdfast.engines.states.state_engine import (
     Changes,
@@ -40,12 +42,17 @@ from holdfast.engines.states.state_engine import (
 from holdfast.fragments.id_packing import IdPacking
 from holdfast.programs.plan import Plan
 from holdfast.rules.predicate import Constant
+from holdfast.rules.rule import RuleSet
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.result import SearchResult
+from holdfast.states.joint_layout import JointLayout
 from holdfast.states.messages import Message
 from holdfast.states.table_schema import FieldJson, SchemaJson, safe_fields, sql_types
 from holdfast.tables.read_options import ReadOptions
 from holdfast.watching.pair_groups import GroupedPrograms
+
+if TYPE_CHECKING:
+    from holdfast.engines.tables.result import TablesCheckResult
 
 
 @dataclass(frozen=True)
@@ -105,6 +112,38 @@ class SparkEngine(StateEngine):
 
     def result_of(self, rows: DataFrame) -> FrameResult:
         return FrameResult(rows)
+
+    # Several tables in one state ------------------------------------------------------------------------------
+
+    def check_tables(
+        self,
+        tables: Mapping[str, SourceTable],
+        rules: RuleSet,
+        keys: Mapping[str, tuple[str, ...]],
+        *,
+        limit: int | None,
+    ) -> TablesCheckResult:
+        from holdfast.engines.spark.tables.check import SparkTables
+        from holdfast.engines.tables.plan import plan_tables
+
+        opened = SparkTables({name: _spark_table(table) for name, table in tables.items()}, keys)
+        plan, started = plan_tables(opened, rules), time.monotonic()
+        return opened.run_check(plan, limit=limit, fail_on="error", all_columns=False, redact=(), started=started)
+
+    def joined_table(self, tables: Mapping[str, SourceTable], layout: JointLayout) -> Table:
+        frames = {name: _spark_table(table).frame for name, table in tables.items()}
+        return Table(joined_frame(frames, layout), ", ".join(tables))
+
+    def tables_in(self, table: SourceTable, layout: JointLayout) -> dict[str, SourceTable]:
+        frame = _spark_table(table).frame
+        return {name: Table(frame_in(frame, name, layout), name) for name in layout.names}
+
+    def joined_changes(self, changes: Mapping[str, Changes], layout: JointLayout) -> Changes:
+        rows, known = joined_changes(changes, layout)
+        return Changes(rows, Table(rows, ", ".join(own.table.name for own in changes.values())), known)
+
+    def whole_rows(self, table: SourceTable, plan: Plan) -> DataFrame:
+        return keyed(select_rows(_spark_table(table).frame, plan, all_columns=True), plan)
 
     # Tables that are split over sites -------------------------------------------------------------------------
 

@@ -1,0 +1,90 @@
+"""Several tables as one table of a state, in this process. `engines/spark/states/joint_tables` is its twin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from holdfast.encode.one_array import decoded, one_array
+from holdfast.encode.spark_text import spark_text
+from holdfast.errors import ChangeError
+from holdfast.programs.compile import TABLE
+from holdfast.rules.plain_words import number
+from holdfast.states.joint_layout import JointLayout
+from holdfast.states.row_changes import AFTER, INSERT
+from holdfast.states.segment import as_typed
+from holdfast.states.table_schema import arrow_schema
+from holdfast.tables.local_table import LocalTable
+
+# Where a change stands in its batch, and what it is.
+_MARKS = ("ct", "o0", "o1", "o2")
+
+
+def joined_table(tables: Mapping[str, LocalTable], layout: JointLayout) -> LocalTable:
+    """The rows of all tables as one table."""
+    parts = []
+    for name, table in tables.items():
+        types = {column.name: column.type for column in arrow_schema(layout.schemas[name])}
+        own = as_typed(table.rows, types)
+        parts.append(joint_rows(name, own.rename_columns([f"c{i}" for i in range(own.num_columns)]), layout))
+    names = [column["name"] for column in layout.schema["fields"]]
+    return LocalTable(pa.concat_tables(parts).rename_columns(names), ", ".join(tables))
+
+
+def joint_rows(name: str, rows: pa.Table, layout: JointLayout, marks: Sequence[str] = ()) -> pa.Table:
+    """Rows of one of the tables, by the places of its columns, as rows of all, and these other columns."""
+    places = dict(zip(layout.places(name), range(rows.num_columns), strict=False))
+    size = rows.num_rows
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {}
+    for i, column in enumerate(arrow_schema(layout.schema)):
+        if i == 0:
+            columns["c0"] = pa.repeat(name, size)
+        elif i == 1:
+            columns["c1"] = _key(rows, layout, name).cast(column.type)
+        elif i in places:
+            columns[f"c{i}"] = decoded(rows.column(f"c{places[i]}"))
+        else:
+            columns[f"c{i}"] = pa.nulls(size, column.type)
+    return pa.table({**columns, **{mark: rows.column(mark) for mark in marks}})
+
+
+def _key(rows: pa.Table, layout: JointLayout, name: str) -> pa.Array | pa.ChunkedArray:
+    """The keys; as text, the values of several columns with commas between, which then have a backslash before."""
+    parts = [decoded(rows.column(f"c{place}")) for place in layout.key_places(name)]
+    if not layout.key_is_text:
+        return parts[0]
+    texts = [spark_text(one_array(part)) for part in parts]
+    if len(texts) == 1:
+        return texts[0]
+    told = [pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), ",", "\\,") for text in texts]
+    return pc.binary_join_element_wise(*told, ",")
+
+
+def joined_changes(changes: Mapping[str, tuple[pa.Table, tuple[int, ...]]], layout: JointLayout) -> pa.Table:
+    """The changes of all tables as changes of one; ChangeError where a row comes without all of its columns."""
+    parts = []
+    for name, (rows, known) in changes.items():
+        missing = len(layout.schemas[name]["fields"]) - len(known)
+        kinds = pc.fill_null(rows.column("ct"), INSERT).to_numpy()
+        if missing and np.isin(kinds, (INSERT, AFTER)).any():
+            raise ChangeError(
+                f"the changes of {name} insert or update rows, but lack {number(missing, 'column')} of the table. "
+                "Nothing was applied.",
+                hint="only a file of nothing but deletes may leave out columns other than the key.",
+            )
+        parts.append(joint_rows(name, rows, layout, _MARKS))
+    return pa.concat_tables(parts)
+
+
+def tables_in(table: LocalTable, layout: JointLayout) -> dict[str, LocalTable]:
+    """Each of the tables in the table of all."""
+    of_table = table.rows.column(TABLE)
+    found = {}
+    for name in layout.names:
+        own = table.rows.filter(pc.equal(of_table, name)).select(layout.places(name))
+        columns = [column["name"] for column in layout.schemas[name]["fields"]]
+        found[name] = LocalTable(own.rename_columns(columns), name)
+    return found

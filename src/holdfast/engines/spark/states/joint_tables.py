@@ -1,0 +1,67 @@
+"""Several tables as one table of a state, on Spark. `engines/local/tables/joint_state` is its twin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from holdfast.engines.states.state_engine import Changes
+from holdfast.states.joint_layout import JointLayout
+
+_MARKS = ("ct", "o0", "o1", "o2")
+
+
+def joined_frame(frames: Mapping[str, DataFrame], layout: JointLayout) -> DataFrame:
+    """The rows of all tables under the columns of all."""
+    parts = [
+        joint_rows(name, frame.toDF(*(f"c{i}" for i in range(len(frame.columns)))), layout)
+        for name, frame in frames.items()
+    ]
+    return reduce(DataFrame.union, parts).toDF(*(column["name"] for column in layout.schema["fields"]))
+
+
+def joint_rows(name: str, rows: DataFrame, layout: JointLayout, marks: tuple[str, ...] = ()) -> DataFrame:
+    """Rows of one of the tables, by the places of its columns, as rows of all, and these other columns."""
+    places = {place: i for i, place in enumerate(layout.places(name))}
+    columns = []
+    for i, field in enumerate(StructType.fromJson(layout.schema).fields):
+        if i == 0:
+            value = F.lit(name)
+        elif i == 1:
+            value = _key(layout, name).cast(field.dataType)
+        else:
+            value = F.col(f"c{places[i]}") if i in places else F.lit(None).cast(field.dataType)
+        columns.append(value.alias(f"c{i}"))
+    return rows.select(*columns, *marks)
+
+
+def _key(layout: JointLayout, name: str) -> Column:
+    """The keys; as text, the values of several columns with commas between, which then have a backslash before."""
+    places = layout.key_places(name)
+    if not layout.key_is_text:
+        return F.col(f"c{places[0]}")
+    if len(places) == 1:
+        return F.col(f"c{places[0]}").cast("string")
+    # A null among them makes the whole a null, which no key may be.
+    texts = [f"replace(replace(CAST(c{i} AS STRING), r'\\', r'\\\\'), ',', r'\\,')" for i in places]
+    return F.expr(" || ',' || ".join(texts))
+
+
+def joined_changes(changes: Mapping[str, Changes], layout: JointLayout) -> tuple[DataFrame, tuple[int, ...]]:
+    """The changes of all tables as changes of one, and which columns they have."""
+    missing: set[int] = set()
+    for name, own in changes.items():
+        missing |= {place for i, place in enumerate(layout.places(name)) if i not in own.known}
+    rows = reduce(DataFrame.union, [joint_rows(name, own.rows, layout, _MARKS) for name, own in changes.items()])
+    return rows, tuple(i for i in range(len(layout.schema["fields"])) if i not in missing)
+
+
+def frame_in(frame: DataFrame, name: str, layout: JointLayout) -> DataFrame:
+    """One of the tables in the table of all."""
+    plain = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
+    names = (column["name"] for column in layout.schemas[name]["fields"])
+    return plain.where(F.col("c0") == name).select(*(f"c{i}" for i in layout.places(name))).toDF(*names)

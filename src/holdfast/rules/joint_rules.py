@@ -1,0 +1,63 @@
+"""Rules over several tables as rules of one: the table of the rows of all, whose columns have their tables' names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from holdfast.rules.constraint import denial
+from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Inclusion, Key, NoOverlap, tables_of
+from holdfast.rules.predicate import Column, Predicate, joint_name, with_columns
+from holdfast.rules.rule import Rule
+
+
+def joint_rule(rule: Rule) -> Rule:
+    """The rule over the rows of all tables together; a rule of one table says by its `table` of which rows it speaks.
+
+    Of an inclusion, it is what a row and the one that it refers to satisfy: broken by rows that are in no such pair.
+
+    >>> from holdfast.rules.rule import parse_rule
+    >>> str(joint_rule(parse_rule("unique(invoice)", table="orders")).body)
+    'unique("orders.invoice")'
+    """
+    if isinstance(rule.body, Inclusion):
+        matches = rule.body.matches
+        if rule.body.tables[0] == rule.body.tables[1]:
+            own = [with_columns(match, _plain) for match in matches]
+            return replace(rule, body=Denial(denial(own)), table=rule.body.tables[0])
+        return replace(rule, body=Denial(denial(matches)))
+    if len(rule.tables) == 2:
+        return rule
+    (table,) = rule.tables
+    return replace(rule, body=_of_table(rule.body, table), table=table)
+
+
+def _of_table(body: Body, table: str) -> Body:
+    def named(column: str) -> str:
+        return joint_name(table, column)
+
+    def moved(column: Column) -> Column:
+        return Column(column.row, column.name if written else named(column.name))
+
+    def of_both(predicates: tuple[Predicate, ...]) -> tuple[Predicate, ...]:
+        return tuple(with_columns(predicate, moved) for predicate in predicates)
+
+    written = bool(tables_of(body))  # with its table, so that its columns have joint names
+    match body:
+        case Key():
+            return Key(tuple(map(named, body.columns)))
+        case FD():
+            return FD(tuple(map(named, body.left)), tuple(map(named, body.right)))
+        case CFD():
+            return replace(body, left=tuple(map(named, body.left)), right=tuple(map(named, body.right)))
+        case NoOverlap():
+            return NoOverlap(tuple(map(named, body.within)), named(body.start), named(body.end))
+        case Denial():
+            return Denial(denial(of_both(body.constraint.predicates)))
+        case Implication():
+            return Implication(of_both(body.premise), of_both(body.conclusion))
+        case Inclusion():
+            raise AssertionError("an inclusion is of two tables")
+
+
+def _plain(column: Column) -> Column:
+    return Column(column.row, column.name)
