@@ -1,0 +1,167 @@
+"""Rules that say the same in other words, folded: one entry for each fact, its variants under it.
+
+A rule is a *variant* when it follows from the others that are shown: no pair of rows can break it without breaking one
+of those, as long as none of their values is null. What follows is found by closure over all of them, not rule by rule:
+`zip, price -> sku` follows from `state, price -> sku` and `zip -> state`. Of rules that follow from each other in a
+circle the best ones stay. Dependencies whose left sides determine each other share an entry, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.dependency import FD
+from holdfast.rules.predicate import Column, Comparison
+from holdfast.rules.relation import ANY, EQ, GT, LT
+from holdfast.search.outcome import FoundRule
+
+# How many of the first rules are looked at; each of the others is an entry of its own.
+LOOKED_AT = 200
+# A rule with more combinations of single relations than that is an entry of its own.
+_COMBINATIONS = 256
+
+Slot: TypeAlias = tuple[Column, Column]
+"""Two columns that are compared."""
+Denied: TypeAlias = Mapping[Slot, int]
+"""What a constraint allows, per pair of columns."""
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Per rule the number of its entry, from 1 on, in the order of the best rule of each; and whether it is a variant,
+    which follows from rules that are none."""
+
+    numbers: tuple[int, ...]
+    variants: tuple[bool, ...]
+
+    def __iter__(self) -> Iterator[list[int]]:
+        """The places of the rules of each entry, in order."""
+        members: dict[int, list[int]] = {}
+        for place, entry in enumerate(self.numbers):
+            members.setdefault(entry, []).append(place)
+        return iter(members.values())
+
+
+def entries_of(rules: Sequence[FoundRule]) -> Entries:
+    """The rules, best first, as entries. Only rules on columns that nothing breaks follow or let others follow."""
+    denials = {i: _both_ways(rule.constraint) for i, rule in enumerate(rules[:LOOKED_AT]) if _is_plain(rule)}
+    follows = _variants(denials)
+    sides = {i: frozenset(body.left) for i in denials if isinstance(body := rules[i].rule.body, FD) and body.left}
+    same_fact = _equivalent({i: left for i, left in sides.items() if i not in follows}, denials)
+
+    def head(i: int) -> int:
+        while i in follows:
+            i = follows[i]
+        return same_fact.get(i, i)
+
+    numbers: dict[int, int] = {}
+    entries = tuple(numbers.setdefault(head(i), len(numbers) + 1) for i in range(len(rules)))
+    return Entries(entries, tuple(i in follows for i in range(len(rules))))
+
+
+def _is_plain(rule: FoundRule) -> bool:
+    predicates = rule.constraint.predicates
+    exact = not rule.violating_pairs and not rule.suspect_rows and rule.interval is None
+    return exact and all(
+        isinstance(p, Comparison) and isinstance(p.left, Column) and isinstance(p.right, Column) for p in predicates
+    )
+
+
+def _both_ways(constraint: DenialConstraint) -> tuple[Denied, ...]:
+    """What the constraint and its mirror image allow."""
+    mirror = (predicate.mirrored() for predicate in constraint.predicates)
+    return tuple(_slots(predicates) for predicates in (constraint.predicates, mirror))
+
+
+def _slots(predicates: Iterable[object]) -> dict[Slot, int]:
+    slots: dict[Slot, int] = {}
+    for predicate in predicates:
+        assert isinstance(predicate, Comparison), "the rule is on columns"
+        assert isinstance(predicate.left, Column), "the rule is on columns"
+        assert isinstance(predicate.right, Column), "the rule is on columns"
+        slots[predicate.left, predicate.right] = predicate.allowed
+    return slots
+
+
+def _variants(denials: Mapping[int, tuple[Denied, ...]]) -> dict[int, int]:
+    """Per rule that follows from the others the one that it follows by; the worst rule is looked at first, and what
+    follows is no longer among the others."""
+    left, follows = dict(denials), dict[int, int]()
+    for i in sorted(denials, reverse=True):
+        own = left.pop(i)
+        by = _broken_with(own[0], left)
+        if by is None:
+            left[i] = own
+        else:
+            follows[i] = by
+    return follows
+
+
+def _broken_with(own: Denied, others: Mapping[int, tuple[Denied, ...]]) -> int | None:
+    """The rule that the own one follows by, of those that it needs for it: one that concludes the same, if there is
+    one, and the best of these; None where pairs of rows can break the own one alone."""
+    single = [[relation for relation in (LT, EQ, GT) if allowed & relation] for allowed in own.values()]
+    if prod(map(len, single)) > _COMBINATIONS:
+        return None
+    # From what is equal on, forward: backward from what differs, rules that conclude something else may come first.
+    equal: dict[Slot, int] = {slot: EQ for slot, allowed in own.items() if allowed == EQ}
+    needed, _ = _close(equal, others)
+    for chosen in product(*single):
+        known = {slot: equal.get(slot, ANY) & relation for slot, relation in zip(own, chosen, strict=True)}
+        impossible = not all(known.values())
+        used, kept = (set[int](), False) if impossible else _close({**equal, **known}, others)
+        if kept:
+            return None
+        needed |= used
+    concluded = _conclusion(own)
+    return min(needed, key=lambda i: (-len(concluded & _conclusion(others[i][0])), i))
+
+
+def _conclusion(denied: Denied) -> set[Slot]:
+    """The columns that a rule wants in some relation where others are equal."""
+    return {slot for slot, allowed in denied.items() if allowed != EQ}
+
+
+def _close(known: dict[Slot, int], others: Mapping[int, tuple[Denied, ...]]) -> tuple[set[int], bool]:
+    """Adds what else is known of a pair of rows that keeps the rules; returns the rules that this needed, and whether
+    the pair may keep all of them.
+
+    A rule all of whose predicates but one are surely met says that the last one is not.
+    """
+    used: set[int] = set()
+    grown = True
+    while grown:
+        grown = False
+        for i, ways in others.items():
+            for denied in ways:
+                unmet = [slot for slot, allowed in denied.items() if known.get(slot, ANY) & ~allowed]
+                if not unmet:
+                    return used | {i}, False
+                possible = known.get(unmet[0], ANY)
+                if len(unmet) == 1 and possible & denied[unmet[0]]:
+                    known[unmet[0]] = possible & ~denied[unmet[0]]
+                    used.add(i)
+                    grown = True
+    return used, True
+
+
+def _equivalent(sides: Mapping[int, frozenset[str]], denials: Mapping[int, tuple[Denied, ...]]) -> dict[int, int]:
+    """Per dependency the first one whose left side determines its own, and is determined by it."""
+    closures: dict[frozenset[str], frozenset[str]] = {}
+    for left in dict.fromkeys(sides.values()):
+        known = {(Column("t", name), Column("s", name)): EQ for name in left}
+        _close(known, denials)
+        closures[left] = frozenset(
+            a.name for (a, b), relations in known.items() if relations == EQ and a.name == b.name
+        )
+    firsts: dict[frozenset[str], int] = {}
+    same: dict[int, int] = {}
+    for i, left in sides.items():
+        like = next((known for known in firsts if known <= closures[left] and left <= closures[known]), left)
+        same[i] = firsts.setdefault(like, i)
+    return same

@@ -1,0 +1,127 @@
+"""Rules that say the same in other words share an entry."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast import reference
+from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.dependency import Denial
+from holdfast.rules.parse import parse_constraint
+from holdfast.rules.predicate import Column, comparison
+from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE
+from holdfast.rules.rule import Rule, parse_rule
+from holdfast.search.entries import LOOKED_AT, Entries, entries_of
+from holdfast.search.outcome import FoundRule
+
+COLUMNS = ("a", "b", "c")
+
+
+def found(text: str, **more: Any) -> FoundRule:
+    rule = parse_rule(text)
+    (constraint,) = rule.body.denials
+    return FoundRule(rule, constraint, 0.5, 1.0, **more)
+
+
+def folded(*texts: str) -> tuple[list[list[str]], list[str]]:
+    """The rules of each entry, and those that are variants."""
+    entries = entries_of([found(text) for text in texts])
+    return [[texts[i] for i in members] for members in entries], [
+        text for text, variant in zip(texts, entries.variants, strict=True) if variant
+    ]
+
+
+def test_a_chain_through_a_third_column_is_a_variant_of_its_last_link() -> None:
+    entries, variants = folded("zip -> city", "zip -> state", "city -> state")
+    assert sorted(map(len, entries)) == [1, 2]
+    assert variants == ["zip -> state"]
+
+
+def test_a_rule_that_stands_later_may_say_more() -> None:
+    texts = ("zip, price -> sku", "city, price -> sku", "state, price -> sku", "zip -> city", "city -> state")
+    entries, variants = folded(*texts)
+    assert entries[0] == list(texts[:3])
+    assert variants == list(texts[:2])
+
+
+def test_an_order_rule_says_what_the_dependency_says() -> None:
+    entries, variants = folded("tier, n -> rate", "if t.tier = s.tier and t.n <= s.n then t.rate <= s.rate")
+    assert len(entries) == 1
+    assert variants == ["tier, n -> rate"]
+
+
+def test_columns_that_determine_each_other_are_one_fact() -> None:
+    texts = ("customer -> name", "name -> customer", "customer -> zip", "name -> zip", "zip -> city")
+    entries, variants = folded(*texts)
+    assert entries == [list(texts[:4]), ["zip -> city"]]
+    assert variants == ["name -> zip"]
+
+
+def test_right_sides_of_one_left_side_are_one_fact() -> None:
+    entries, _ = folded("id, day -> room", "id, day -> price")
+    assert len(entries) == 1
+
+
+def test_facts_that_do_not_follow_stay_apart() -> None:
+    texts = ("unique(a)", "b -> c", "d -> c", "not(t.b < s.b and t.c > s.c)", "not(t.a > t.b)")
+    entries, variants = folded(*texts)
+    assert [len(members) for members in entries].count(1) >= 4
+    assert "d -> c" not in variants
+
+
+@pytest.mark.parametrize("odd", [{"violating_pairs": 3}, {"suspect_rows": None, "violating_pairs": 1}])
+def test_a_rule_that_something_breaks_neither_follows_nor_lets_others_follow(odd: dict[str, Any]) -> None:
+    whole = [found("zip -> city"), found("city -> state"), found("zip -> state")]
+    assert entries_of(whole).variants == (False, False, True)
+    assert entries_of([found("zip -> city", **odd), *whole[1:]]).variants == (False, False, False)
+    assert entries_of([*whole[:2], found("zip -> state", **odd)]).variants == (False, False, False)
+
+
+def test_rules_with_constants_are_entries_of_their_own() -> None:
+    entries, variants = folded("a -> b", "not(t.a = 1 and t.b = 2)", "not(t.a = 1 and t.b = 3)")
+    assert len(entries) == 3
+    assert variants == []
+
+
+def test_no_rules_are_no_entries_and_those_far_down_are_not_looked_at() -> None:
+    assert entries_of([]) == Entries((), ())
+    many = [found(f"x{i} -> y") for i in range(LOOKED_AT)]
+    entries = entries_of([*many, found("z -> w"), found("w -> v"), found("z -> v")])
+    assert entries.variants == (False,) * (LOOKED_AT + 3)
+
+
+@st.composite
+def constraints(draw: st.DrawFn) -> DenialConstraint:
+    names = draw(st.lists(st.sampled_from(COLUMNS), min_size=1, max_size=3, unique=True))
+    masks = st.sampled_from([EQ, EQ, NE, LT, LE, GT, GE])
+    return DenialConstraint(tuple(comparison(Column("t", n), draw(masks), Column("s", n)) for n in names))
+
+
+ROWS = [dict(zip(COLUMNS, values, strict=True)) for values in product(range(3), repeat=len(COLUMNS))]
+
+
+@settings(max_examples=150)
+@given(st.lists(constraints(), min_size=2, max_size=6, unique=True))
+def test_what_keeps_the_others_keeps_the_variants(drawn: list[DenialConstraint]) -> None:
+    rules = [FoundRule(Rule(f"r{i}", Denial(own)), own, 0.5, 1.0) for i, own in enumerate(drawn)]
+    entries = entries_of(rules)
+    variants = [own for own, variant in zip(drawn, entries.variants, strict=True) if variant]
+    others = [own for own in drawn if own not in variants]
+    for t, s in product(ROWS, ROWS):
+        if variants and not any(_breaks(own, t, s) for own in others):
+            assert not any(_breaks(own, t, s) for own in variants), (t, s)
+
+
+def _breaks(constraint: DenialConstraint, t: dict[str, Any], s: dict[str, Any]) -> bool:
+    return reference.violates(constraint, t, s, "sql") or reference.violates(constraint, s, t, "sql")
+
+
+def test_a_constraint_that_another_implies_is_its_variant() -> None:
+    strong, weak = parse_constraint("not(t.a <= s.a)"), parse_constraint("not(t.a < s.a and t.b = s.b)")
+    rules = [FoundRule(Rule(name, Denial(own)), own, 0.5, 1.0) for name, own in (("w", weak), ("s", strong))]
+    assert entries_of(rules) == Entries((1, 1), (True, False))
