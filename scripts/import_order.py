@@ -36,6 +36,7 @@ ROOMS = (
     "engines",
     "report",
     "api",
+    "serving",
     "demo",
     "cli",
     "__main__",

@@ -1,0 +1,1 @@
+"""Jobs for programs and agents: read-only, on files that somebody named."""
