@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from holdfast.encode.codes import Coded, compacted, dense_ids
+from holdfast.encode.codes import Coded, dense_ids
 from holdfast.rules.rule import Nulls
 from holdfast.violations.part import Bools, Ints
 
@@ -48,22 +49,32 @@ def missing_values(sides: Sequence[tuple[Coded, Coded]], nulls: Nulls, scope: Bo
     Of the first table only rows in `scope` are asked; where nulls are not equal, only those without nulls. Cost: one
     pass per column, and a sort where codes are far apart.
     """
-    first, second = sides[0]
-    left = np.arange(len(first)) if scope is None else np.flatnonzero(scope)
-    right = np.arange(len(second))
-    if nulls == "sql":
-        left = left[np.logical_and.reduce([a.valid[left] for a, _ in sides])]
-        right = right[np.logical_and.reduce([b.valid[right] for _, b in sides])]
+    keep, offers = _speaking([a for a, _ in sides], nulls, scope), _speaking([b for _, b in sides], nulls, None)
     parts: list[Ints] = []
     for a, b in sides:
-        valid = np.concatenate([a.valid[left], b.valid[right]])
-        codes = np.concatenate([a.codes[left], b.codes[right]])
-        # A null is a value of its own, whatever its code.
-        parts += [codes] if valid.all() else [np.where(valid, codes, 0), valid.astype(np.int64)]
-    ids = compacted(dense_ids(parts, len(left) + len(right)))
+        codes = np.concatenate([_of(a.codes, keep), _of(b.codes, offers)])
+        if nulls == "sql" or (a.valid.all() and b.valid.all()):
+            parts.append(codes)
+        else:
+            # A null is a value of its own, whatever its code.
+            valid = np.concatenate([_of(a.valid, keep), _of(b.valid, offers)])
+            parts += [np.where(valid, codes, 0), valid.astype(np.int64)]
+    many = len(sides[0][0]) if keep is None else int(keep.sum())
+    ids = dense_ids(parts, len(parts[0]))
     there = np.zeros(int(ids.max(initial=-1)) + 1, np.bool_)
-    there[ids[len(left) :]] = True
-    asked = ids[: len(left)]
-    missing = ~there[asked]
-    values = np.unique(asked[missing], return_inverse=True)[1]
-    return DanglingRows(left[missing], values.astype(np.int64).reshape(-1))
+    there[ids[many:]] = True
+    missing = np.flatnonzero(~there[ids[:many]])
+    values = np.unique(ids[missing], return_inverse=True)[1]
+    rows = missing if keep is None else np.flatnonzero(keep)[missing]
+    return DanglingRows(rows, values.astype(np.int64).reshape(-1))
+
+
+def _speaking(columns: Sequence[Coded], nulls: Nulls, scope: Bools | None) -> Bools | None:
+    """Which rows have a say: those in scope, and where nulls are not equal without one; None for all."""
+    masks = [column.valid for column in columns if nulls == "sql" and not column.valid.all()]
+    masks += [] if scope is None else [scope]
+    return np.logical_and.reduce(masks) if masks else None
+
+
+def _of(values: Any, keep: Bools | None) -> Any:
+    return values if keep is None else values[keep]

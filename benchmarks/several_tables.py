@@ -1,0 +1,98 @@
+"""A foreign key beside DuckDB's anti-join, and batches of a watch of two tables as these grow, in one process run.
+
+    python benchmarks/several_tables.py [--orders 10000000] [--watched 100000 1000000]
+
+The first table is of seconds: a check of orders into customers, a tenth as many, where one order in a thousand has no
+customer, from Arrow tables in memory; DuckDB counts the same orders by NOT EXISTS, and the counts are asserted equal. A
+check also names the rows, says which values are missing, and gives verdicts. The second is of milliseconds: 1,000
+changes on either side, applied to a state of tables of so many orders and a tenth as many customers, the median of
+five. DuckDB is a peer, not a dependency: `pip install duckdb`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import holdfast as hf
+
+RULES = [
+    "orders(customer) in customers(id)",
+    "not(orders.customer = customers.id and orders.ordered < customers.since)",
+]
+KEYS = {"orders": "id", "customers": "id"}
+
+
+def made(orders: int, *, seed: int = 1) -> dict[str, pa.Table]:
+    """Orders, and a tenth as many customers; one order in a thousand has no customer, one in a hundred is too early."""
+    rng, many = np.random.default_rng(seed), max(orders // 10, 1)
+    customer = np.where(rng.random(orders) < 0.001, many + rng.integers(0, many, orders), rng.integers(0, many, orders))
+    ordered = np.where(rng.random(orders) < 0.01, 10, 100 + rng.integers(0, 900, orders))
+    return {
+        "orders": pa.table({"id": np.arange(orders), "customer": customer, "ordered": ordered}),
+        "customers": pa.table({"id": np.arange(many), "since": rng.integers(20, 100, many)}),
+    }
+
+
+def checked(orders: int) -> None:
+    tables = made(orders)
+    hf.check(made(1_000), RULES[:1], key=KEYS)  # what is imported takes time, once
+    started = time.perf_counter()
+    result = hf.check(tables, RULES[:1], key=KEYS, engine="local")
+    ours = time.perf_counter() - started
+    with duckdb.connect() as peer:
+        peer.register("orders", tables["orders"])
+        peer.register("customers", tables["customers"])
+        started = time.perf_counter()
+        ((found,),) = peer.sql(
+            "SELECT count(*) FROM orders o WHERE NOT EXISTS (SELECT 1 FROM customers c WHERE c.id = o.customer)"
+        ).fetchall()
+        theirs = time.perf_counter() - started
+    assert result.outcome.rules[0].violating_rows == found
+    print(f"| {orders:,} | {orders // 10:,} | {found:,} | {ours:.2f} | {theirs:.2f} |")
+
+
+def watched(orders: int, folder: Path) -> None:
+    tables = made(orders)
+    state = hf.WatchState.create(folder / f"state-{orders}", tables, RULES, key=KEYS, engine="local")
+    rng, many = np.random.default_rng(2), orders // 10
+    times: dict[str, list[float]] = {"orders": [], "customers": []}
+    for turn in range(5):
+        first = orders + 1_000 * turn
+        new = {"id": np.arange(first, first + 1_000), "customer": rng.integers(0, many, 1_000), "ordered": [50] * 1_000}
+        gone = {"id": np.arange(1_000 * turn, 1_000 * turn + 1_000), "_change_type": ["delete"] * 1_000}
+        for name, changes in (("orders", new), ("customers", gone)):
+            file = folder / f"{name}-{orders}-{turn}.parquet"
+            pq.write_table(pa.table(changes), file)
+            started = time.perf_counter()
+            outcome = state.apply({name: file})
+            times[name].append(1_000 * (time.perf_counter() - started))
+            assert outcome.applied
+    medians = {name: statistics.median(listed) for name, listed in times.items()}
+    print(f"| {orders:,} | {medians['orders']:.0f} | {medians['customers']:.0f} |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--orders", type=int, nargs="*", default=[10_000_000])
+    parser.add_argument("--watched", type=int, nargs="*", default=[100_000, 1_000_000])
+    options = parser.parse_args()
+    print("| orders | customers | without | holdfast, s | DuckDB, s |\n|---|---|---|---|---|")
+    for orders in options.orders:
+        checked(orders)
+    print("\n| orders | 1,000 orders come, ms | 1,000 customers go, ms |\n|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for orders in options.watched:
+            watched(orders, Path(folder))
+
+
+if __name__ == "__main__":
+    main()
