@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,28 @@ def test_keys_of_one_type_keep_it_and_those_of_several_columns_are_text(tmp_path
         hf.WatchState.create(tmp_path / "three", {"lines": lines, "items": pa.table({"id": [7.0]})}, rule, key=keys)
 
 
+def test_a_folder_of_each_table_is_followed(shop: Path) -> None:
+    assert holdfast("watch", "init", shop / "state", "--rules", shop / "rules.yaml").exit_code == 0
+    deletes = {"orders": "order_id,_change_type\n3,delete\n", "customers": "code,_change_type\nk1,delete\n"}
+    for name, text in deletes.items():
+        (shop / name).mkdir()
+        file = shop / name / "monday.csv"
+        file.write_text(text, encoding="utf-8")
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+    folders = [f"--table={name}={shop / name}" for name in ("orders", "customers")]
+    done = holdfast("watch", "run", shop / "state", *folders, "--once", "--format", "json")
+    assert done.exit_code == 0, done.output
+    batches = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [batch["totals"]["exists"] for batch in batches] == [0, 2]
+    assert holdfast("watch", "run", shop / "state", *folders, "--once", "--format", "json").stdout == ""
+    assert applied(shop / "state", f"customers={shop / 'customers' / 'monday.csv'}")["applied"] is False
+    (shop / "customers" / "monday.csv").write_text(deletes["customers"] + "k2,delete\n", encoding="utf-8")
+    os.utime(shop / "customers" / "monday.csv", (1_700_000_000, 1_700_000_000))
+    done = holdfast("watch", "run", shop / "state", *folders, "--once")
+    assert done.exit_code == 2
+    assert "monday.csv" in done.stderr
+
+
 def test_a_batch_that_is_not_committed_leaves_no_trace(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = hf.WatchState.create(shop / "state", {}, shop / "rules.yaml")
     gone = shop / "gone.csv"
@@ -151,7 +174,10 @@ BAD = {
         ["orders.csv: the key orders, 1 is inserted"],
     ),
     "column": (["apply", "state", "--table", "customers=orders.csv"], ["column 'order_id'", "does not have"]),
-    "run": (["run", "state", "--source", "."], ["is of orders, customers", "watch apply"]),
+    "run": (["run", "state", "--source", "."], ["is of orders, customers", "--table NAME=DIR"]),
+    "no source": (["run", "state"], ["no folder is given"]),
+    "no folder": (["run", "state", "--once", "--table", "orders=there"], ["no folder there"]),
+    "run of no table": (["run", "state", "--once", "--table", "order=."], ["has no table 'order'"]),
     "rules": (["rules", "state", "zip -> city"], ["is of orders, customers", "new state"]),
     "nothing": (["init", "new", "--rules", "zip -> city"], ["not said what to watch", "--data DATA"]),
     "data and table": (

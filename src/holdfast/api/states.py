@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -25,7 +25,7 @@ from holdfast.api.jobs import (
     opened_tables,
     table_sources,
 )
-from holdfast.errors import OptionError
+from holdfast.errors import OptionError, closest_hint
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
 from holdfast.rules.decisions import Decisions, as_decisions
 from holdfast.rules.parse import given_names
@@ -253,10 +253,7 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         from holdfast.engines.states.watched_tables import WatchedTables
         from holdfast.tables.read_options import ReadOptions
 
-        if not self.tables:
-            raise OptionError(
-                f"the state {self._table.store.root} is of one table.", hint="give the file of its changes alone."
-            )
+        self._require_tables(changes)
 
         def applied(engine: StateEngine) -> BatchOutcome:
             state = self._on(engine)
@@ -265,13 +262,75 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
 
         return self._engines.run(self._engines.for_all(list(changes.values()), ReadOptions()), applied)
 
+    def _follow_tables(
+        self,
+        folders: Mapping[str, str],
+        *,
+        once: bool,
+        limit: int | None,
+        on_batch: Callable[[BatchOutcome, str], None],
+        on_problem: Callable[[str], None],
+    ) -> None:
+        """Follows a folder of each table, one after the other in each look."""
+        from holdfast.engines.states.follow_folder import FolderFollower, followed_folder
+        from holdfast.engines.states.watched_tables import WatchedTables
+        from holdfast.tables.data_files import is_delta
+
+        for folder in folders.values():
+            if is_delta(folder):
+                raise OptionError(
+                    f"{folder} is a Delta table, and folders are followed of several tables.",
+                    hint="follow it with a state of its own.",
+                )
+
+        def follower_of(name: str) -> FolderFollower[BatchOutcome]:
+            def told(outcome: BatchOutcome, file: str) -> None:
+                on_batch(outcome, f"{name}: {file}")
+
+            return FolderFollower(followed_folder(folders[name]), limit, told, on_problem)
+
+        followers = {name: follower_of(name) for name in folders}
+        engine = self._engines.for_rows(0)
+
+        def look_at(name: str) -> None:
+            def look(engine: StateEngine) -> None:
+                def opened() -> WatchedTables:
+                    state = self._on(engine)
+                    assert isinstance(state, WatchedTables), "a state of several tables"
+                    return state.following(name)
+
+                (followers[name].look_once if once else followers[name].look)(opened)
+
+            self._engines.run(engine, look)
+
+        def look_at_all() -> None:
+            for name in followers:
+                look_at(name)
+
+        if once:
+            look_at_all()
+        else:
+            next(iter(followers.values())).look_again(look_at_all)
+
+    def _require_tables(self, named: Iterable[str]) -> None:
+        if not self.tables:
+            raise OptionError(
+                f"the state {self._table.store.root} is of one table.", hint="give what its changes are in alone."
+            )
+        for name in named:
+            if name not in self.tables:
+                raise OptionError(
+                    f"the state {self._table.store.root} has no table {name!r}.",
+                    hint=closest_hint(name, self.tables, what="Tables"),
+                )
+
     def _require_one_table(self, hint: str) -> None:
         if self.tables:
             raise OptionError(f"the state {self._table.store.root} is of {', '.join(self.tables)}.", hint=hint)
 
     def follow(
         self,
-        source: Place,
+        source: Place | Mapping[str, Place],
         *,
         once: bool = False,
         from_version: int | None = None,
@@ -284,11 +343,16 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         A file is applied when it has stayed as it is for a second. Of a Delta table, the commits: from `from_version`
         on where the state was not made of that table. `on_batch` is called with the outcome and the name of each batch,
         `on_problem` with words for a file that has changed after it was applied; with `once` that is a ChangeError in
-        the end.
+        the end. Of several tables, `source` is a mapping from their names to folders.
         """
-        self._require_one_table(
-            "apply their changes with holdfast watch apply: no source says of which table they are."
-        )
+        if isinstance(source, Mapping):
+            self._require_tables(source)
+            if from_version is not None:
+                raise OptionError("--from-version is for a Delta table, and folders are followed of several tables.")
+            folders = {name: os.fspath(folder) for name, folder in source.items()}
+            self._follow_tables(folders, once=once, limit=limit, on_batch=on_batch, on_problem=on_problem)
+            return
+        self._require_one_table("name a folder of each, with --table NAME=DIR.")
         self._follow(
             source, once=once, from_version=from_version, limit=limit, on_batch=on_batch, on_problem=on_problem
         )

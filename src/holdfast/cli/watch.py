@@ -37,6 +37,8 @@ Of several tables, --table name=CHANGES takes the place of CHANGES; files that a
 RUN = """
 Examples:
 holdfast watch run state --source incoming --once
+
+Of several tables, --table name=DIR, repeated, takes the place of --source.
 """
 SHOW = """
 Examples:
@@ -145,7 +147,16 @@ def watch_apply(
 def watch_run(
     state: options.State,
     *,
-    source: options.Source,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR", help="The folder to follow, or a Delta table with a change feed.", show_default=False
+        ),
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=DIR", help="The folder of one of several tables; may be repeated."),
+    ] = None,
     once: options.Once = False,
     from_version: options.FromVersion = None,
     limit: options.ListLimit = str(DEFAULT_LIMIT),
@@ -158,9 +169,14 @@ def watch_run(
     def print_batch(outcome: BatchOutcome, name: str) -> None:
         _emit_batch(outcome, name, options.Printing(format), single_line=True)
 
-    spark.progress.say(f"following {source}")
+    tables = named_data(table, what="DIR")
+    if (source is None) == (not tables):
+        told = "no folder is given" if source is None else f"both --source ({source!r}) and --table are given"
+        raise OptionError(f"{told}.", hint="write --source DIR, or --table NAME=DIR for several tables.")
+    spark.progress.say(f"following {source or ', '.join(tables.values())}")
     opened = WatchState.open(state, **spark.job_options)
-    opened.follow(source, once=once, from_version=from_version, limit=most, on_batch=print_batch, on_problem=warn)
+    followed = tables if source is None else source
+    opened.follow(followed, once=once, from_version=from_version, limit=most, on_batch=print_batch, on_problem=warn)
 
 
 def watch_show(

@@ -18,7 +18,7 @@ from holdfast.engines.states.first_load import first_manifest, first_rows, first
 from holdfast.engines.states.refused_changes import translate_unfit_values
 from holdfast.engines.states.state_engine import Changes, Rows, SourceTable, StateEngine
 from holdfast.engines.states.watched_table import WatchedTable, totals_of
-from holdfast.errors import ConditionError, OptionError, SourceError, StateError, closest_hint
+from holdfast.errors import ConditionError, OptionError, SourceError, StateError
 from holdfast.programs.compile import TABLE
 from holdfast.programs.plan import Plan, make_typed_plan
 from holdfast.rules.joint_rules import joint_rule
@@ -43,7 +43,12 @@ _READING = ("null_values", "delimiter", "encoding", "multiline")
 
 @dataclass(frozen=True)
 class WatchedTables(WatchedTable):
-    """A state on disk, opened: several tables under watch, and the violations of their rules."""
+    """A state on disk, opened: several tables under watch, and the violations of their rules.
+
+    `followed` is the table that files of a folder are changes of, where one is followed.
+    """
+
+    followed: str | None = None
 
     @cached_property
     def layout(self) -> JointLayout:
@@ -64,12 +69,6 @@ class WatchedTables(WatchedTable):
         reading: Mapping[str, Any] | None = None,
     ) -> BatchOutcome:
         """The changes of a file per table, taken in together, once: files of the same contents were the same batch."""
-        for name in data:
-            if name not in self.layout.names:
-                raise OptionError(
-                    f"the state {self.store.root} has no table {name!r}.",
-                    hint=closest_hint(name, self.layout.names, what="Tables"),
-                )
         if not data:
             raise OptionError("no changes are given.", hint="name those of a table with --table NAME=CHANGES.")
         with self._written() as state:
@@ -77,8 +76,23 @@ class WatchedTables(WatchedTable):
             changes = state._read_all(data, reading or {})
             if batch is not None:
                 return state._apply(changes, batch, (named_id(batch),), limit)
-            content = _content(data)
+            content = _content({name: content_id(file) for name, file in data.items()})
             return state._apply(changes, content, (f"content-{content}",), limit)
+
+    def following(self, table: str) -> WatchedTables:
+        """The same state, to which files of a folder are changes of this table."""
+        return replace(self, followed=table)
+
+    def _read(self, data: str, reading: Mapping[str, Any]) -> Changes:
+        assert self.followed is not None, "files that are not followed say of which table they are"
+        return self._read_all({self.followed: data}, reading)
+
+    def _file_ids(self, data: str, content: str) -> tuple[str, str]:
+        assert self.followed is not None, "files that are not followed say of which table they are"
+        return super()._file_ids(data, _content({self.followed: content}))
+
+    def _followed_id(self, data: str) -> str:
+        return super()._followed_id(f"{self.followed}={os.path.basename(data)}")
 
     def apply_frames(self, frames: Mapping[str, Rows], *, stream: str, number: int, limit: int | None) -> BatchOutcome:
         """The changes of a frame per table, which together are the batch with this number of a stream."""
@@ -189,9 +203,9 @@ def _groups(plan: Plan, rules: RuleSet) -> GroupedPrograms:
     return pair_groups(plan.programs, frozenset(i for i, rule in enumerate(rules) if rule.kind == "ind"))
 
 
-def _content(data: Mapping[str, str]) -> str:
-    """What the files hold and of which tables they are, as one number."""
+def _content(contents: Mapping[str, str]) -> str:
+    """What files hold, by their tables, as one number."""
     digest = hashlib.sha256()
-    for name in sorted(data):
-        digest.update(f"{name}\0{content_id(data[name])}\0".encode())
+    for name in sorted(contents):
+        digest.update(f"{name}\0{contents[name]}\0".encode())
     return digest.hexdigest()

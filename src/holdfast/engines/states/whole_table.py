@@ -64,14 +64,15 @@ class WholeTable(StateTable[Outcome, AnyWholeBody]):
         with self._written() as state:
             content = content_id(data)
             by_content, by_name = state._file_ids(data, content)
-            ids = (by_name, by_content, followed_id(data))
+            ids = (by_name, by_content, state._followed_id(data))
             return state._apply(state._read(data, {}), content, ids, limit, before_commit=require_unchanged)
 
     def file_standing(self, data: str) -> Literal["new", "taken", "changed"]:
         """Whether follow_file() has taken the file in, or one of its name with another content."""
-        if was_applied(self.store, self.manifest, file_id(data, content_id(data))):
+        _, by_name = self._file_ids(data, content_id(data))
+        if was_applied(self.store, self.manifest, by_name):
             return "taken"
-        return "changed" if was_applied(self.store, self.manifest, followed_id(data)) else "new"
+        return "changed" if was_applied(self.store, self.manifest, self._followed_id(data)) else "new"
 
     def apply_frame(self, frame: Rows, *, stream: str, number: int, limit: int | None) -> Outcome:
         """The changes of a frame, which is the batch with this number of a stream; numbers of a stream only grow."""
@@ -89,6 +90,10 @@ class WholeTable(StateTable[Outcome, AnyWholeBody]):
 
     def _file_ids(self, data: str, content: str) -> tuple[str, str]:
         return f"content-{content}", file_id(data, content)
+
+    def _followed_id(self, data: str) -> str:
+        """By what a file of a folder that is followed is known, whatever it holds."""
+        return followed_id(data)
 
     # Rows -----------------------------------------------------------------------------------------------------
 
