@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache, cmp_to_key
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from typing import Any, TypeAlias
 
 from holdfast.errors import TrivialRuleError
@@ -757,6 +757,51 @@ def conditional(
         and not any(other is not body and _more_general(other, body) for other in valid)
         and (max_predicates is None or len(body.columns) <= max_predicates)
     )
+
+
+# References between tables -----------------------------------------------------------------------------------------
+
+
+def inclusions(
+    tables: Mapping[str, Sequence[TableRow]], kinds: Mapping[str, Mapping[str, str]], *, error: float = 0.0
+) -> frozenset[Inclusion]:
+    """Returns the inclusions between columns of one kind, and between lists of two or three columns into a key.
+
+    At most the share `error` of the rows of the first table may be missing in the other, and not all that have values.
+    A key has no nulls, is no single column, and contains no shorter key. `kinds` says per table and column what its
+    values are; those of different kinds are not compared.
+    """
+    columns = [(table, name) for table, own in kinds.items() for name in own]
+
+    def holds(table: str, left: Sequence[str], other: str, right: Sequence[str]) -> bool:
+        rule = Rule("r", Inclusion((table, other), tuple(left), tuple(right)))
+        known = [row for row in tables[table] if all(row[name] is not None for name in left)]
+        (found,) = check_tables(tables, RuleSet((rule,)))
+        return len(found.suspects) <= int(error * len(tables[table])) and len(found.suspects) < len(known)
+
+    def is_key(table: str, names: Sequence[str]) -> bool:
+        lines = [tuple(row[name] for name in names) for row in tables[table]]
+        return bool(lines) and not any(None in line for line in lines) and not _repeated(lines)
+
+    fits = {
+        (a, b): kinds[a[0]][a[1]] == kinds[b[0]][b[1]] and holds(a[0], [a[1]], b[0], [b[1]])
+        for a in columns
+        for b in columns
+        if a != b
+    }
+    found = {Inclusion((a[0], b[0]), (a[1],), (b[1],)) for (a, b), fit in fits.items() if fit}
+    for table in tables:
+        for other in tables:
+            for size in (2, 3):
+                for right in combinations(kinds[other], size):
+                    parts = [part for n in range(1, size) for part in combinations(right, n)]
+                    if not is_key(other, right) or any(is_key(other, part) for part in parts):
+                        continue
+                    for left in permutations(kinds[table], size):
+                        pairs = [((table, a), (other, b)) for a, b in zip(left, right, strict=True)]
+                        if all(fits.get(pair, False) for pair in pairs) and holds(table, left, other, right):
+                            found.add(Inclusion((table, other), left, right))
+    return frozenset(found)
 
 
 # Arithmetic -------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import holdfast as hf
 from holdfast.cli import app
-from holdfast.errors import OptionError, RuleFileError
+from holdfast.errors import RuleFileError
 from holdfast.rules.rule_file import dump_rules, parse_rules
 
 ORDERS = """\
@@ -240,8 +240,6 @@ def test_a_rule_of_tables_is_refused_where_there_is_one(shop: Path) -> None:
         assert "Hint:" in done.stderr
     with pytest.raises(RuleFileError, match="a monitor is of one table"):
         hf.Monitor(IND, key="id")
-    with pytest.raises(OptionError, match="discover is of one table"):
-        hf.discover({"orders": pa.table({"a": [1]}), "customers": pa.table({"a": [1]})})
     (shop / "sites.yaml").write_text(f"key: id\nsites:\n  A: {{columns: [x]}}\nrules: ['{IND}']\n", encoding="utf-8")
     done = holdfast("fragments", "plan", shop / "sites.yaml")
     assert done.exit_code == 2

@@ -131,7 +131,7 @@ def test_columns_and_exclude_choose_what_is_compared(people: DataFrame) -> None:
     assert named.outcome.predicates == 8
     for option in ("columns", "exclude"):
         with pytest.raises(UnknownColumnError, match=r"'grades'.*no such column"):
-            hf.discover(people, **{option: ["grades"]})  # type: ignore[arg-type]
+            hf.discover(people, **{option: ["grades"]})
 
 
 # Shapes of tables -------------------------------------------------------------------------------------------------

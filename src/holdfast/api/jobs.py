@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from holdfast.checking.outcome import FailOn
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from holdfast.engines.discovery import DiscoverResult
     from holdfast.engines.findings import MachineFinding
     from holdfast.engines.job_table import JobTable
+    from holdfast.engines.local.discover_tables import TablesDiscoverResult
     from holdfast.engines.local.tables.check import LocalTables
     from holdfast.engines.spark.sources.table import Frame, Table
     from holdfast.engines.spark.tables.check import SparkTables
@@ -354,8 +356,16 @@ def explain(
         return result.explain(row)
 
 
+@overload
+def discover(data: Tables, **options: Any) -> TablesDiscoverResult: ...
+
+
+@overload
+def discover(data: Data, **options: Any) -> DiscoverResult: ...
+
+
 def discover(
-    data: Data,
+    data: Data | Tables,
     *,
     columns: str | Sequence[str] = (),
     exclude: str | Sequence[str] = (),
@@ -380,7 +390,7 @@ def discover(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     **reading: Any,
-) -> DiscoverResult:
+) -> DiscoverResult | TablesDiscoverResult:
     """The most general rules that the table holds, the ones worth reading first.
 
     `data` is a table as in `check`. Two columns of one type are compared with each
@@ -396,7 +406,23 @@ def discover(
 
     With `decisions`, or a file of them, only rules are shown that nobody decided on; the outcome says which kept rules
     no longer hold, and what decisions on columns did to the order.
+
+    Where `data` is a mapping from names to tables, what is found are inclusions between these, foreign keys first, and
+    comparisons that always hold along them; such a discovery runs in this process, and takes `error_rows`, `top`,
+    `time_limit` and how tables are read.
     """
+    if isinstance(data, Mapping):
+        one_table = {
+            "columns": bool(columns), "exclude": bool(exclude), "cross_columns": cross_columns != DEFAULT_OVERLAP,
+            "one_row": one_row, "order_text": order_text, "nulls": nulls != "sql", "error": bool(error),
+            "conditional": conditional, "constants": constants, "min_support": min_support is not None,
+            "min_confidence": min_confidence is not None, "max_predicates": max_predicates is not None,
+            "strategy": strategy != "auto", "device": device != "auto", "decisions": decisions is not None,
+            "arithmetic": not arithmetic,
+        }  # fmt: skip
+        refuse_for_tables([name for name, given in one_table.items() if given])
+        where: dict[str, Any] = {"engine": engine, "master": master, "conf": conf}
+        return discover_tables(data, error_rows=error_rows, top=top, time_limit=time_limit, **where, **reading)
     known = as_decisions(decisions)
     planned = plan_discover(
         data,
@@ -425,6 +451,59 @@ def discover(
         **reading,
     )
     return planned.run(top=top, decisions=known)
+
+
+def refuse_for_tables(given: Sequence[str]) -> None:
+    """Raises OptionError for options that only a discovery of one table has."""
+    if given:
+        raise OptionError(
+            f"{given[0].replace('_', '-')} is for the discovery of one table.",
+            hint="leave it out, or name one table: references between tables are found whatever it says.",
+        )
+
+
+def discover_tables(
+    data: Tables,
+    *,
+    error_rows: Share | None = None,
+    top: int | str | None = DEFAULT_TOP,
+    time_limit: float | str | None = DEFAULT_TIME_LIMIT,
+    engine: EngineChoice = "auto",
+    master: str | None = None,
+    conf: Mapping[str, str] | None = None,
+    **reading: Any,
+) -> TablesDiscoverResult:
+    """The inclusions between tables, and what holds along them; see `discover`."""
+    started = time.monotonic()
+    if not data:
+        raise OptionError("there are no tables.", hint='name them, as in {"orders": df, "customers": df2}.')
+    for name in data:
+        if not is_table_name(name):
+            raise OptionError(
+                f"a table cannot be called {name!r} in a rule.",
+                hint="name it by a word of letters, digits and _, other than t and s.",
+            )
+    options = discover_options(error_rows=error_rows, time_limit=time_limit)
+    shown = how_many(top)
+
+    from holdfast.engines.choose import chosen_engine_for_all
+    from holdfast.engines.local.discover_tables import TablesOptions, run_tables_discover
+    from holdfast.tables.read_options import ReadOptions
+
+    if engine == "spark" or master is not None or conf:
+        raise OptionError(
+            "references between tables are not discovered on Spark.",
+            hint="leave out --engine spark, --master and --conf; files and tables in memory are read in this process.",
+        )
+    try:
+        chosen_engine_for_all(list(data.values()), ReadOptions(), engine="local", conf=None)
+    except OptionError as problem:
+        raise OptionError(
+            f"{problem.message.removesuffix('.')}, where references between tables are not discovered.",
+            hint="name files, or tables in memory.",
+        ) from None
+    wanted = TablesOptions(options.error_rows or Decimal(0), shown, options.time_limit)
+    return run_tables_discover(data, ReadOptions(**reading), wanted, started=started)
 
 
 @dataclass(frozen=True)

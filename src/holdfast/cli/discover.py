@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from holdfast.api import plan_discover
+from holdfast.api.jobs import refuse_for_tables
+from holdfast.cli.discover_tables import discover_named_tables, named_tables
 from holdfast.cli.files import emit, emit_json, require_writable_files
 from holdfast.cli.options import (
-    Data,
     DecisionsFile,
     OnEngine,
     Printing,
@@ -38,6 +39,7 @@ holdfast discover orders.csv --columns zip,city,state --error-rows 0.01
 holdfast discover orders.csv --columns country,tier,currency --conditional --min-support 0.02 --min-confidence 0.98
 holdfast discover clean.csv --columns zip,city,state --decisions decisions.yaml
 holdfast discover orders.csv --exclude name,email --max-predicates 2 --time-limit 60 --format json --output found.json
+holdfast discover --table orders=orders.csv --table clean=clean.csv -o references.yaml
 
 Then holdfast check orders.csv found.yaml holds a table to what was found, and holdfast evolve keeps it up to date.
 
@@ -46,8 +48,25 @@ Exit code: 0 done (also when the time limit ended the search early, which the re
 
 
 def discover(
-    data: Data,
+    data: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="DATA",
+            help="A CSV, Parquet, JSON or ORC file or folder, a Delta table, spark:db.table, or a JDBC URL. Left out "
+            "where --table or --tables names several tables.",
+            show_default=False,
+        ),
+    ] = None,
     *,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=DATA", help="One of several tables, between which references are found; may be repeated."
+        ),
+    ] = None,
+    tables: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Each file in it is one of several tables.")
+    ] = None,
     rules: Annotated[
         Path | None,
         typer.Option(
@@ -96,6 +115,15 @@ def discover(
     spark: OnEngine,
 ) -> None:
     """Find the most general rules a table holds, the ones worth reading first."""
+    named = named_tables(data, table, tables)
+    if named is not None:
+        alone = (conditional, constants, min_support, min_confidence, arithmetic, strategy, decisions, explain)
+        refuse_for_tables(_options_of_one_table(comparing, *alone))
+        given = {"error_rows": error_rows, "top": top, "time_limit": comparing.time_limit}
+        return discover_named_tables(
+            named, rules=rules, report=report, printing=printing, reading=reading, spark=spark, **given
+        )
+    assert data is not None, "there is one table, or there are several"
     inputs = (data,) if decisions is None else (data, str(decisions))
     require_writable_files({"-o": rules, "--output": printing.output, "--report": report}, *inputs)
     options = discover_options(
@@ -137,6 +165,23 @@ def discover(
         if result.rules:
             written = ("check", data, str(rules)) if rules is not None else ("discover", data, "-o", "rules.yaml")
             progress.next("holdfast", *written)
+
+
+def _options_of_one_table(comparing: SearchOptions, *given: Any) -> list[str]:
+    """Those of these options that are given; of several tables there is no use for them."""
+    alone: dict[str, Any] = {
+        "conditional": False,
+        "constants": False,
+        "min_support": None,
+        "min_confidence": None,
+        "arithmetic": True,
+        "strategy": "auto",
+        "decisions": None,
+        "explain": False,
+    }
+    usual = {**vars(SearchOptions()), **alone, "time_limit": comparing.time_limit}
+    chosen = {**vars(comparing), **dict(zip(alone, given, strict=True))}
+    return [name for name, value in chosen.items() if value != usual[name]]
 
 
 def _print_rules(result: DiscoverResult, output: Path | None) -> None:
