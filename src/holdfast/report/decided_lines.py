@@ -53,7 +53,7 @@ def left_out_line(decided: DecidedSummary) -> str | None:
     counts = [
         (decided.rejected, "that you rejected"),
         (decided.refining, "that only refine one you rejected"),
-        (decided.following, "that follow from one you kept"),
+        (decided.following, "that follow from those you kept"),
     ]
     parts = [f"{count:,} {words}" for count, words in counts if count]
     return f"Left out: {', '.join(parts)}." if parts else None

@@ -13,13 +13,14 @@ from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.decisions import Decisions, Rejected
 from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import quoted_name
-from holdfast.rules.rule import Nulls, Rule
+from holdfast.rules.rule import Allowance, Nulls, Rule
+from holdfast.search.entries import follows
 from holdfast.search.outcome import FoundRule, found_kinds
 
 # A rule that refines a rejected one says the same where at least this share of the pairs that test that one test it.
 SAME_EFFECT = 0.9
-# So many more rules than are shown are looked at for those that decisions move up, and so many for each decision.
-LOOKED_AT, PER_DECISION = 100, 2
+# So many more rules than are shown are looked at for those that decisions move up, and one for each decided constraint.
+LOOKED_AT = 30
 # A column that people neither keep nor reject counts as this many of both: a first decision moves little.
 _BEFORE = 2
 # Below this score few pairs put a rule to the test; no decision on columns moves such a rule above others.
@@ -171,9 +172,9 @@ def new_rules(
 ) -> NewRules:
     """Returns the rules that nobody decided on, those on columns that people keep before those on columns they reject.
 
-    A rule is left out where it says what a kept or a rejected one says; where a kept rule that holds covers it
-    (`holding` are these); and where it refines a rejected one to the same effect. At most so many rules are looked at
-    as give `top` new ones and some more; those after them keep their places.
+    A rule is left out where it says what a kept or a rejected one says; where it follows from kept rules that hold
+    (`holding` are these), from one or several together; and where it refines a rejected one to the same effect. At most
+    so many rules are looked at as give `top` new ones and some more; those after them keep their places.
     """
     wanted = None if top is None else rules_looked_at(top, decisions)
     columns, decided = column_decisions(decisions), _Decided(decisions, holding, nulls)
@@ -200,7 +201,8 @@ def new_rules(
 
 def rules_looked_at(top: int, decisions: Decisions) -> int:
     """Returns how many rules have to be known where the best `top` beside the decisions are wanted."""
-    return top + LOOKED_AT + PER_DECISION * len(decisions)
+    rules = [*decisions.kept, *(entry.rule for entry in decisions.rejected)]
+    return top + LOOKED_AT + sum(len(rule.body.denials) for rule in rules)
 
 
 def _batches(found: Sequence[FoundRule], wanted: int | None) -> Iterator[list[FoundRule]]:
@@ -225,6 +227,8 @@ class _Decided:
         self._kept = _denials(decisions.kept)
         self._rejected = _denials(entry.rule for entry in decisions.rejected)
         self._holding = _denials(holding)
+        exact = [rule for rule in holding if rule.allow == Allowance() and rule.allow_pairs is None]
+        self._laws = [constraint for rule in exact for constraint in rule.body.denials]
 
     def fate(self, rule: Rule) -> _Fate:
         denials = rule.body.denials
@@ -235,7 +239,7 @@ class _Decided:
             any(self._same(denied, other) for other in others) for denied, others in zip(denials, rejected, strict=True)
         ):
             return _Fate("rejected")
-        if all(self._covering(self._holding, denied) for denied in denials):
+        if all(self._covering(self._holding, denied) or self._follows(denied) for denied in denials):
             return _Fate("following")
         return _Fate(refines=rejected[0][0].rule) if all(rejected) else _Fate()
 
@@ -246,6 +250,10 @@ class _Decided:
             for other in decided
             if other.columns <= named and other.constraint.covers(special, nulls_equal=self._nulls_equal)
         ]
+
+    def _follows(self, denied: DenialConstraint) -> bool:
+        """Whether the constraint follows from kept rules together, such as a chain of dependencies."""
+        return bool(self._laws) and follows(denied, self._laws)
 
     def _same(self, special: DenialConstraint, general: _Denied) -> bool:
         return special.covers(general.constraint, nulls_equal=self._nulls_equal)

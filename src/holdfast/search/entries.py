@@ -64,11 +64,29 @@ def entries_of(rules: Sequence[FoundRule]) -> Entries:
     return Entries(entries, tuple(i in follows for i in range(len(rules))))
 
 
+def follows(constraint: DenialConstraint, others: Iterable[DenialConstraint]) -> bool:
+    """Whether no pair of rows without nulls can break the constraint without breaking one of the others.
+
+    >>> from holdfast.rules.parse import parse_constraint as dc
+    >>> chain = [dc("not(t.zip = s.zip and t.city != s.city)"), dc("not(t.city = s.city and t.state != s.state)")]
+    >>> follows(dc("not(t.zip = s.zip and t.state != s.state)"), chain)
+    True
+    """
+    if not _on_columns(constraint):
+        return False
+    given = {i: _both_ways(other) for i, other in enumerate(others) if _on_columns(other)}
+    return _broken_with(_slots(constraint.predicates), given) is not None
+
+
 def _is_plain(rule: FoundRule) -> bool:
-    predicates = rule.constraint.predicates
     exact = not rule.violating_pairs and not rule.suspect_rows and rule.interval is None
-    return exact and all(
-        isinstance(p, Comparison) and isinstance(p.left, Column) and isinstance(p.right, Column) for p in predicates
+    return exact and _on_columns(rule.constraint)
+
+
+def _on_columns(constraint: DenialConstraint) -> bool:
+    return all(
+        isinstance(p, Comparison) and isinstance(p.left, Column) and isinstance(p.right, Column)
+        for p in constraint.predicates
     )
 
 

@@ -14,7 +14,7 @@ Kind = Literal["data", "rules"]
 
 
 @dataclass(frozen=True)
-class ServedFile:
+class NamedFile:
     """A file under the name by which callers know it: a table, or a rule file or file of decisions (`rules`)."""
 
     name: str
@@ -26,7 +26,7 @@ class ServedFile:
 class ServedFiles:
     """Files by the names that callers may use. Whatever else they name is refused, wherever it is."""
 
-    files: tuple[ServedFile, ...]
+    files: tuple[NamedFile, ...]
 
     def data(self, name: str) -> str:
         """Returns where the table of this name is. Raises OptionError where no such table is served."""
@@ -60,11 +60,11 @@ def served_files(paths: Sequence[str]) -> ServedFiles:
         if not os.path.exists(path):
             raise SourceNotFoundError(f"there is no file or folder {path!r}.")
     short = [os.path.basename(os.path.abspath(path)) for path in paths]
-    files: list[ServedFile] = []
+    files: list[NamedFile] = []
     for path, name in zip(paths, short, strict=True):
         chosen = name if short.count(name) == 1 else path
         if any(file.name == chosen for file in files):
             raise OptionError(f"{path!r} is named twice.", hint="name each file once.")
         kind: Kind = "rules" if Path(path).suffix in (".yaml", ".yml") else "data"
-        files.append(ServedFile(chosen, os.path.realpath(path), kind))
+        files.append(NamedFile(chosen, os.path.realpath(path), kind))
     return ServedFiles(tuple(files))

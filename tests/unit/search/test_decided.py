@@ -47,6 +47,14 @@ def test_what_follows_from_a_kept_rule_that_holds_is_left_out() -> None:
     assert new.left_out == {"following": 1}
 
 
+def test_what_follows_from_several_kept_rules_together_is_left_out() -> None:
+    decisions = parse_decisions('kept: ["area -> st", "st, salary -> rate", {rule: "a -> b", allow: 2}, "b -> c"]')
+    rules = [found("area, salary -> rate"), found("area -> rate"), found("a -> c"), found("st, salary -> tax")]
+    new = new_rules(rules, decisions, decisions.kept, no_counts, top=10, nulls="sql")
+    assert {*texts(new.rules)} == {"area -> rate", "a -> c", "st, salary -> tax"}, "a rule with exceptions has no say"
+    assert new.left_out == {"following": 1}
+
+
 @pytest.mark.parametrize(("pairs", "left_out"), [(95, {"refining": 1}), (89, {})])
 def test_a_refinement_of_a_rejected_rule_is_left_out_where_it_tests_the_same_pairs(
     pairs: int, left_out: dict[str, int]
