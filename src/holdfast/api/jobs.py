@@ -386,6 +386,7 @@ def discover(
     top: int | str | None = DEFAULT_TOP,
     decisions: Decisions | Place | None = None,
     arithmetic: bool = True,
+    max_accidents: Share | None = None,
     engine: EngineChoice = "auto",
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
@@ -400,9 +401,10 @@ def discover(
     at most that share of the rows would have to go. With `conditional`, dependencies on rows with given values that
     `min_support` of the rows support (a share, or a number) and `min_confidence` of these hold; with `constants`, also
     rules that speak of the rows with values that so many rows have. With `arithmetic`, also columns that are computed
-    from others of their row, such as sums and products. `top` is how many rules are shown ("all" or None: all of them).
-    After `time_limit` seconds the search ends with what it has, and says so ("none" or None: it goes on to the end).
-    `engine` and `reading` are as in `check`.
+    from others of their row, such as sums and products. `top` is how many rules are shown ("all" or None: all of them);
+    with `max_accidents`, of these only rules that are accidents of this table at most so likely: 0.05, or "5%". After
+    `time_limit` seconds the search ends with what it has, and says so ("none" or None: it goes on to the end). `engine`
+    and `reading` are as in `check`.
 
     With `decisions`, or a file of them, only rules are shown that nobody decided on; the outcome says which kept rules
     no longer hold, and what decisions on columns did to the order.
@@ -450,7 +452,7 @@ def discover(
         conf=conf,
         **reading,
     )
-    return planned.run(top=top, decisions=known)
+    return planned.run(top=top, max_accidents=max_accidents, decisions=known)
 
 
 def refuse_for_tables(given: Sequence[str]) -> None:
@@ -520,19 +522,27 @@ class PlannedDiscovery:
 
         return explain_discover(self.table.discovery(), self.options)
 
-    def run(self, *, top: int | str | None = DEFAULT_TOP, decisions: Decisions | Place | None = None) -> DiscoverResult:
-        """Runs the discovery, of which the best `top` rules are shown, those alone that nobody decided on."""
+    def run(
+        self,
+        *,
+        top: int | str | None = DEFAULT_TOP,
+        max_accidents: Share | None = None,
+        decisions: Decisions | Place | None = None,
+    ) -> DiscoverResult:
+        """Runs the discovery, of which the best `top` rules are shown, those alone that nobody decided on; with
+        `max_accidents`, of these only those that are accidents at most so likely."""
         shown, known = how_many(top), as_decisions(decisions)
 
         from holdfast.engines.discovery import run_discover
 
         started = time.monotonic()
-        source, arithmetic = self.table.discovery(), self.arithmetic
+        source = self.table.discovery()
+        limits: dict[str, Any] = {"max_accidents": max_accidents, "arithmetic": self.arithmetic}
         if known is not None:
             from holdfast.engines.decided_discovery import run_decided_discover
 
-            return run_decided_discover(source, self.options, known, top=shown, started=started, arithmetic=arithmetic)
-        return run_discover(source, self.options, top=shown, started=started, arithmetic=arithmetic)
+            return run_decided_discover(source, self.options, known, top=shown, started=started, **limits)
+        return run_discover(source, self.options, top=shown, started=started, **limits)
 
 
 def plan_discover(

@@ -38,6 +38,7 @@ holdfast discover orders.csv --columns zip,city,state --error 0.002 -o nearly.ya
 holdfast discover orders.csv --columns zip,city,state --error-rows 0.01
 holdfast discover orders.csv --columns country,tier,currency --conditional --min-support 0.02 --min-confidence 0.98
 holdfast discover clean.csv --columns zip,city,state --decisions decisions.yaml
+holdfast discover orders.csv --max-accidents 5% --max-predicates 3
 holdfast discover orders.csv --exclude name,email --max-predicates 2 --time-limit 60 --format json --output found.json
 holdfast discover --table orders=orders.csv --table clean=clean.csv -o references.yaml
 
@@ -74,6 +75,10 @@ def discover(
         ),
     ] = None,
     top: Top = str(DEFAULT_TOP),
+    max_accidents: Annotated[
+        str | None,
+        typer.Option(metavar="SHARE", help="Show only rules that are accidents of this table at most so likely: 5%."),
+    ] = None,
     comparing: SearchOptions,
     error_rows: Annotated[
         str | None,
@@ -149,7 +154,7 @@ def discover(
         emit(space_text(space), printing.output)
         return
     with progress.step(f"discovering the rules of {planned.table.name}"):
-        result = planned.run(top=shown, decisions=known)
+        result = planned.run(top=shown, max_accidents=max_accidents, decisions=known)
     if rules is not None:
         from holdfast.rules.rule_file import dump_rules
 

@@ -173,9 +173,15 @@ class SampledRelation:
 
     @property
     def is_accident(self) -> bool:
+        return self.log_chance > -LEAST_EVIDENCE
+
+    @property
+    def log_chance(self) -> float:
+        """The logarithm of how likely it holds where one of its columns has nothing to do with the others; 0 where that
+        is not unlikely."""
         different, share = self.chance
         cost = len(self.relation.multiple.as_tuple().digits) * log(10) if self.relation.shape == "multiple" else 0.0
-        return share >= 1 or -log(share) * different < LEAST_EVIDENCE + cost
+        return 0.0 if share >= 1 else min(log(share) * different + cost, 0.0)
 
     @property
     def order(self) -> tuple[object, ...]:

@@ -22,6 +22,7 @@ from holdfast.errors import SessionError
 from holdfast.kernels.evidence import Counted, Packing, merged
 from holdfast.rules.parse import parse_constraint
 from holdfast.rules.predicate import Comparison, Constant
+from holdfast.search.accident import with_accidents
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows
 from holdfast.search.device import count_pairs
@@ -150,10 +151,12 @@ class SolveTask:
 
         def search() -> SearchResult:
             cores = own_cores()
-            if not counted:
-                return find_in(rows, self.options, clock, threads=cores, strategy=about["strategy"])
-            evidence = rows.evidence(merged(counted))
-            return search_evidence(rows, evidence, self.options, clock, threads=cores, device=" and ".join(devices))
+            if counted:
+                evidence, device = rows.evidence(merged(counted)), " and ".join(devices)
+                result = search_evidence(rows, evidence, self.options, clock, threads=cores, device=device)
+            else:
+                result = find_in(rows, self.options, clock, threads=cores, strategy=about["strategy"])
+            return with_accidents(rows, result, self.options, clock)
 
         yield from lines_of(_unless_refused(lambda: _search_parts(search())))
 
@@ -182,6 +185,7 @@ def read_search(lines: Iterable[tuple[str, int, bytes]]) -> SearchResult | None:
         masks=masks,
         support=np.frombuffer(parts["support"], np.int64),
         violating=np.frombuffer(parts["violating"], np.int64),
+        accidents=np.frombuffer(parts["accidents"], np.float64) if "accidents" in parts else None,
         error=Decimal(about["error"]),
         by_rows=_by_rows(parts),
         evidence=Evidence(words, np.frombuffer(parts["counts"], np.int64)),
@@ -249,6 +253,7 @@ def _search_parts(result: SearchResult) -> Parts:
         "masks": result.masks.tobytes(),
         "support": result.support.tobytes(),
         "violating": result.violating.tobytes(),
+        **({} if result.accidents is None else {"accidents": result.accidents.tobytes()}),
         "words": result.evidence.words.tobytes(),
         "counts": result.evidence.counts.tobytes(),
         **{f"by-rows-{name}": values.tobytes() for name, values in by_rows.items()},
@@ -293,6 +298,7 @@ def _rows_parts(rows: CodedRows, more: Mapping[str, Any]) -> Parts:
         "lines": len(rows.codes),
         "distinct_rows": len(rows.weights),
         "left_out": rows.left_out,
+        "possible": rows.possible,
         **more,
     }
     return {
@@ -310,5 +316,6 @@ def _rows_of(parts: Parts) -> tuple[CodedRows, dict[str, Any]]:
     rows = CodedRows(
         PredicateSpace.from_lists(about["pairs"]), packing, shown, codes, np.frombuffer(parts["weights"], np.int64),
         left_out=about["left_out"],
+        possible=about["possible"],
     )  # fmt: skip
     return rows, {"strategy": about["strategy"], "phases": about["phases"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import log1p
+from math import exp, log, log1p, perm
 from typing import Protocol
 
 import numpy as np
@@ -25,6 +25,8 @@ from holdfast.search.outcome import FoundRule, RankedRules
 SAMPLED_ROWS = 4096
 # So many relations are counted on the whole table.
 _MOST_COUNTED = 1_000
+# In so many shapes columns are computed from others: see discovery/arithmetic.py.
+_SHAPES = 10
 # As in the ranking of other rules, a few tests say little.
 _CHANCE = 4.0
 
@@ -128,7 +130,15 @@ class _Counting:
             round(tested / (tested + _CHANCE) * (short + weight) / 2, 9),
             tested / max(self._rows, 1),
             tested * (self._rows - 1),
+            accident=_accident(found),
         )
+
+
+def _accident(found: SampledRelation) -> float:
+    """How likely it is an accident, as search/accident.py says it of other rules; relations of so many columns there
+    are in each of several shapes."""
+    columns = len(found.relation.columns)
+    return exp(min(found.log_chance + log(_SHAPES * perm(len(found.sample.values), columns) * columns**2), 0.0))
 
 
 def _without_implied(relations: Iterable[SampledRelation]) -> list[SampledRelation]:

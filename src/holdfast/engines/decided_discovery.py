@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from holdfast.checking.outcome import RuleOutcome
 from holdfast.engines.counted_rules import LISTED_PAIRS, Counting
@@ -15,7 +16,7 @@ from holdfast.rules.decisions import Decisions
 from holdfast.rules.dependency import Denial
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 from holdfast.search.decided import DecidedSummary, KeptEarlier, column_decisions, new_rules, rules_looked_at
-from holdfast.search.options import DiscoverOptions
+from holdfast.search.options import DiscoverOptions, Share
 from holdfast.search.outcome import DiscoverOutcome
 
 
@@ -25,13 +26,15 @@ def run_decided_discover(
     decisions: Decisions,
     *,
     top: int | None = None,
+    max_accidents: Share | None = None,
     started: float | None = None,
     arithmetic: bool = True,
 ) -> DiscoverResult:
     """Returns the rules that nobody decided on, and how kept rules are now. Otherwise as run_discover()."""
     started = time.monotonic() if started is None else started
     wide = None if top is None else rules_looked_at(top, decisions)
-    outcome = run_discover(source, options, top=wide, started=started, arithmetic=arithmetic).outcome
+    limits: dict[str, Any] = {"max_accidents": max_accidents, "arithmetic": arithmetic}
+    outcome = run_discover(source, options, top=wide, started=started, **limits).outcome
     outcome = decided(outcome, decisions, source.counted, top=top)
     return DiscoverResult(replace(outcome, seconds=time.monotonic() - started), source)
 

@@ -18,6 +18,7 @@ from holdfast.discovery.explain import ExplainedSpace, explained_space
 from holdfast.discovery.with_constants import ConstantsOutcome, ranked_with_constants
 from holdfast.encode.column_type import ColumnType
 from holdfast.engines.arithmetic import arithmetic_rules, with_more
+from holdfast.engines.believed import believed, most_accidents
 from holdfast.engines.counted_rules import verified, with_suspects
 from holdfast.engines.rule_examples import SampledRows, rule_examples
 from holdfast.errors import TypeMismatchError, unknown_column
@@ -26,7 +27,7 @@ from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import RuleSet
 from holdfast.search.examples import RuleExamples
-from holdfast.search.options import DiscoverOptions
+from holdfast.search.options import DiscoverOptions, Share
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
 from holdfast.search.rank import ranked
 from holdfast.search.result import SearchResult
@@ -176,14 +177,16 @@ def run_discover(
     options: DiscoverOptions,
     *,
     top: int | None = None,
+    max_accidents: Share | None = None,
     started: float | None = None,
     arithmetic: bool = True,
 ) -> DiscoverResult:
     """Returns the most general rules that the table satisfies, best first; `top` of them are shown (None: all).
 
-    With `arithmetic` there are also the columns that are computed from others of their row. `started` is when the job
-    began, by the monotonic clock.
+    With `max_accidents`, of these only the rules that are accidents at most so likely. With `arithmetic` there are also
+    the columns that are computed from others of their row. `started` is when the job began, by the monotonic clock.
     """
+    most = most_accidents(max_accidents, options)
     started = time.monotonic() if started is None else started
     options = replace(options, top=top)
     types, notes = compared_columns(source.types, options, source.name)
@@ -195,6 +198,10 @@ def run_discover(
         with source.translate_errors("looking for arithmetic in"):
             computed, missing = arithmetic_rules(source, types, options, rows)
         rules, more = with_more(rules, computed), (*more, *missing)
+    count = len(rules)
+    if most is not None:
+        rules, left_out = believed(rules, most, top)
+        more = (*more, *left_out)
     unfinished = [part for part in (result, constants) if part is not None and not part.complete]
     outcome = DiscoverOutcome(
         table=source.name,
@@ -204,6 +211,7 @@ def run_discover(
         evidence=0,
         complete=not unfinished,
         found=rules,
+        cut=count - len(rules),
         options=options,
         top=top,
         strategy="item-sets" if options.conditional else "all-pairs",

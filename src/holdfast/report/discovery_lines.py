@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from holdfast.report.decided_lines import decided_note
@@ -20,16 +21,15 @@ _KIND_NAMES = {
     "dc": ("other denial constraint", "other denial constraints"),
     "row": ("rule on single rows", "rules on single rows"),
 }
-# Below this score so few violations would be expected by chance that having none means little.
-WEAK_SCORE = 0.25
 
 
 @dataclass(frozen=True)
 class DiscoveryLine:
-    """One line: the rule in words, as text in a rule file, its score, and what tests and what breaks it.
+    """One line: the rule in words, as text in a rule file, its score, what tests and what breaks it, and how likely it
+    is an accident.
 
-    Of several rules on one line, `tested` is that of the rule with the fewest tests. `note` is what earlier decisions
-    say about the rule.
+    Of several rules on one line, `tested` is that of the rule with the fewest tests, and `accident` the highest. `note`
+    is what earlier decisions say about the rule.
     """
 
     kind: str
@@ -39,10 +39,7 @@ class DiscoveryLine:
     tested: str
     broken: str | None = None
     note: str | None = None
-
-    @property
-    def weak(self) -> bool:
-        return self.score < WEAK_SCORE
+    accident: float | None = None
 
 
 def discovery_lines(outcome: DiscoverOutcome) -> list[DiscoveryLine]:
@@ -64,8 +61,10 @@ def _line(rules: list[FoundRule], outcome: DiscoverOutcome) -> DiscoveryLine:
         left, right = _sides(rules)
         words, text = dependency_sentence(left, right), str(FD(left, right))
     least = min(rules, key=lambda entry: entry.support)
+    known = [entry.accident for entry in rules if entry.accident is not None]
+    accident = max(known) if len(known) == len(rules) else None
     tested, broken, note = tested_by(least, outcome), broken_by(first), decided_note(first)
-    return DiscoveryLine(first.rule.kind, words, text, first.score, tested, broken, note)
+    return DiscoveryLine(first.rule.kind, words, text, first.score, tested, broken, note, accident)
 
 
 def tested_by(entry: FoundRule, outcome: DiscoverOutcome) -> str:
@@ -142,8 +141,10 @@ def tally(outcome: DiscoverOutcome) -> str:
         support, whole = options.min_support, options.min_support >= 1
         least = number(int(support), "row") if whole else f"{Allowance(None, support * 100)} of the rows"
         within = f" with a support of {least} and a confidence of {Allowance(None, options.min_confidence * 100)}"
-    if some and outcome.decided is not None:
+    if (some or outcome.cut) and outcome.decided is not None:
         return text  # decisions move rules, so nothing is said of those that are not shown
+    if outcome.cut:
+        return f"{text} Left out: {number(outcome.cut, 'other')}, likelier accidents or of a lower score."
     if some:
         return f"{text} No other{short} scores more than {outcome.shown[-1].score:.2f}."
     return f"{text} There are no others{short}{within}."
@@ -157,3 +158,54 @@ def closing(outcome: DiscoverOutcome) -> str | None:
     if not hidden:
         return None
     return f"Shown: the best {len(outcome.shown):,} of {number(len(outcome.found), 'rule')}. More with --top N or all."
+
+
+# Where belief ends -------------------------------------------------------------------------------------------------
+
+# Below this estimate a rule is surely no accident.
+SURELY_NONE = 0.001
+# From the line on, of the rules for which it was estimated more than this share are accidents.
+LINE = 0.5
+# Where nothing was estimated: below this score so few violations would be expected that having none means little.
+WEAK_SCORE = 0.25
+
+
+@dataclass(frozen=True)
+class BeliefLine:
+    """How many rules, or lines, stand above the line; and what it says."""
+
+    place: int
+    words: str
+
+
+def belief_line(shown: Sequence[FoundRule | DiscoveryLine]) -> BeliefLine:
+    """Returns where belief ends among rules or lines, best first.
+
+    The first one below the line is an accident more likely than not, and of those from there on, more than half are
+    expected to be. Where nothing was estimated, as for rules that evolve, it is the score that decides.
+    """
+    if all(entry.accident is None for entry in shown):
+        weak = next((i for i, entry in enumerate(shown) if entry.score < WEAK_SCORE), len(shown))
+        return BeliefLine(weak, "These may be accidents, so few pairs put them to the test:")
+    expected, known, place = 0.0, 0, len(shown)
+    for i in range(len(shown) - 1, -1, -1):
+        accident = shown[i].accident
+        if accident is None:
+            continue
+        expected, known = expected + accident, known + 1
+        if accident > LINE and expected > LINE * known:
+            place = i
+    return BeliefLine(place, "Below here expect more than half to be accidents of this table:")
+
+
+def accident_words(accident: float | None) -> str | None:
+    """Returns how likely it is an accident, in words; None where that was not estimated.
+
+    >>> [accident_words(value) for value in (1.0, 0.31, 0.0421, 1e-40)]
+    ['probably an accident', 'accident: 31%', 'accident: 4.2%', 'accident: below 0.1%']
+    """
+    if accident is None:
+        return None
+    if accident > 0.99:
+        return "probably an accident"
+    return f"accident: {accident * 100:.2g}%" if accident >= SURELY_NONE else "accident: below 0.1%"

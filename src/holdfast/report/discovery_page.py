@@ -13,7 +13,7 @@ from typing import Any
 
 from holdfast.evolving.outcome import BreakingPair, EvolveStatus, RulesChange
 from holdfast.report.decided_lines import broken_now, decided_lines, decided_note
-from holdfast.report.discovery_lines import WEAK_SCORE, broken_by, closing, size, tally, tested_by
+from holdfast.report.discovery_lines import accident_words, belief_line, broken_by, closing, size, tally, tested_by
 from holdfast.report.page import page
 from holdfast.report.review_data import can_be_decided, review_json
 from holdfast.report.rule_words import rule_words
@@ -52,6 +52,7 @@ def discovery_page(outcome: DiscoverOutcome, *, examples: Sequence[RuleExamples]
 def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
     """Returns the values for the template of a discovery, which other reports include."""
     shown = outcome.shown[:RULES]
+    line = belief_line(shown)
     rules = [
         {
             "rank": rank,
@@ -63,7 +64,8 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
             "coverage": entry.coverage,
             "tested": tested_by(entry, outcome),
             "broken": broken_by(entry),
-            "weak": entry.score < WEAK_SCORE,
+            "accident": accident_words(entry.accident),
+            "weak": rank > line.place,
             "columns": _lines(entry.rule.body.columns),
             "note": decided_note(entry),
             "decide": can_be_decided(entry.rule),
@@ -78,6 +80,7 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
         "closing": closing(outcome),
         "cut": len(outcome.shown) - len(shown),
         "rules": rules,
+        "line": line,
         "kinds": list(Counter(entry.rule.kind for entry in shown).items()),
         "columns": [(_lines([name]), name) for name in sorted(used)],
         "map": column_map(shown),

@@ -7,7 +7,15 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.report.decided_lines import broken_lines, kept_line, left_out_line, order_line
-from holdfast.report.discovery_lines import closing, discovery_lines, size, tally
+from holdfast.report.discovery_lines import (
+    SURELY_NONE,
+    accident_words,
+    belief_line,
+    closing,
+    discovery_lines,
+    size,
+    tally,
+)
 from holdfast.report.view import TEXT_WIDTH, print_view, view_text
 from holdfast.rules.plain_words import on_one_line
 from holdfast.search.decided import DecidedSummary
@@ -31,13 +39,14 @@ def _view(outcome: DiscoverOutcome) -> RenderableType:
         parts += _decided(outcome.decided)
     parts.append(Text(tally(outcome), style="bold" if outcome.complete else "bold yellow"))
     lines = discovery_lines(outcome)
-    strong = sum(not line.weak for line in lines)
+    line_at = belief_line(lines)
+    strong = line_at.place
     for first, last in ((0, strong), (strong, len(lines))):
         if first == last:
             continue
         parts.append(Text())
         if first or not strong:
-            parts += [Text("These may be accidents, so few pairs put them to the test:", style="yellow"), Text()]
+            parts += [Text(line_at.words, style="yellow"), Text()]
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         table.add_column(justify="right", style="dim", no_wrap=True)
         table.add_column(style="dim", no_wrap=True)
@@ -47,9 +56,12 @@ def _view(outcome: DiscoverOutcome) -> RenderableType:
             table.add_row(f"{i + 1}.", line.kind, Text(on_one_line(line.words), style="bold"))
             broken = f", broken by {line.broken}" if line.broken else ""
             note = f", {line.note}" if line.note else ""
+            # Most rules on a first page are surely none: only doubts are worth a line's room.
+            doubt = line.accident is not None and line.accident >= SURELY_NONE
+            accident = f", {accident_words(line.accident)}" if doubt else ""
             details = Text.assemble(
                 on_one_line(line.text),
-                (f"   tested by {line.tested}{broken}, score {line.score:.2f}{on_one_line(note)}", "dim"),
+                (f"   tested by {line.tested}{broken}, score {line.score:.2f}{accident}{on_one_line(note)}", "dim"),
             )
             table.add_row("", "", details)
         parts.append(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -30,6 +30,7 @@ from holdfast.rules.predicate import Column
 from holdfast.rules.rule import Nulls
 from holdfast.search.evidence import Codes, Evidence, Ints, evidence
 from holdfast.search.options import DiscoverOptions
+from holdfast.search.possible_values import possible_values
 from holdfast.search.space import OperandPair, PredicateSpace, both_ways
 
 # The bits that each state of an operand pair shows, lowest first: `=` and `!=`, or `<`, `=` and `>`. A null under `sql`
@@ -48,7 +49,8 @@ class CodedRows:
     """Distinct rows as codes, how many rows each stands for, and how pairs of them become evidence.
 
     `shown` has, per operand pair and state the kernel knows, the bits that a pair of rows in it shows. `left_out` says
-    how many pairs of columns share enough values and are not compared, because there are too many.
+    how many pairs of columns share enough values and are not compared, because there are too many. `possible` has, for
+    columns in which no value occurs twice, about how many values they could have had; see possible_values.py.
     """
 
     space: PredicateSpace
@@ -57,6 +59,7 @@ class CodedRows:
     codes: Codes
     weights: Ints
     left_out: int = 0
+    possible: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -103,7 +106,9 @@ def coded_rows(
     if space is None:
         pairs, left_out = compared_pairs(codes, types, options)
         space = space_over(pairs, types, options)
-    return replace(collapsed_rows(codes, table.num_rows, space, options.nulls), left_out=left_out)
+    possible = possible_values(table, {name: line for name, line in codes.items() if name in space.columns})
+    rows = collapsed_rows(codes, table.num_rows, space, options.nulls)
+    return replace(rows, left_out=left_out, possible=possible)
 
 
 def collapsed_rows(codes: Mapping[str, Codes], rows: int, space: PredicateSpace, nulls: Nulls) -> CodedRows:

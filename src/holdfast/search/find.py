@@ -12,6 +12,7 @@ from holdfast.encode.column_type import ColumnType
 from holdfast.kernels.evidence import CountingEnded, CountingLimits
 from holdfast.kernels.partitions import broken_dependency, broken_key, refined, whole
 from holdfast.kernels.support import least_support
+from holdfast.search.accident import with_accidents
 from holdfast.search.best import AllPairs, Known, best_masks
 from holdfast.search.by_rows import column_codes, row_dependencies
 from holdfast.search.clock import Clock
@@ -38,7 +39,7 @@ def find(
     clock = Clock(options.time_limit)
     with clock.phase("encode"):
         rows = coded_rows(table, types, options, space)
-    return find_in(rows, options, clock, threads=threads)
+    return with_accidents(rows, find_in(rows, options, clock, threads=threads), options, clock)
 
 
 def find_in(

@@ -32,7 +32,8 @@ class FoundRule:
     `interval` holds the share of all ordered pairs that break it, 95 times in 100.
 
     Beside decisions on other rules, `moved` says that they move it in the order, and `refines` which rejected rule it
-    refines.
+    refines. `accident`, from 0 to 1, is how likely a table of the same columns, one of the rule's columns independent
+    of the others, holds such a rule; None where that was not estimated.
     """
 
     rule: Rule
@@ -45,6 +46,7 @@ class FoundRule:
     interval: tuple[float, float] | None = None
     moved: Moved | None = None
     refines: str | None = None
+    accident: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         tolerated = {
@@ -59,6 +61,7 @@ class FoundRule:
             "score": round(self.score, 6),
             "coverage": round(self.coverage, 9),
             "violating_pairs": self.violating_pairs,
+            "accident": None if self.accident is None else round(self.accident, 6),
             **{name: str(allowed) for name, allowed in tolerated.items() if allowed is not None},
             **{name: value for name, value in decided.items() if value is not None},
         }
@@ -131,8 +134,9 @@ def found_kinds(found: Sequence[FoundRule]) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class DiscoverOutcome(Presented):
-    """All rules found, best first, of which the first `top` are shown (None: all). Beside decisions made earlier, the
-    rules are those that nobody decided on, and `decided` says what became of the others.
+    """All rules found, best first, of which the first `top` are shown (None: all); but for `cut` of them, which are
+    left out because they may be accidents. Beside decisions made earlier, the rules are those that nobody decided on,
+    and `decided` says what became of the others.
 
     With `least_score`, what is found are not all rules there are, but all that score as much on their own; the shown
     ones are the best all the same.
@@ -156,6 +160,7 @@ class DiscoverOutcome(Presented):
     notes: tuple[str, ...] = ()
     engine: str = "spark"
     decided: DecidedSummary | None = None
+    cut: int = 0
 
     @property
     def shown(self) -> tuple[FoundRule, ...]:

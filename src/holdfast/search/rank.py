@@ -47,6 +47,7 @@ def ranked(result: SearchResult) -> RankedRules:
             violating_pairs=_as_listed(round(broken * scale), constraint, kind),
             suspect_rows=_suspects(which, kind, result),
             interval=interval(broken / pairs, result.sampled) if result.sampled else None,
+            accident=_accident(which, result),
         )  # fmt: skip
 
     kinds = [KINDS[kind] for kind in shapes.kinds[order].tolist()]
@@ -78,6 +79,11 @@ def _suspects(which: int, kind: str, result: SearchResult) -> int | None:
     if kind == "row":
         return broken // max(result.rows - 1, 1)
     return None if broken else 0
+
+
+def _accident(which: int, result: SearchResult) -> float | None:
+    known = result.accidents is not None and not np.isnan(result.accidents[which])
+    return float(result.accidents[which]) if known and result.accidents is not None else None
 
 
 # Rules as people write them --------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ class SearchResult(How):
 
     `evidence` is of all pairs of rows when `exact`, else of those looked at, with estimated counts. `complete` is false
     when the search ended early; `why` then says why. Every constraint is valid on the whole table in any case.
+    `accidents` has, where it was estimated, how likely each is an accident; see accident.py.
     `support` has, per constraint, how many ordered pairs put its least tested predicate to the test: they meet all the
     others. `violating` has how many violate it, of those that `evidence` counts; `error` is the share that may. Where
     `sampled`, that is of so many pairs of rows drawn at random, and only then may a constraint be violated by more.
@@ -56,3 +57,4 @@ class SearchResult(How):
     phases: Mapping[str, float] = field(default_factory=dict)
     error: Decimal = Decimal(0)
     by_rows: ByRows | None = None
+    accidents: Floats | None = None

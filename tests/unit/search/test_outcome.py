@@ -84,5 +84,6 @@ def test_json_has_exactly_the_keys_of_the_design() -> None:
             "score": 0.5,
             "coverage": 0.25,
             "violating_pairs": 0,
+            "accident": None,
         }
     ]

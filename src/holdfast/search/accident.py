@@ -1,0 +1,398 @@
+"""How likely a rule that was found is an accident of this table.
+
+A rule is an accident when one of its columns has nothing to do with the others. So each of its columns in turn is
+thought of as shuffled among the rows, which keeps its values and how all other columns go together: how likely does the
+rule hold then? The column with which that is likeliest counts. Pairs of rows are not independent, rows are: what is
+calculated are sets of rows that share no row.
+
+- A rule of columns that are compared with themselves, at most one of them in another way than for being equal (keys,
+  dependencies, order rules): its rows fall into sets that must all differ, be all equal, or be in order. That is
+  calculated, see kernels/chance.py.
+- Any other rule, and one that some pairs break: pairs of rows that share no row and meet its predicates on the other
+  columns are drawn; how often shuffled values would break it there is counted over several shuffles.
+
+Both take some of what the rule says of the rows, so that the probability is rather too high than too low. It is
+multiplied by how many rules of the kind and size there could have been, and by a factor that makes the sum over all
+kinds and sizes what it says for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import comb, exp, expm1, inf, lgamma, log, log1p, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels.chance import EXACT, LEAST_LOG, Draws, layers, log_few_hits
+from holdfast.kernels.evidence import NULL, Packing, packed_pairs
+from holdfast.rules.relation import ANY, EQ, GT, LT, NE, swapped
+from holdfast.search.clock import Clock
+from holdfast.search.coded_rows import CodedRows, comparing
+from holdfast.search.evidence import Codes, Flags, Ints
+from holdfast.search.options import DiscoverOptions
+from holdfast.search.result import SearchResult
+from holdfast.search.score import KINDS, scored
+from holdfast.search.space import OperandPair, PredicateSpace
+
+# Of so many rules at most it is estimated; beyond those shown for some more, which errors may move forward.
+MOST_RULES, MORE_THAN_SHOWN = 200, 25
+# So many rows are looked at at first, and where they leave doubts, so many.
+FEW_ROWS, MANY_ROWS = 30_000, 300_000
+# Doubts: above this estimate more rows are looked at.
+_CLEAR = 1e-3
+# How often rows are paired anew in search of pairs that meet the other predicates, and how often these are shuffled.
+_ROUNDS, _SHUFFLED_PAIRS = 10, 50_000
+# How many standard deviations the share that shuffles break is taken lower than it was seen.
+_CAUTION = 2.0
+# A key of one column is believed when a table so many times as large would hold it, too.
+_LARGER = 10
+# Of the groups within which a column is shuffled, so many are looked at, large ones first.
+_MOST_GROUPS = 200
+# Sets of rows that are alike are looked at until their probability is this low.
+_LOG_NOTHING = 10 * LEAST_LOG
+
+
+def with_accidents(rows: CodedRows, result: SearchResult, options: DiscoverOptions, clock: Clock) -> SearchResult:
+    """The result, with the estimate for the best rules: as many as are shown, at most MOST_RULES."""
+    with clock.phase("believe"):
+        estimates = np.full(len(result.masks), np.nan)
+        more = MORE_THAN_SHOWN if result.error else 0
+        most = MOST_RULES if options.top is None else min(options.top + more, MOST_RULES)
+        by_score = scored(result)
+        believing = _Believing(rows, result, options)
+        for which in by_score.order[:most].tolist():
+            if clock.over:
+                break
+            kind = KINDS[by_score.shapes.kinds[which]]
+            estimates[which] = believing.estimate(kind, by_score.shapes.allowed[which], int(result.violating[which]))
+    return replace(result, accidents=estimates, phases=dict(clock.phases))
+
+
+def candidates(space: PredicateSpace, kind: str, predicates: int) -> float:
+    """How many rules of the kind and size there are over the space; for other denials, their number or more.
+
+    >>> from holdfast.rules.predicate import Column
+    >>> t, s = (OperandPair(Column("t", name), Column("s", name), True) for name in "ab")
+    >>> [candidates(PredicateSpace((t, s)), kind, 2) for kind in ("key", "fd", "order", "dc")]
+    [1, 2, 8, 18.0]
+    """
+    same = sum(pair.same_column for pair in space.pairs)
+    ordered = sum(pair.same_column and pair.ordered for pair in space.pairs)
+    match kind:
+        case "key":
+            return comb(same, predicates)
+        case "fd":
+            return same * comb(same - 1, predicates - 1)
+        case "order":
+            # Each of two columns in four ways; of a rule and its mirror image one.
+            return comb(ordered, 2) * comb(same - 2, predicates - 2) * 8
+    pairs = [pair for pair in space.pairs if kind == "dc" or pair.one_row]
+    # The elementary symmetric polynomial of how many predicates each operand pair has; of mirror images one.
+    ways = np.zeros(predicates + 1)
+    ways[0] = 1
+    for pair in pairs:
+        ways[1:] += ways[:-1] * (6 if pair.ordered else 2)
+    return max(float(ways[predicates]) / 2, 1.0)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows as codes per column; those with a null where it meets no predicate are known by it."""
+
+    lines: Mapping[str, Codes]
+    count: int
+
+    def where(self, chosen: NDArray[Any]) -> _Rows:
+        lines = {name: line[chosen] for name, line in self.lines.items()}
+        return _Rows(lines, len(next(iter(lines.values()))))
+
+
+@dataclass(frozen=True)
+class _Said:
+    """One predicate: an operand pair, and which relations it allows."""
+
+    pair: OperandPair
+    allowed: int
+
+    @property
+    def columns(self) -> set[str]:
+        return {self.pair.left.name, self.pair.right.name}
+
+
+class _Believing:
+    def __init__(self, rows: CodedRows, result: SearchResult, options: DiscoverOptions) -> None:
+        self.space, self.nulls, self.possible = result.space, options.nulls, rows.possible
+        self.seed, self.whole = options.seed, rows.rows
+        places = {pair.left.name: rows.packing.left[i] for i, pair in enumerate(rows.space.pairs) if pair.same_column}
+        self.places, self.coded = places, rows
+        self.nullable = {name for name, line in places.items() if bool((rows.codes[line] == NULL).any())}
+        random = np.random.default_rng(self.seed)
+        weights = rows.weights
+        if self.whole > 10 * MANY_ROWS:
+            weights = random.binomial(weights, 10 * MANY_ROWS / self.whole)
+        self.numbers = np.repeat(np.arange(len(weights)), weights)
+        # Of a rule that holds on drawn pairs it is not known whether it holds on all.
+        self.estimated = result.sampled is not None
+        few = self.numbers
+        if len(few) > FEW_ROWS:
+            few = few[np.sort(random.choice(len(few), FEW_ROWS, replace=False))]
+        self.few = few
+
+    def estimate(self, kind: str, allowed: NDArray[np.uint8], violating: int) -> float:
+        """The estimate for a rule; not a number where it cannot be had."""
+        said = [_Said(self.space.pairs[i], int(allowed[i])) for i in np.flatnonzero(allowed != ANY)]
+        columns = sorted(set().union(*(one.columns for one in said)))
+        tries = log(candidates(self.space, kind, len(said)))
+        # The sum of 1 / k(k + 1) over all sizes is one.
+        tries += log(len(KINDS) * len(said) * (len(said) + 1))
+        if len(said) == 1 and not said[0].pair.one_row:
+            return self._unique(columns[0], tries) if kind == "key" and not violating else np.nan
+        holds = not violating and not self.estimated
+        likeliest = self._log_chance(said, columns, self.few, holds=holds, surely=-tries)
+        if likeliest + tries > log(_CLEAR) and len(self.few) < len(self.numbers):
+            likeliest = min(likeliest, self._log_chance(said, columns, self.numbers, holds=holds, surely=-tries))
+        return exp(min(likeliest + tries, 0.0))
+
+    def _unique(self, column: str, tries: float) -> float:
+        """A key of one column: that as many values drawn at random from those that are possible would not have repeated
+        so far, and would in a table some times as large."""
+        possible = self.possible.get(column)
+        if possible is None:
+            return np.nan
+        line = self.coded.codes[self.places[column]]
+        n = float(self.coded.weights[line != NULL].sum())
+        repeats = n * n / (2 * possible)
+        log_chance = -inf if possible < n else _log_no_repeat(n, possible)
+        return exp(min(log_chance + tries, 0.0)) * -expm1(-repeats * (_LARGER**2 - 1))
+
+    def _log_chance(
+        self, said: Sequence[_Said], columns: Sequence[str], numbers: Ints, *, holds: bool, surely: float
+    ) -> float:
+        """The logarithm of the highest probability, over the columns, that the rule holds when that one is shuffled;
+        or any that is at least `surely`."""
+        if all(one.pair.one_row for one in said):
+            numbers = numbers if len(numbers) <= MANY_ROWS else self.few
+            found = self._lines(columns, numbers)
+            return max(self._by_pairs(said, name, found, rows_alone=True) for name in columns)
+        highest = -inf
+        for name in columns:
+            own = [one for one in said if name in one.columns]
+            alike = [one for one in said if one not in own and one.pair.same_column and one.allowed == EQ]
+            others = [one for one in said if one not in own and one not in alike]
+            equal = [one.pair.left.name for one in alike]
+            found = self._lines(columns, self._kept(equal, numbers))
+            simple = len(own) == 1 and len(others) <= 1 and all(one.pair.same_column for one in (*own, *others))
+            if simple and holds:
+                chance = self._by_sets(own[0].allowed, name, equal, others, found)
+            elif simple and others and own[0].allowed == EQ:
+                # As _dependent() has it: within the groups of the other columns, the one may stand for the other.
+                right = others[0].pair.left.name
+                chance = self._by_pairs(said, right, found, equal=[*equal, name], within=equal)
+            else:
+                chance = self._by_pairs(said, name, found, equal=equal)
+            highest = max(highest, chance)
+            if highest >= surely:
+                break
+        return highest
+
+    # Rows ----------------------------------------------------------------------------------------------------
+
+    def _kept(self, equal: Sequence[str], numbers: Ints) -> Ints:
+        """At most MANY_ROWS of the rows; where they form small groups that are equal, whole groups of them."""
+        if len(numbers) <= MANY_ROWS:
+            return numbers
+        mixed = np.zeros(len(numbers), np.uint64)
+        for name in equal:
+            line = self.coded.codes[self.places[name]][numbers].astype(np.uint64)
+            mixed = (mixed ^ line) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(29)
+        part = np.random.default_rng(self.seed).choice(len(numbers), FEW_ROWS, replace=False)
+        parts = np.uint64(-(-len(numbers) // MANY_ROWS))
+        chosen: Flags = np.random.default_rng(self.seed).random(len(numbers)) < MANY_ROWS / len(numbers)
+        if len(np.unique(mixed[part])) > FEW_ROWS // 20:
+            chosen = (mixed >> np.uint64(20)) % parts == 0
+        return np.asarray(numbers[chosen])
+
+    def _lines(self, columns: Sequence[str], numbers: Ints) -> _Rows:
+        """The rows that have a value in all of these columns."""
+        rows = _Rows({name: self.coded.codes[self.places[name]][numbers] for name in columns}, len(numbers))
+        known = np.ones(rows.count, np.bool_)
+        for line in rows.lines.values():
+            known &= line != NULL
+        return rows if known.all() else rows.where(known)
+
+    def _groups(self, rows: _Rows, equal: Sequence[str]) -> Ints:
+        """Per row the number of those that it equals in these columns."""
+        groups, size = np.zeros(rows.count, np.int64), 1
+        for name in equal:
+            codes, values = np.unique(rows.lines[name], return_inverse=True)
+            groups = groups * len(codes) + values
+            size *= len(codes)
+            if size > 1 << 31:
+                kept, groups = np.unique(groups, return_inverse=True)
+                size = len(kept)
+        return groups
+
+    # Sets of rows that are calculated ----------------------------------------------------------------------------
+
+    def _by_sets(self, forbidden: int, name: str, equal: Sequence[str], others: Sequence[_Said], rows: _Rows) -> float:
+        """Rows are divided into sets of which each pair meets all other predicates: what may the shuffled column be?"""
+        if rows.count < 2:
+            return 0.0
+        groups = self._groups(rows, equal)
+        if others and forbidden == EQ:
+            return self._dependent(groups, rows.lines[name], rows.lines[others[0].pair.left.name])
+        relations = others[0].allowed if others else ANY
+        classes = rows.lines[others[0].pair.left.name] if others else np.arange(rows.count)
+        sizes, many = layers(groups, classes.astype(np.int64))
+        if len(sizes) == 0:
+            return 0.0
+        # In rising order of the other column: the earlier row is t, or the later one, or each of them.
+        wanted = ANY
+        if relations & LT:
+            wanted &= ANY & ~forbidden
+        if relations & GT:
+            wanted &= ANY & ~swapped(forbidden)
+        _, counts = np.unique(rows.lines[name], return_counts=True)
+        draws = Draws(counts.astype(np.int64))
+        if wanted == ANY:
+            return 0.0
+        if wanted == 0:
+            return -inf
+        if wanted == EQ:
+            return draws.log_all_equal(np.repeat(sizes, np.minimum(many, 10_000)), seed=self.seed)
+        total = 0.0
+        for size, sets in zip(sizes[::-1].tolist(), many[::-1].tolist(), strict=True):
+            if wanted == NE:
+                total += sets * draws.log_all_different(size)
+            else:
+                strict = not wanted & EQ
+                total += sets * (size // EXACT) * draws.log_in_order(min(size, EXACT), strict=strict)
+                total += sets * draws.log_in_order(size % EXACT, strict=strict)
+            if total < _LOG_NOTHING:
+                break
+        return total
+
+    def _dependent(self, groups: Ints, shuffled: Codes, other: Codes) -> float:
+        """Within each group, rows with one value of the shuffled column have one value of the other.
+
+        The column is shuffled within the groups: that keeps how it goes together with them, too, and the other column
+        may be thought of as shuffled instead.
+        """
+        order = np.lexsort((shuffled, groups))
+        starts = np.flatnonzero(np.concatenate([[True], groups[order][1:] != groups[order][:-1]]))
+        ends = np.append(starts[1:], len(order))
+        total = 0.0
+        for i in np.argsort(starts - ends, kind="stable")[:_MOST_GROUPS].tolist():
+            members = order[starts[i] : ends[i]]
+            if len(members) < 3 or total < _LOG_NOTHING:
+                break
+            _, sizes = np.unique(shuffled[members], return_counts=True)
+            _, counts = np.unique(other[members], return_counts=True)
+            if len(counts) > 1 and len(sizes) > 1:
+                total += Draws(counts.astype(np.int64)).log_all_equal(sizes.astype(np.int64), seed=self.seed)
+        return total
+
+    # Pairs of rows that are shuffled --------------------------------------------------------------------------------
+
+    def _by_pairs(
+        self, said: Sequence[_Said], name: str, rows: _Rows, *, equal: Sequence[str] = (),
+        within: Sequence[str] = (), rows_alone: bool = False,
+    ) -> float:  # fmt: skip
+        """Pairs that share no row and meet all predicates without the column: how likely do as few break the rule?
+
+        The column is shuffled among all rows, or among those that are equal `within` these columns.
+        """
+        if rows.count == 0:
+            return 0.0
+        random = np.random.default_rng(self.seed)
+        left = right = np.arange(rows.count)
+        if not rows_alone:
+            left, right = self._disjoint(said, name, rows, equal, random)
+        if len(left) == 0:
+            return 0.0
+
+        def broken(t: Mapping[str, Codes], s: Mapping[str, Codes]) -> Flags:
+            return self._meet(said, t, s) | self._meet(said, s, t)
+
+        t, s = ({column: line[side] for column, line in rows.lines.items()} for side in (left, right))
+        hits = int(broken(t, s).sum())
+        # A shuffled column gives two rows the values of any two, and one row that of any.
+        turns = np.arange(_SHUFFLED_PAIRS) % len(left)
+        groups = self._groups(rows, within)
+        order = np.argsort(groups, kind="stable")
+        starts, sizes = (np.searchsorted(groups[order], groups[left[turns]], side=end) for end in ("left", "right"))
+        sizes = sizes - starts
+        first = random.integers(0, sizes)
+        second = first
+        if not rows_alone:
+            second = random.integers(0, sizes - 1)
+            second = second + (second >= first)
+        first, second = order[starts + first], order[starts + second]
+        t, s = ({column: line[turns] for column, line in side.items()} for side in (t, s))
+        t, s = {**t, name: rows.lines[name][first]}, {**s, name: rows.lines[name][second]}
+        share = float(broken(t, s).mean())
+        cautious = share - _CAUTION * sqrt(share * (1 - share) / _SHUFFLED_PAIRS)
+        return log_few_hits(hits, len(left), max(cautious, 0.0))
+
+    def _disjoint(
+        self, said: Sequence[_Said], name: str, rows: _Rows, equal: Sequence[str], random: np.random.Generator
+    ) -> tuple[Ints, Ints]:
+        """Pairs of rows that share no row and meet the predicates without the column, in one order or the other."""
+        others = [one for one in said if name not in one.columns]
+        compared = sorted(set().union(*(one.columns for one in others)))
+        groups = self._groups(rows, equal)
+        ordered = [one.pair.left.name for one in others if one.pair.same_column and one.allowed not in (EQ, NE)]
+        left: list[Ints] = []
+        right: list[Ints] = []
+        rest = np.arange(rows.count)
+        for turn in range(_ROUNDS):
+            if len(rest) < 2:
+                break
+            by: NDArray[Any] = random.permutation(len(rest))
+            if ordered and turn % 3 == 2:
+                by = rows.lines[ordered[turn // 3 % len(ordered)]][rest]
+            rest = rest[np.lexsort((by, groups[rest]))]
+            own = groups[rest]
+            start = np.ones(len(rest), np.bool_)
+            start[1:] = own[1:] != own[:-1]
+            places = np.arange(len(rest))
+            within = places - np.maximum.accumulate(np.where(start, places, 0))
+            first = np.flatnonzero((within[:-1] % 2 == 0) & ~start[1:])
+            a, b = rest[first], rest[first + 1]
+            t, s = ({column: rows.lines[column][side] for column in compared} for side in (a, b))
+            meet = np.ones(len(a), np.bool_) if not others else self._meet(others, t, s) | self._meet(others, s, t)
+            left.append(a[meet])
+            right.append(b[meet])
+            taken = np.zeros(rows.count, np.bool_)
+            taken[a[meet]] = taken[b[meet]] = True
+            rest = rest[~taken[rest]]
+        return np.concatenate(left or [rest[:0]]), np.concatenate(right or [rest[:0]])
+
+    def _meet(self, said: Sequence[_Said], t: Mapping[str, Codes], s: Mapping[str, Codes]) -> Flags:
+        """Whether pairs of rows with these values, t and s, meet all of the predicates."""
+        count = len(next(iter(t.values())))
+        meet, places = np.ones(count, np.bool_), np.arange(count)
+        for one in said:
+            pair = one.pair
+            how = comparing(pair, self.nullable, self.nulls)
+            operands = [(t if operand.row == "t" else s)[operand.name] for operand in (pair.left, pair.right)]
+            packing = Packing((0,), (1,), (how.way,), (len(how.shown),))
+            states = packing.states_of(packed_pairs(np.stack(operands), places, places, packing), 0)
+            meet &= np.array([_shown_relations(pair, bits) & ~one.allowed == 0 for bits in how.shown])[states]
+        return meet
+
+
+def _shown_relations(pair: OperandPair, bits: int) -> int:
+    """The relations that stand for these bits of an operand pair."""
+    return sum(relation for bit, relation in enumerate(pair.relations) if bits >> bit & 1)
+
+
+def _log_no_repeat(n: float, possible: float) -> float:
+    """So many values, each drawn from as many possible ones, are different."""
+    if n * n < possible / 1_000:
+        return n * log1p(-n / (2 * possible))
+    return lgamma(possible + 1) - lgamma(possible - n + 1) - n * log(possible)
