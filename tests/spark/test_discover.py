@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import holdfast as hf
 from holdfast.engines.discovery import DiscoverResult
 from holdfast.errors import TypeMismatchError, UnknownColumnError
 from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.decisions import parse_decisions
 from holdfast.rules.parse import parse_constraint
 from holdfast.rules.predicate import Comparison
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE
@@ -246,3 +248,19 @@ def test_time_that_suffices_is_not_a_stop(people: DataFrame) -> None:
     assert limited.complete
     assert limited.outcome.why is None
     assert texts(limited) == texts(free)
+
+
+def test_decisions_and_examples_are_the_same_on_spark(spark: SparkSession, tmp_path: Path) -> None:
+    lines = [f"{i},{i % 6},{'odd' if i == 7 else i % 3},{i % 3 % 2}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,zip,city,state", *lines]) + "\n", encoding="utf-8")
+    decisions = parse_decisions('kept: ["zip -> city"]\nrejected: ["unique(id)"]')
+    options: dict[str, Any] = {"error": "0.05", "max_predicates": 2, "cross_columns": "off", "decisions": decisions}
+    here, there = (hf.discover(tmp_path / "t.csv", engine=engine, **options) for engine in ("local", "spark"))
+    told = [{**found.to_dict(), "seconds": 0, "engine": ""} for found in (here, there)]
+    assert told[0] == told[1]
+    assert told[1]["decisions"]["kept"][0]["suspect_rows"] == 1
+    (kept,) = there.outcome.decided.broken if there.outcome.decided else ()
+    assert str(kept.rule) == "zip -> city"
+    assert len(there.examples()) == len(there.rules)
+    assert any(shown.tested for shown in there.examples())
+    assert "review-data" in there.to_html()

@@ -22,7 +22,7 @@ from holdfast.search.review import Review, RuleDecision, review_of
 
 EXAMPLES = """
 Examples:
-holdfast review found.json
+holdfast review found.json --rules kept.yaml
 holdfast review found.json --rules kept.yaml --decisions decided.yaml
 
 FOUND is what holdfast discover clean.csv --format json --output found.json writes. The report of \
