@@ -1,5 +1,6 @@
 """Writes the demo's data: clean.csv, a month of customer orders that keep the demo's rules, orders.csv, the same month
-with the planted errors, and the changes of three days after it.
+with the planted errors, the changes of three days after it, and payments.csv, what was paid for the orders, with errors
+of its own.
 
 The same bytes on every machine and Python: the only source of chance is `Random.random()`, which Python promises to
 keep. `PLANTED` is the list of errors; the tests read it too.
@@ -55,6 +56,9 @@ PLANTED: tuple[Planted, ...] = (
     Planted("SO-2440", "email", "", "reachable", "ordered by telephone"),
     Planted("SO-2610", "email", "", "reachable", "ordered by telephone"),
 )
+
+# Wrong payments: of an invoice that nobody has, a total that is no sum, and an invoice that is paid twice.
+PLANTED_PAYMENTS = {"paid-order": "P-1042", "payment-total": "P-1077", "paid-twice": "P-1118"}
 
 PLACES = (  # zip, city, state, country; a zip has one city and one state
     ("02139", "Cambridge", "MA", "US"),
@@ -158,7 +162,43 @@ def demo_files() -> dict[str, str]:
         "monday.csv": _csv(_monday()),
         "tuesday.csv": _csv(_tuesday(rows, dirty)),
         "wednesday.csv": _csv(_wednesday()),
+        "payments.csv": _csv(_payments(rows)),
     }
+
+
+def _payments(orders: list[dict[str, str]]) -> list[dict[str, str]]:
+    """What was paid for the orders that were shipped: goods less the discount, and shipping."""
+    chance = Chance(SEED + 1)
+    rows: list[dict[str, str]] = []
+    for order in orders:
+        if not order["shipped"]:
+            continue
+        price, off = (int(order[name].replace(".", "")) for name in ("unit_price", "discount"))
+        goods = (int(order["quantity"]) * price * (100 - off) + 50) // 100
+        shipping = int(order["shipping"].replace(".", ""))
+        day = date.fromisoformat(order["ordered"]) + timedelta(days=chance.below(9))
+        time = f"{8 + chance.below(12):02d}:{chance.below(60):02d}:{chance.below(60):02d}"
+        rows.append(
+            {
+                "payment_id": f"P-{1001 + len(rows)}",
+                "invoice": order["invoice"],
+                "goods": _amount(goods),
+                "shipping": _amount(shipping),
+                "total": _amount(goods + shipping),
+                "paid": f"{day.isoformat()} {time}",
+            }
+        )
+    places = {row["payment_id"]: i for i, row in enumerate(rows)}
+    unknown, wrong, twice = (rows[places[PLANTED_PAYMENTS[rule]]] for rule in PLANTED_PAYMENTS)
+    unknown["invoice"] = unknown["invoice"].replace("INV-7", "INV-1")
+    wrong["total"] = _amount(int(wrong["total"].replace(".", "")) + 1_000)
+    before = rows[places[twice["payment_id"]] - 1]
+    twice |= {**before, "payment_id": twice["payment_id"], "paid": f"{before['paid'][:-2]}59"}
+    return rows
+
+
+def _amount(cents: int) -> str:
+    return f"{cents // 100}.{cents % 100:02d}"
 
 
 def _monday() -> list[dict[str, str]]:

@@ -26,7 +26,8 @@ CLEAN, DATA, RULES, SITES, DISCOVERED, REPORT, KEY = (
 MONDAY, TUESDAY, WEDNESDAY = "monday.csv", "tuesday.csv", "wednesday.csv"
 DECISIONS = "decisions.yaml"
 STATE, KEPT_RULES = "orders-state", "price-rules"
-BUNDLED = (CLEAN, DATA, RULES, DECISIONS, SITES, MONDAY, TUESDAY, WEDNESDAY)
+PAYMENTS, SHOP = "payments.csv", "shop.yaml"
+BUNDLED = (CLEAN, DATA, RULES, DECISIONS, SITES, MONDAY, TUESDAY, WEDNESDAY, PAYMENTS, SHOP)
 TOP, MOST_PREDICATES = 10, 3
 # A row that violates a dependency, and the columns of rules that a change of prices breaks.
 WRONG_ROW, PRICES = "SO-2486", "country,sku,unit_price,ordered"
@@ -52,6 +53,7 @@ def run_demo(console: Console, *, folder: Path | None = None, progress: Progress
     story.explain()
     story.watch()
     story.evolve()
+    story.tables()
     story.report()
     story.on_spark(result)
     story.closing()
@@ -147,6 +149,19 @@ class _Story:
         with self._progress.step(f"applying {WEDNESDAY}"):
             outcome = evolved.apply(self._place / WEDNESDAY)
         self._say(evolved_text(outcome, WEDNESDAY).rstrip())
+
+    def tables(self) -> None:
+        self._step(
+            f"Payments are a table of their own. {SHOP} names both tables, and says what each payment refers to, how "
+            "its total is computed, and that nobody pays twice within ten minutes.",
+            f"holdfast check {SHOP}",
+        )
+        with self._progress.step(f"checking {PAYMENTS}"):
+            from holdfast.api import check
+            from holdfast.report.summary_text import print_summary
+
+            detailed = check({}, self._place / SHOP).detailed
+        print_summary(detailed, self._console)
 
     def report(self) -> None:
         self._step(
