@@ -149,6 +149,7 @@ BAD = {
     "one table's option": (["--table", "a=orders.csv", "--one-row"], ["one-row is for the discovery of one table"]),
     "constants": (["--table", "a=orders.csv", "--constants"], ["constants is for the discovery of one table"]),
     "no arithmetic": (["--table", "a=orders.csv", "--no-arithmetic"], ["arithmetic is for the discovery of one table"]),
+    "accidents": (["--table", "a=orders.csv", "--max-accidents", "1%"], ["max-accidents is for the discovery of one"]),
     "report": (["--table", "a=orders.csv", "--report", "r.html"], ["--report is for the discovery of one table"]),
     "Spark": (["--table", "a=orders.csv", "--engine", "spark"], ["not discovered on Spark"]),
     "remote": (["--table", "a=s3://b/c.csv"], ["can only be read on Spark", "name files"]),

@@ -420,7 +420,7 @@ def discover(
             "conditional": conditional, "constants": constants, "min_support": min_support is not None,
             "min_confidence": min_confidence is not None, "max_predicates": max_predicates is not None,
             "strategy": strategy != "auto", "device": device != "auto", "decisions": decisions is not None,
-            "arithmetic": not arithmetic,
+            "arithmetic": not arithmetic, "max_accidents": max_accidents is not None,
         }  # fmt: skip
         refuse_for_tables([name for name, given in one_table.items() if given])
         where: dict[str, Any] = {"engine": engine, "master": master, "conf": conf}

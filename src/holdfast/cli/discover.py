@@ -122,7 +122,17 @@ def discover(
     """Find the most general rules a table holds, the ones worth reading first."""
     named = named_tables(data, table, tables)
     if named is not None:
-        alone = (conditional, constants, min_support, min_confidence, arithmetic, strategy, decisions, explain)
+        alone = (
+            conditional,
+            constants,
+            min_support,
+            min_confidence,
+            arithmetic,
+            strategy,
+            max_accidents,
+            decisions,
+            explain,
+        )
         refuse_for_tables(_options_of_one_table(comparing, *alone))
         given = {"error_rows": error_rows, "top": top, "time_limit": comparing.time_limit}
         return discover_named_tables(
@@ -181,6 +191,7 @@ def _options_of_one_table(comparing: SearchOptions, *given: Any) -> list[str]:
         "min_confidence": None,
         "arithmetic": True,
         "strategy": "auto",
+        "max_accidents": None,
         "decisions": None,
         "explain": False,
     }
