@@ -8,7 +8,6 @@ from decimal import Decimal
 from holdfast.errors import OptionError
 from holdfast.rules.plain_words import number
 from holdfast.rules.rule import Allowance
-from holdfast.search.accident import MOST_RULES
 from holdfast.search.options import DiscoverOptions, Share, share
 from holdfast.search.outcome import FoundRule
 
@@ -29,10 +28,11 @@ def most_accidents(given: Share | None, options: DiscoverOptions) -> Decimal | N
 
 
 def believed(
-    rules: Sequence[FoundRule], most: Decimal, top: int | None
+    rules: Sequence[FoundRule], most: Decimal, options: DiscoverOptions
 ) -> tuple[tuple[FoundRule, ...], tuple[str, ...]]:
-    """Returns those of the best `top` rules whose estimate is at most that, and a note on those left out."""
-    looked_at = rules[: MOST_RULES if top is None else min(top, MOST_RULES)]
+    """Returns those of the best `options.top` rules whose estimate is at most that, and a note on those left out."""
+    estimated, top = options.limits.estimated_rules, options.top
+    looked_at = rules[: estimated if top is None else min(top, estimated)]
     kept = tuple(entry for entry in looked_at if entry.accident is not None and entry.accident <= most)
     unknown = sum(entry.accident is None for entry in looked_at)
     likely = len(looked_at) - len(kept) - unknown
@@ -43,5 +43,5 @@ def believed(
     if unknown:
         notes.append(f"{number(unknown, 'rule')} left out: how likely they are accidents is not known")
     if len(rules) > len(looked_at) and top is None:
-        notes.append(f"an estimate is made for the best {MOST_RULES:,} rules only; the others are left out")
+        notes.append(f"an estimate is made for the best {estimated:,} rules only; the others are left out")
     return kept, tuple(notes)

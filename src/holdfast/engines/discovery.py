@@ -200,7 +200,7 @@ def run_discover(
         rules, more = with_more(rules, computed), (*more, *missing)
     count = len(rules)
     if most is not None:
-        rules, left_out = believed(rules, most, top)
+        rules, left_out = believed(rules, most, options)
         more = (*more, *left_out)
     unfinished = [part for part in (result, constants) if part is not None and not part.complete]
     outcome = DiscoverOutcome(

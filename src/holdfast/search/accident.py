@@ -37,8 +37,8 @@ from holdfast.search.result import SearchResult
 from holdfast.search.score import KINDS, scored
 from holdfast.search.space import OperandPair, PredicateSpace
 
-# Of so many rules at most it is estimated; beyond those shown for some more, which errors may move forward.
-MOST_RULES, MORE_THAN_SHOWN = 200, 25
+# Beyond the rules that are shown, it is estimated for some more, which errors may move forward.
+MORE_THAN_SHOWN = 25
 # So many rows are looked at at first, and where they leave doubts, so many.
 FEW_ROWS, MANY_ROWS = 30_000, 300_000
 # Doubts: above this estimate more rows are looked at.
@@ -56,11 +56,13 @@ _LOG_NOTHING = 10 * LEAST_LOG
 
 
 def with_accidents(rows: CodedRows, result: SearchResult, options: DiscoverOptions, clock: Clock) -> SearchResult:
-    """The result, with the estimate for the best rules: as many as are shown, at most MOST_RULES."""
+    """The result, with the estimate for the best rules: as many as are shown, within the limit."""
     with clock.phase("believe"):
         estimates = np.full(len(result.masks), np.nan)
         more = MORE_THAN_SHOWN if result.error else 0
-        most = MOST_RULES if options.top is None else min(options.top + more, MOST_RULES)
+        most = options.limits.estimated_rules
+        if options.top is not None:
+            most = min(options.top + more, most)
         by_score = scored(result)
         believing = _Believing(rows, result, options)
         for which in by_score.order[:most].tolist():

@@ -34,6 +34,7 @@ class SearchLimits:
     `most_fallen` of the rules fall, a new search is the shorter way. Looking a pair up and relating it alone is worth
     it for at most the share `most_named` of the pairs. `breaking_rows` rows at a time are searched for pairs that break
     rules where a GPU has counted. From `shared_rows` distinct rows on, the tasks of a cluster share all pairs.
+    For the best `estimated_rules` at most it is estimated how likely they are accidents.
     """
 
     sampled_rows: int = 6_000
@@ -61,6 +62,7 @@ class SearchLimits:
     most_named: float = 0.01
     shared_rows: int = 20_000
     breaking_rows: int = 512
+    estimated_rules: int = 200
 
 
 DEFAULT_LIMITS = SearchLimits()

@@ -6,9 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from holdfast.discovery.task import FindTask, read_search
+from holdfast.discovery.task import EncodeTask, FindTask, SolveTask, read_search
 from holdfast.encode.column_type import column_type
+from holdfast.rules.rule import Nulls
 from holdfast.search.find import find
+from holdfast.search.lines import LINE
 from holdfast.search.options import DiscoverOptions
 
 TABLE = pa.table({"a": [1, 2, 3, 3], 'q"t': ["x", "y", None, "x"], "Ünï": [0.5, 1.5, 2.0, 0.5]})
@@ -28,11 +30,33 @@ def test_lines_in_any_order_are_what_was_found(piece: int) -> None:
     assert back.space == found.space
     for name in ("masks", "support"):
         assert np.array_equal(getattr(back, name), getattr(found, name))
+    assert found.accidents is not None
+    assert back.accidents is not None
+    assert np.array_equal(back.accidents, found.accidents, equal_nan=True)
     assert np.array_equal(back.evidence.words, found.evidence.words)
     assert np.array_equal(back.evidence.counts, found.evidence.counts)
     assert (back.rows, back.distinct_rows, back.strategy) == (found.rows, found.distinct_rows, found.strategy)
     assert (back.exact, back.complete, back.why) == (found.exact, found.complete, found.why)
     assert back.phases.keys() == found.phases.keys()
+
+
+@pytest.mark.parametrize("nulls", ["sql", "equal"])
+def test_tasks_of_a_cluster_estimate_what_one_task_does(nulls: Nulls) -> None:
+    """Also of keys, for which the values themselves count, and not only their codes."""
+    options = DiscoverOptions(top=20, nulls=nulls)
+    ids = np.arange(60)
+    table = pa.table({"id": ids, "zip": ids % 12, "city": ids % 12 // 3, "noise": ids * 7 % 5})
+    types = {name: column_type("bigint") for name in table.column_names}
+    wanted = find(table, types, options)
+    encoded = EncodeTask(types, options, 2)(iter(table.to_batches()))
+    solved = SolveTask(options)(pa.RecordBatch.from_pylist(batch.to_pylist(), LINE) for batch in encoded)
+    back = read_search(tuple(row.values()) for batch in solved for row in batch.to_pylist())
+    assert back is not None
+    assert back.accidents is not None
+    assert wanted.accidents is not None
+    assert np.array_equal(back.masks, wanted.masks)
+    assert np.array_equal(back.accidents, wanted.accidents, equal_nan=True)
+    assert np.nanmin(back.accidents) < 0.01
 
 
 def test_a_task_without_rows_tells_nothing() -> None:
