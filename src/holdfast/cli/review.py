@@ -13,6 +13,7 @@ import typer
 from holdfast.cli.files import emit, require_writable_files
 from holdfast.cli.options import Telling
 from holdfast.errors import OptionError, OutputError
+from holdfast.report.discovery_lines import accident_words
 from holdfast.rules.decisions import dump_decisions, read_decisions
 from holdfast.rules.plain_words import number, on_one_line
 from holdfast.rules.rule import allowance
@@ -190,8 +191,9 @@ def _facts(entry: PrintedRule) -> str:
     for name, said in (("score", "score {:.2f}"), ("coverage", "tested by {:.2%} of the pairs")):
         if isinstance(printed.get(name), int | float):
             parts.append(said.format(printed[name]))
-    if isinstance(printed.get("accident"), int | float):
-        parts.append(f"an accident with {printed['accident']:.1%}")
+    accident = printed.get("accident")
+    if isinstance(accident, int | float) and (words := accident_words(accident)) is not None:
+        parts.append(words)
     if printed.get("violating_pairs"):
         parts.append(f"broken by {number(int(printed['violating_pairs']), 'pair')}")
     if printed.get("refines_rejected"):
