@@ -188,6 +188,7 @@ def read_search(lines: Iterable[tuple[str, int, bytes]]) -> SearchResult | None:
         accidents=np.frombuffer(parts["accidents"], np.float64) if "accidents" in parts else None,
         error=Decimal(about["error"]),
         by_rows=_by_rows(parts),
+        ranges=None if about["ranges"] is None else {name: (a, b) for name, (a, b) in about["ranges"].items()},
         evidence=Evidence(words, np.frombuffer(parts["counts"], np.int64)),
         **{name: about[name] for name in _PLAIN_FIELDS},
     )
@@ -247,7 +248,7 @@ def _by_rows(parts: Parts) -> ByRows | None:
 def _search_parts(result: SearchResult) -> Parts:
     by_rows = {} if result.by_rows is None else vars(result.by_rows)
     plain = {name: getattr(result, name) for name in _PLAIN_FIELDS}
-    about = {"pairs": result.space.to_lists(), "error": str(result.error), **plain}
+    about = {"pairs": result.space.to_lists(), "error": str(result.error), "ranges": result.ranges, **plain}
     return {
         "about": json.dumps(about).encode(),
         "masks": result.masks.tobytes(),

@@ -9,19 +9,31 @@ from numpy.typing import NDArray
 _LT, _EQ, _GT = 1, 2, 4
 
 
-def contradictory(allowed: NDArray[np.uint8], left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
+Ints = NDArray[np.int64]
+# An operand of which it is not known where its values lie.
+ANYWHERE = (-(1 << 62), 1 << 62)
+
+
+def contradictory(
+    allowed: NDArray[np.uint8], left: Ints, right: Ints, ranges: NDArray[np.int64] | None = None
+) -> NDArray[np.bool_]:
     """Per line of `allowed`, whether no values could be in the relations it allows on all operand pairs.
 
     `allowed` has a column per operand pair, a set of relations as bits (< 1, = 2, > 4; 7 says nothing); `left` and
     `right` number its operands. Complete over a dense order without ends: a cycle of < and = with a strict step, or one
-    without that joins two operands that must differ. The same law as in rules/constraint.py.
+    without that joins two operands that must differ. The same law as in rules/constraint.py. With `ranges`, a line per
+    operand with its least and its greatest value, also where one of them would have to be below another that is never
+    as great.
     """
-    return np.asarray(_contradictory(allowed, left, right, int(max(left.max(initial=-1), right.max(initial=-1))) + 1))
+    operands = int(max(left.max(initial=-1), right.max(initial=-1))) + 1
+    known = np.tile(np.array(ANYWHERE, np.int64), (operands, 1)) if ranges is None else np.ascontiguousarray(ranges)
+    return np.asarray(_contradictory(allowed, left, right, known))
 
 
 @njit(cache=True, nogil=True)
-def _contradictory(allowed, left, right, operands):  # type: ignore[no-untyped-def]
+def _contradictory(allowed, left, right, ranges):  # type: ignore[no-untyped-def]
     count, pairs = allowed.shape
+    operands = len(ranges)
     contradicted = np.zeros(count, np.bool_)
     below = np.zeros((operands, operands), np.uint8)
     used, place = np.zeros(operands, np.int64), np.full(operands, -1, np.int64)
@@ -51,6 +63,11 @@ def _contradictory(allowed, left, right, operands):  # type: ignore[no-untyped-d
                     for b in range(n):
                         if below[k, b]:
                             below[a, b] = max(below[a, b], max(below[a, k], below[k, b]))
+        for a in range(n):
+            for b in range(n):
+                least, greatest = ranges[used[a], 0], ranges[used[b], 1]
+                if (below[a, b] == 1 and least > greatest) or (below[a, b] == 2 and least >= greatest):
+                    contradicted[i] = True
         for p in range(pairs):
             mask = allowed[i, p]
             if mask != _LT | _EQ | _GT:

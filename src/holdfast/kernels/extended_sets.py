@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from holdfast.kernels.bits import lowest, popcount
-from holdfast.kernels.hitting_sets import DEFAULT_LIMITS, search
+from holdfast.kernels.hitting_sets import DEFAULT_LIMITS, search, sets_containing
 from holdfast.kernels.slot_search import NO_END, element_slots, grown
 
 Words = NDArray[np.uint64]
@@ -186,9 +186,10 @@ def _extended(missing, others, new, slots, order, starts, most_slots, limits):  
                 many += 1
         free = _free_elements(missing[i], others, slots, order, starts, most_slots)
         depth = min(len(slots), many) + 2
+        left = missed[:many]
         joins = search(
-            missed[:many], slots, order, starts, most_slots, depth, nothing, limits, unbounded, np.int64(-1),
-            none, free, np.int64(NO_END), flag,
+            left, sets_containing(left, len(slots)), slots, order, starts, most_slots, depth, nothing, limits,
+            unbounded, np.int64(-1), none, free, np.int64(NO_END), flag,
         )[0]  # fmt: skip
         for k in range(len(joins)):
             if count == len(sets):

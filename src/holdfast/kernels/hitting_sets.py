@@ -95,6 +95,7 @@ def hitting_sets(
     most_slots: int | None = None,
     spare: Words | None = None,
     bound: WeightBound | None = None,
+    within: Words | None = None,
     threads: int = 1,
     seconds: float | None = None,
     limits: HittingSetLimits = DEFAULT_LIMITS,
@@ -103,7 +104,8 @@ def hitting_sets(
 
     `family` has a line of words per set, bit b of it for element b; `slots` gives each element's slot. With
     `most_slots`, only those that touch at most that many slots; with `spare`, sets like those of the family, only
-    those that leave one of them unhit; with `bound`, at least all those that it wants. After `seconds`, with too many
+    those that leave one of them unhit; with `within`, a line of words, only those of its elements; with `bound`, at
+    least all those that it wants. After `seconds`, with too many
     words of sets, or with more work than the limits allow, the search ends, and says so; what it has found by then are
     minimal hitting sets.
     """
@@ -118,14 +120,21 @@ def hitting_sets(
     ordered = np.ascontiguousarray(family[by_size])
     wanted = NO_BOUND if bound is None else bound._replace(weights=np.ascontiguousarray(bound.weights[by_size]))
     spared = np.zeros((0, words), np.uint64) if spare is None else np.ascontiguousarray(spare)
-    problem = (ordered, *elements, deepest(elements, len(family)), spared, tuple(limits))
+    problem = (
+        ordered,
+        sets_containing(ordered, len(slots)),
+        *elements,
+        deepest(elements, len(family)),
+        spared,
+        tuple(limits),
+    )
     # Raised when time or work is up (1) or there are too many sets (2); how many words these have; whether slots were
     # too few; and how many words were looked at.
     flag = np.zeros(4, np.int64)
     with raised_after(seconds, flag):
         parts = search_branches(
             lambda path, free, stop_depth: search(*problem, tuple(wanted), -1, path, free, stop_depth, flag),
-            all_elements(elements, words),
+            all_elements(elements, words) if within is None else all_elements(elements, words) & within,
             len(slots),
             threads=threads,
         )
@@ -141,7 +150,7 @@ NO_BOUND = WeightBound(_NONE, _NONE, _NONE, np.zeros((2, 0), np.int64), 0)
 
 
 @njit(cache=True, nogil=True)
-def _containing(family, elements):  # type: ignore[no-untyped-def]
+def sets_containing(family, elements):  # type: ignore[no-untyped-def]
     """Per element the bit set of the sets that contain it."""
     contains = np.zeros((elements, (len(family) + 63) // 64), np.uint64)
     bit = np.uint64(1)
@@ -315,10 +324,25 @@ def _follow(d, element, slot, in_slot, unhit, heaviest, costs, points, left, ope
 
 @njit(cache=True, nogil=True)
 def search(  # type: ignore[no-untyped-def]
-    family, slots, order, starts, most_slots, depth, spare, limits, bound, opened_at, start, free, stop_depth, flag
+    family,
+    contains,
+    slots,
+    order,
+    starts,
+    most_slots,
+    depth,
+    spare,
+    limits,
+    bound,
+    opened_at,
+    start,
+    free,
+    stop_depth,
+    flag,
 ):
     """Every minimal hitting set that contains `start` and otherwise only elements of `free`, and leaves one of the
-    sets `spare` unhit, if there are any; with a bound, at least those that it wants.
+    sets `spare` unhit, if there are any; with a bound, at least those that it wants. `contains` is `sets_containing` of
+    the family.
 
     `opened_at` is the weight that was unhit when the last slot of `start` was opened, where the family is a part; else
     -1. Ends at `stop_depth` chosen elements, telling the nodes there, and when `flag` is raised. Returns the sets, the
@@ -334,7 +358,6 @@ def search(  # type: ignore[no-untyped-def]
     nodes, worked = 0, np.int64(0)
     if flag[0]:
         return sets[:0], paths[:0], frees[:0], nodes
-    contains = _containing(family, len(slots))
     bits = contains.shape[1]
     path = np.zeros(depth, np.int64)
     unhit = np.zeros(bits, np.uint64)
@@ -361,7 +384,7 @@ def search(  # type: ignore[no-untyped-def]
         opening[base] = opened_at
     d, descend = base, True
     allowed[d] = free
-    spared_by = _containing(spare, len(slots))
+    spared_by = sets_containing(spare, len(slots))
     unspared = np.zeros((depth + 1 if len(spare) else 1, spared_by.shape[1]), np.uint64)
     for i in range(len(spare)):
         unspared[0, i >> 6] |= bit << np.uint64(i & 63)
@@ -389,8 +412,9 @@ def search(  # type: ignore[no-untyped-def]
                 live, size = _undecided(unhit, critical, d)
                 if size * part_share <= len(family):
                     parted = True
+                    part = _part(family, live, size)
                     below = search(
-                        _part(family, live, size), slots, order, starts, most_slots, depth, spare, limits,
+                        part, sets_containing(part, len(slots)), slots, order, starts, most_slots, depth, spare, limits,
                         (_weights_of(weights, live, size), costs, points, needed, many),
                         opening[d] if bounded else -1, path[:d], allowed[d], stop_depth, flag,
                     )  # fmt: skip

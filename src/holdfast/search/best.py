@@ -14,7 +14,7 @@ those may not hold, but no larger choice that it leads to scores enough either, 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from holdfast.kernels.hitting_sets import DEFAULT_LIMITS, HittingSets, WeightBound, hitting_sets
 from holdfast.kernels.slot_search import NO_END
 from holdfast.kernels.support import least_support
+from holdfast.rules.plain_words import number
 from holdfast.rules.relation import ANY, EQ
 from holdfast.search.clock import Clock
 from holdfast.search.evidence import Evidence, Flags, Ints, distinct
@@ -31,7 +32,7 @@ from holdfast.search.invert import allowed_relations, constraint_masks
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.result import How, SearchResult
 from holdfast.search.score import CHANCE, DENIAL_WORTH, Scored, counted_pairs, evidence_shares, scored
-from holdfast.search.space import PredicateSpace, Words
+from holdfast.search.space import PredicateSpace, Ranges, Words, as_words
 
 # The scores above `believed` that are looked for one after the other, until there are enough constraints.
 _LEVELS = (0.5, 0.43, 0.37, 0.32, 0.25)
@@ -44,6 +45,8 @@ _FEW, _FEW_TO_WALK = 10_000, 1_000
 _MOST_WORDS = 1 << 22
 # What is left of a search that was cut short is weighed by at most so many comparisons.
 _MOST_WEIGHED = 1 << 29
+# A search of all lengths is worth so much more work than the one before it, unless that took much.
+_WORTH_TRYING, _MUCH_WORK = 5, 1 << 26
 # Scores are rounded to nine digits.
 _ROUNDING = 1e-9
 _NEVER = 1 << 62
@@ -56,7 +59,7 @@ class Best:
     """Constraints that the evidence leaves, best first up to `top`; masks of what they allow, and how they score.
 
     All that score at least `least_score` are there, None when all are there at all. When not `complete`, `why` says
-    why, and those that are there hold all the same.
+    why and `known` which are all there, in words; those that are there hold all the same.
     """
 
     masks: Words
@@ -65,6 +68,7 @@ class Best:
     complete: bool
     least_score: float | None
     why: str | None = None
+    known: str | None = None
 
 
 class Known(Protocol):
@@ -95,24 +99,28 @@ class AllPairs:
 
 
 def best_masks(
-    space: PredicateSpace, known: Known, size: tuple[int, int], how: How, options: DiscoverOptions, clock: Clock,
-    *, threads: int,
+    space: PredicateSpace, known: Known, size: tuple[int, int], ranges: Ranges, how: How, options: DiscoverOptions,
+    clock: Clock, *, threads: int,
 ) -> Best:  # fmt: skip
     """The best `options.top` constraints of the table, and all that score as much as the last of them.
 
-    `size` is how many rows there are, and how many different ones; `how` says whether the evidence is of all pairs.
+    `size` is how many rows there are, and how many different ones; `ranges` is where the values of columns lie; `how`
+    says whether the evidence is of all pairs.
     """
-    return _Search(space, known, size, how, options, clock, threads).run()
+    return _Search(space, known, size, ranges, how, options, clock, threads).run()
 
 
 class _Search:
     def __init__(
-        self, space: PredicateSpace, known: Known, size: tuple[int, int], how: How, options: DiscoverOptions,
-        clock: Clock, threads: int,
+        self, space: PredicateSpace, known: Known, size: tuple[int, int], ranges: Ranges, how: How,
+        options: DiscoverOptions, clock: Clock, threads: int,
     ) -> None:  # fmt: skip
         assert options.top is not None, "how many are wanted is known"
         self.space, self.known, self.options, self.clock, self.threads = space, known, options, clock, threads
-        self.top, self.size, self.how, self.believed = options.top, size, how, options.limits.believed
+        self.top, self.size, self.how, self.ranges = options.top, size, how, ranges
+        self.believed = options.limits.believed
+        # The elements that are chosen from; all without them.
+        self.within: Words | None = None
         self.most = min(options.max_predicates or len(space.pairs), len(space.pairs))
         self.costs = np.array([1 if pair.same_column or pair.one_row else 2 for pair in space.pairs], np.int64)
         self.points = _points(space)
@@ -125,6 +133,7 @@ class _Search:
         self.nothing = SearchResult(
             **vars(self.how), space=self.space, masks=np.zeros((0, self.space.words), np.uint64), support=nothing,
             evidence=self.evidence, rows=self.size[0], distinct_rows=self.size[1], violating=nothing,
+            ranges=self.ranges,
         )  # fmt: skip
         self.pairs = counted_pairs(self.nothing)
         self.shares = evidence_shares(self.nothing)
@@ -132,8 +141,8 @@ class _Search:
         self.supports: dict[bytes, int] = {}
 
     def run(self) -> Best:
-        """Short constraints first, as many levels of scores down as there have to be for enough of them: these say from
-        which score on longer ones are wanted."""
+        """Constraints that compare columns with themselves first: there are far fewer, and most of what is worth
+        reading is among them. Then all, from the score on that the last of enough of those has."""
         if len(self.evidence) == 0:
             return self._scored(self.nothing.masks, None)
         limits = self.options.limits
@@ -142,37 +151,54 @@ class _Search:
             searched = self._unbounded(limits.small_work)
             if searched.complete:
                 return self._scored(constraint_masks(self.space, searched.sets), None)
-        best: Best | None = None
-        least, patient = self.believed, self._patient_until()
+        if all(pair.same_column for pair in self.space.pairs):
+            return self._stages(None)
+        bits = [pair.same_column for pair in self.space.pairs for _ in pair.relations]
+        self.within = as_words([sum(1 << bit for bit, same in enumerate(bits) if same)], self.space.words)[0]
+        first = self._stages(None)
+        self.within = None
+        if self.clock.over:
+            return replace(first, why=f"{first.why}; no two columns were compared with each other yet")
+        return self._stages(first)
+
+    def _stages(self, first: Best | None) -> Best:
+        """Short constraints first, as many levels of scores down as there have to be for enough of them: these say from
+        which score on longer ones are wanted. `first` are some that are known already."""
+        best, patient = first, self._patient_until()
+        least = self.believed if first is None else max(self.believed, self._score_of_last(first))
         for predicates in range(1, self.most + 1):
-            if least <= self.believed and predicates > 1 and not self.how.exact:
-                least = _LEVELS[0]  # candidates are put to the table, so the better ones first
+            if first is not None and least <= self.believed and predicates > 1 and not self.how.exact:
+                least = _LEVELS[0]  # many candidates are put to the table, so the better ones first
             while True:
                 late = predicates > _SHORT and patient is not None and time.monotonic() >= patient
                 searched, masks = self._candidates(least, predicates, until=patient if predicates > _SHORT else None)
                 if late or not searched.complete or self.clock.over:
-                    return self._ended(searched, masks, best, least, predicates - 1)
-                best = self._scored(masks, least)
+                    return self._ended(searched, masks, (first, best), least, predicates - 1)
+                best = self._scored(_together(masks, first), least)
                 lower = self._lower(best, least)
                 if lower is None:
                     break
                 least = lower
             if not searched.cut:
-                return best if self._score_of_last(best) >= least else self._all_of(best)
+                return self._finished(best, least)
             least = max(least, self._score_of_last(best))
-            if predicates in (1, self.most):
+            if predicates in (1, self.most) or searched.work > _MUCH_WORK:
                 continue
             # Where longer ones hardly reach that score, all lengths cost little more than the next one.
-            searched, masks = self._candidates(least, self.most, most_work=8 * searched.work)
+            searched, masks = self._candidates(least, self.most, most_work=_WORTH_TRYING * searched.work)
             if searched.complete and not self.clock.over:
-                longer = self._scored(masks, least)
+                longer = self._scored(_together(masks, first), least)
                 lower = self._lower(longer, least)
                 if lower is None:
-                    return longer if self._score_of_last(longer) >= least else self._all_of(longer)
+                    return self._finished(longer, least)
                 # Longer ones have taken from the scores of shorter ones, so that more of these are wanted.
                 best, least = longer, lower
         assert best is not None, "a space has an operand pair"
-        return best if self._score_of_last(best) >= least else self._all_of(best)
+        return self._finished(best, least)
+
+    def _finished(self, best: Best, least: float) -> Best:
+        enough = self._score_of_last(best) >= least or self.within is not None
+        return best if enough else self._all_of(best)
 
     def _lower(self, best: Best, least: float) -> float | None:
         """The score from which on to look for more, where there are not enough; None where there are, or where those
@@ -206,19 +232,26 @@ class _Search:
         few = max(_MOST_WEIGHED // max(len(self.evidence) * self.space.words, 1), self.top)
         return sets[np.argsort(np.bitwise_count(sets).sum(axis=1), kind="stable")[:few]]
 
-    def _ended(self, searched: HittingSets, masks: Words, best: Best | None, least: float, within: int) -> Best:
+    def _ended(
+        self, searched: HittingSets, masks: Words, before: Sequence[Best | None], least: float, within: int
+    ) -> Best:
         """What there is when a search is cut short: what those before it found, and what it did."""
         masks = masks[self.known.holding(masks)]
-        if best is not None:
-            masks, _ = distinct(np.concatenate([best.masks, masks]))
+        for best in before:
+            masks = _together(masks, best)
         said = "the time limit was reached while rules were being looked for"
-        if not self.clock.over:
-            said = "rules of more predicates were looked for only for a part of the time limit"
         if searched.too_many:
             said = f"more rules than can be kept score {least:.2g} or more"
-        if within:
-            said = f"{said}; all rules of up to {within} predicates that score {least:.2g} or more are there"
-        return replace(self._scored(masks, None), complete=False, why=said)
+        elif not self.clock.over:
+            said = "rules of more predicates were looked for only for a part of the time limit"
+        known = f"all of up to {number(within, 'predicate')} that score {least:.2g} or more" if within else None
+        said = f"{said}; {known} are there" if known else said
+        first = before[0]
+        if first is not None:
+            # What compares columns with themselves was looked for before, and further.
+            further = first.known or f"all that score {first.least_score or 0:.2g} or more"
+            said = f"{said}; of those that compare columns with themselves {further}"
+        return replace(self._scored(masks, None), complete=False, why=said, known=known)
 
     def _all_of(self, best: Best) -> Best:
         """All constraints, if they are few; else the given ones, which are those that can be believed."""
@@ -244,10 +277,13 @@ class _Search:
 
     def _search(self, least: float, predicates: int, *, most_work: int, until: float | None) -> HittingSets:
         bound = WeightBound(self.evidence.counts, self.costs, self.points, self._needed(least), _DENIAL)
-        limits = DEFAULT_LIMITS._replace(most_work=most_work, most_words=_MOST_WORDS)
+        # Of candidates that are looked for only if there are few, few are enough.
+        tried = not self.how.exact and most_work < NO_END
+        most_words = _FEW * self.space.words if tried else _MOST_WORDS
+        limits = DEFAULT_LIMITS._replace(most_work=most_work, most_words=most_words)
         return hitting_sets(
-            self.evidence.words, self.space.pair_of_bit, most_slots=predicates, bound=bound, threads=self.threads,
-            seconds=self._left(until), limits=limits,
+            self.evidence.words, self.space.pair_of_bit, most_slots=predicates, bound=bound, within=self.within,
+            threads=self.threads, seconds=self._left(until), limits=limits,
         )  # fmt: skip
 
     def _left(self, until: float | None) -> float | None:
@@ -311,6 +347,10 @@ class _Search:
         """The score of the last one that is wanted, 0 when there are fewer."""
         by_score = best.scored
         return float(by_score.score[by_score.order[self.top - 1]]) if len(best.masks) >= self.top else 0.0
+
+
+def _together(masks: Words, known: Best | None) -> Words:
+    return masks if known is None else distinct(np.concatenate([masks, known.masks]))[0]
 
 
 def _points(space: PredicateSpace) -> Ints:

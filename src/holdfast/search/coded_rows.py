@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from holdfast.encode.codes import comparable_codes, dense_codes
 from holdfast.encode.column_type import ColumnType
+from holdfast.kernels.contradiction import ANYWHERE
 from holdfast.kernels.evidence import (
     EQUALITY,
     EQUALITY_SKIP,
@@ -31,7 +33,7 @@ from holdfast.rules.rule import Nulls
 from holdfast.search.evidence import Codes, Evidence, Ints, evidence
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.possible_values import possible_values
-from holdfast.search.space import OperandPair, PredicateSpace, both_ways
+from holdfast.search.space import OperandPair, PredicateSpace, Ranges, both_ways
 
 # The bits that each state of an operand pair shows, lowest first: `=` and `!=`, or `<`, `=` and `>`. A null under `sql`
 # shows all of them, so that only a rule without a predicate there is violated; under `equal`, beside a value, `!=`.
@@ -64,6 +66,18 @@ class CodedRows:
     @property
     def rows(self) -> int:
         return int(self.weights.sum())
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        """Where the values of columns with an order lie; anywhere, where nulls equal each other and are among them."""
+        known: dict[str, tuple[int, int]] = {}
+        for i, pair in enumerate(self.space.pairs):
+            if not pair.same_column:
+                continue
+            values = self.codes[self.packing.left[i]]
+            values = values[values != NULL] if self.packing.ways[i] in (ORDER, ORDER_SKIP) else values[:0]
+            known[pair.left.name] = (int(values.min()), int(values.max())) if len(values) else ANYWHERE
+        return known
 
     def evidence(self, counted: Counted) -> Evidence:
         """The evidence of the counted pairs, in both orders."""

@@ -29,6 +29,9 @@ from holdfast.search.space import PredicateSpace, Words, as_words
 _WHY_ROWS = "the time limit was reached; all rules of up to {} predicates are there"
 # Up to so many distinct rows, on one core, all pairs cost less than a sample that has to be completed.
 ALL_PAIRS_ROWS = 40_000
+# With more rows than this, a search for the best draws pairs first: where more than this share of them are of different
+# kinds, those of all pairs are too many.
+_PROBED_ROWS, _MANY_KINDS = 2_000, 0.3
 
 
 def find(
@@ -56,6 +59,10 @@ def find_in(
         # What some pairs may break cannot be settled by pairs that break it: there the sample itself is counted.
         if rows.rows * (rows.rows - 1) > 2 * options.limits.sampled_pairs:
             return _sampled(rows, options, clock, threads)
+    if options.best_only and len(rows.weights) > _PROBED_ROWS:
+        drawn = DrawnPairs(rows, options, clock, threads)
+        if len(drawn.evidence) > _MANY_KINDS * 2 * options.limits.drawn_pairs:
+            return _best(rows, drawn, options, clock, threads, How("hybrid", exact=False))
     try:
         with clock.phase("evidence"):
             most_kinds = options.limits.evidence_words // rows.space.words if options.best_only else None
@@ -104,7 +111,8 @@ def _best(
     rows: CodedRows, known: Known, options: DiscoverOptions, clock: Clock, threads: int, how: How
 ) -> SearchResult:
     with clock.phase("best"):
-        best = best_masks(rows.space, known, (rows.rows, len(rows.weights)), how, options, clock, threads=threads)
+        size = (rows.rows, len(rows.weights))
+        best = best_masks(rows.space, known, size, rows.ranges, how, options, clock, threads=threads)
     why = [best.why] if best.why else []
     if rows.left_out:
         compared = sum(not pair.same_column for pair in rows.space.pairs) // (4 if options.one_row else 2)
@@ -192,7 +200,8 @@ def _weighed(
     threads: int, how: How,
 ) -> SearchResult:  # fmt: skip
     size = (rows.rows, len(rows.weights))
-    return weighed(rows.space, size, masks, violating, evidence, options, clock, threads=threads, how=how)
+    result = weighed(rows.space, size, masks, violating, evidence, options, clock, threads=threads, how=how)
+    return replace(result, ranges=rows.ranges)
 
 
 def weighed(

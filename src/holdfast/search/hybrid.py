@@ -38,7 +38,7 @@ from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows
 from holdfast.search.drawn import drawn_evidence
 from holdfast.search.evidence import Evidence, Flags, Ints, distinct, evidence
-from holdfast.search.invert import allowed_relations, most_general
+from holdfast.search.invert import allowed_relations, by_ranges, most_general
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import Words
 
@@ -71,9 +71,7 @@ class DrawnPairs:
     def __init__(self, rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> None:
         limits = options.limits
         self._clock, self._threads = clock, threads
-        self._completion = _Completion(
-            rows, options, clock, threads, most_kinds=limits.drawn_pairs, pairs_per_candidate=limits.pairs_of_best
-        )
+        self._completion = _Completion(rows, options, clock, threads, pairs_per_candidate=limits.pairs_of_best)
         with clock.phase("sample"):
             columns = [i for i in self._completion.columns if i not in self._completion.twins]
             self._drawn = drawn_evidence(rows, columns, pairs=limits.drawn_pairs, seed=options.seed)
@@ -92,7 +90,8 @@ class DrawnPairs:
         undecided = self._completion.open(masks)
         if len(undecided) == 0:
             return True
-        found = self._completion.put_to_the_table(masks[undecided])
+        with self._clock.phase("walk"):
+            found = self._completion.walk(masks[undecided])
         self._found = self._found.plus(found)
         return len(found) == 0 and len(self._completion.open(masks)) == 0
 
@@ -109,11 +108,11 @@ class _Completion:
     """A search under way: the evidence known so far, the meetings it is complete for, the masks put to the table."""
 
     def __init__(
-        self, rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int, *, most_kinds: int | None = None,
+        self, rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int, *,
         pairs_per_candidate: int | None = None,
     ) -> None:  # fmt: skip
         self.rows, self.options, self.clock, self.threads = rows, options, clock, threads
-        self.limits, self.most_kinds = options.limits, most_kinds
+        self.limits = options.limits
         self.pairs_per_candidate = pairs_per_candidate or options.limits.pairs_per_candidate
         self.size = rows.codes.shape[1]
         self.random = np.random.default_rng(options.seed)
@@ -157,7 +156,7 @@ class _Completion:
             new = self._settle(self._worth_settling(masks))
         if len(self.settled) == settled:
             with self.clock.phase("walk"):
-                new = new.plus(self._walk(masks))
+                new = new.plus(self.walk(masks))
         return new
 
     # Evidence from few pairs -----------------------------------------------------------------------------------
@@ -246,7 +245,7 @@ class _Completion:
         """The evidence of all pairs that meet in one of these ways; constraints that only speak of such pairs are
         decided by the evidence from now on."""
         rows, known = self.rows, self.nothing()
-        limits = CountingLimits(most_kinds=self.most_kinds, until=self.clock.end)
+        limits = CountingLimits(until=self.clock.end)
         for meeting in meetings:
             if self.clock.over:
                 break
@@ -256,8 +255,7 @@ class _Completion:
                     rows.codes, rows.weights, groups, rows.packing, apart=apart, threads=self.threads, limits=limits
                 )
             except CountingEnded:
-                self._costs[meeting] = np.inf  # not to be tried again
-                continue
+                break  # time is up
             known = known.plus(rows.evidence(counted))
             self.settled.append(meeting)
         return known
@@ -278,7 +276,9 @@ class _Completion:
     def open(self, masks: Words) -> Ints:
         """Which masks are neither decided by settled meetings nor put to the table yet."""
         equal, differ, _ = self._shapes(masks)
-        decided = np.array([mask.tobytes() in self.verified for mask in masks], np.bool_)
+        space = self.rows.space
+        decided = by_ranges(space, allowed_relations(space, masks), self.rows.ranges)
+        decided |= np.array([mask.tobytes() in self.verified for mask in masks], np.bool_)
         for agree, apart in self.settled:
             met = equal[:, list(agree)].all(axis=1)
             decided |= met if apart is None else met & differ[:, apart]
@@ -320,7 +320,7 @@ class _Completion:
 
     # One candidate against the table -----------------------------------------------------------------------------
 
-    def _walk(self, masks: Words) -> Evidence:
+    def walk(self, masks: Words) -> Evidence:
         """The evidence of pairs that violate some of these masks; those that none violates are verified.
 
         Among few rows first, where most of those that are violated are found to be; then short ones first. Ends early

@@ -15,7 +15,7 @@ from holdfast.kernels.nearly_hitting_sets import NearlyHittingSets, nearly_hitti
 from holdfast.search.clock import Clock
 from holdfast.search.evidence import Evidence, Ints, distinct
 from holdfast.search.options import DiscoverOptions
-from holdfast.search.space import PredicateSpace, Words, permuted
+from holdfast.search.space import PredicateSpace, Ranges, Words, permuted
 
 # The share of the time left that the whole search gets before short constraints are looked for on their own.
 _FIRST_TRY = 0.6
@@ -131,9 +131,20 @@ def allowed_relations(space: PredicateSpace, masks: Words) -> NDArray[np.uint8]:
 
 
 def trivial(space: PredicateSpace, masks: Words) -> NDArray[np.bool_]:
+    return _contradictory(space, allowed_relations(space, masks), None)
+
+
+def by_ranges(space: PredicateSpace, allowed: NDArray[np.uint8], ranges: Ranges) -> NDArray[np.bool_]:
+    """Per constraint, given by the relations it allows, whether it already follows from where the values of each column
+    lie."""
+    return _contradictory(space, allowed, ranges)
+
+
+def _contradictory(space: PredicateSpace, allowed: NDArray[np.uint8], ranges: Ranges | None) -> NDArray[np.bool_]:
     if all(pair.same_column for pair in space.pairs):
-        return np.zeros(len(masks), np.bool_)  # nothing to contradict: each operand is in one pair
+        return np.zeros(len(allowed), np.bool_)  # nothing to contradict: each operand is in one pair
     operands = {o: i for i, o in enumerate(dict.fromkeys(o for p in space.pairs for o in (p.left, p.right)))}
     left = np.array([operands[pair.left] for pair in space.pairs])
     right = np.array([operands[pair.right] for pair in space.pairs])
-    return contradictory(allowed_relations(space, masks), left, right)
+    known = None if ranges is None else np.array([ranges[operand.name] for operand in operands], np.int64)
+    return contradictory(allowed, left, right, known)

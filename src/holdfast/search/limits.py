@@ -49,7 +49,7 @@ class SearchLimits:
     drawn_at_once: int = 250_000
     drawn_pairs: int = 60_000
     pairs_of_best: int = 64
-    evidence_words: int = 1 << 21
+    evidence_words: int = 1 << 19
     compared_pairs: int = 100
     believed: float = 0.2
     small_work: int = 1 << 22

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from holdfast.search.evidence import Evidence, Floats, Ints
-from holdfast.search.space import PredicateSpace, Words
+from holdfast.search.space import PredicateSpace, Ranges, Words
 
 
 @dataclass(frozen=True)
@@ -58,3 +58,4 @@ class SearchResult(How):
     error: Decimal = Decimal(0)
     by_rows: ByRows | None = None
     accidents: Floats | None = None
+    ranges: Ranges | None = None

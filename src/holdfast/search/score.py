@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.rules.relation import ANY, EQ, GE, GT, LE, LT, NE
 from holdfast.search.evidence import Flags, Floats, Ints
-from holdfast.search.invert import allowed_relations
+from holdfast.search.invert import allowed_relations, by_ranges
 from holdfast.search.result import SearchResult
 from holdfast.search.space import PredicateSpace, Words
 
@@ -28,6 +28,8 @@ _WORTH = {"key": 1.0, "fd": 1.0, "order": 1.0, "dc": DENIAL_WORTH, "row": DENIAL
 CHANCE = 4.0
 # How much more it weighs that violations come than that they could have come.
 _STRICT = 4
+# What is left where the columns' values lie such that no two of them could violate a rule: month is below year.
+_BY_RANGES = 0.25
 # What is left of a rule's score when it follows from better ones, or says of the same columns what a better one says.
 _FOLLOWS, _REPEATS = 0.5, 0.5
 # A dependency that follows from others of the same left side still belongs beside them.
@@ -120,7 +122,8 @@ def scores(result: SearchResult, shapes: Shapes, pairs: int, shares: Shares) -> 
     nothing to do with the others, it would hold for as large a share of these pairs as it does for all: so many
     violations are *expected*, and none is there. Thousands that do not come are a law; three are an accident. Nothing
     can be expected of a constraint of one predicate (a key that no two rows share): all pairs without nulls speak for
-    it. Denials that are neither key, dependency nor order rule count a little less.
+    it. Denials that are neither key, dependency nor order rule count a little less, and what follows from where the
+    values of columns lie much less.
 
     Where some pairs may violate a rule, what is left of its score is how much rarer they are than expected: a rule that
     is broken as often as chance would break it says nothing. Of a key nothing is expected, but it speaks of rows: its
@@ -143,6 +146,8 @@ def scores(result: SearchResult, shapes: Shapes, pairs: int, shares: Shares) -> 
     lawful = expected / (expected + CHANCE * shapes.predicates)
     worth = np.array([_WORTH[kind] for kind in KINDS])[shapes.kinds]
     worth = np.where(ordered_row, 1.0, worth)
+    if result.ranges is not None:
+        worth = worth * np.where(by_ranges(shapes.space, shapes.allowed, result.ranges), _BY_RANGES, 1.0)
     return np.asarray(np.round(worth * lawful * (short + tested) / 2 * _kept(result, shapes, pairs, expected), 9))
 
 

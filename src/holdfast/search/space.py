@@ -7,7 +7,7 @@ its evidence; the pair violates the constraint exactly when its evidence lies in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,8 @@ from holdfast.rules.predicate import Column, Comparison, comparison
 from holdfast.rules.relation import EQ, GT, LT, NE, swapped
 
 Words = NDArray[np.uint64]
+# Per column its least and its greatest value, as codes that columns of one type share.
+Ranges = Mapping[str, tuple[int, int]]
 
 ORDERED = (LT, EQ, GT)
 UNORDERED = (EQ, NE)
