@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,15 +34,25 @@ def run_decided_discover(
     started = time.monotonic() if started is None else started
     wide = None if top is None else rules_looked_at(top, decisions)
     limits: dict[str, Any] = {"max_accidents": max_accidents, "arithmetic": arithmetic}
+    # What is told first is counted first: the search has the rest of the time.
+    kept = kept_rules_now(decisions, source.counted, options.nulls)
     outcome = run_discover(source, options, top=wide, started=started, **limits).outcome
-    outcome = decided(outcome, decisions, source.counted, top=top)
+    outcome = decided(outcome, decisions, source.counted, top=top, kept=kept)
     return DiscoverResult(replace(outcome, seconds=time.monotonic() - started), source)
 
 
-def decided(outcome: DiscoverOutcome, decisions: Decisions, check: Counting, *, top: int | None) -> DiscoverOutcome:
-    """Returns the outcome with the rules alone that nobody decided on. `check` counts violations in the table."""
+def decided(
+    outcome: DiscoverOutcome,
+    decisions: Decisions,
+    check: Counting,
+    *,
+    top: int | None,
+    kept: tuple[KeptEarlier, ...] | None = None,
+) -> DiscoverOutcome:
+    """Returns the outcome with the rules alone that nobody decided on. `check` counts violations in the table; `kept`
+    are the kept rules as they are now, where that is known."""
     nulls = outcome.options.nulls
-    kept = kept_rules_now(decisions, lambda rules: check(rules, limit=LISTED_PAIRS), nulls)
+    kept = kept_rules_now(decisions, check, nulls) if kept is None else kept
     holding = [entry.rule for entry in kept if entry.holds]
     counting = _PairCounts(check, outcome.rows, nulls)
     new = new_rules(outcome.found, decisions, holding, counting, top=top, nulls=nulls)
@@ -57,23 +67,21 @@ def decided(outcome: DiscoverOutcome, decisions: Decisions, check: Counting, *, 
     return replace(outcome, found=new.rules, top=top, decided=summary)
 
 
-def kept_rules_now(
-    decisions: Decisions, check: Callable[[RuleSet], Sequence[RuleOutcome]], nulls: Nulls
-) -> tuple[KeptEarlier, ...]:
+def kept_rules_now(decisions: Decisions, check: Counting, nulls: Nulls) -> tuple[KeptEarlier, ...]:
     """Returns the kept rules with what breaks them now, in the order of the decisions."""
     if not decisions.kept:
         return ()
     try:
-        found = check(RuleSet(decisions.kept, nulls=nulls))
+        found = check(RuleSet(decisions.kept, nulls=nulls), limit=LISTED_PAIRS)
     except HoldfastError:
         # One that cannot be checked, since a column is gone, is not to hide the others.
         return tuple(_checked_alone(rule, check, nulls) for rule in decisions.kept)
     return tuple(map(_kept_rule, found))
 
 
-def _checked_alone(rule: Rule, check: Callable[[RuleSet], Sequence[RuleOutcome]], nulls: Nulls) -> KeptEarlier:
+def _checked_alone(rule: Rule, check: Counting, nulls: Nulls) -> KeptEarlier:
     try:
-        (found,) = check(RuleSet((rule,), nulls=nulls))
+        (found,) = check(RuleSet((rule,), nulls=nulls), limit=LISTED_PAIRS)
     except HoldfastError as problem:
         return KeptEarlier(rule, False, problem=problem.message)
     return _kept_rule(found)
