@@ -36,7 +36,7 @@ def _singular(word: str) -> str:
         return f"{word[:-3]}y"
     if len(word) > 4 and word.endswith(("sses", "xes", "shes", "ches")):
         return word[:-2]
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us")) else word
+    return word[:-1] if len(word) > 2 and word.endswith("s") and not word.endswith(("ss", "us")) else word
 
 
 def words_in_table(names: Sequence[str]) -> list[tuple[str, ...]]:
