@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import holdfast as hf
 from holdfast.cli import app
 
-RULE_KEYS = ["rule", "dc", "kind", "score", "coverage", "violating_pairs"]
+RULE_KEYS = ["rule", "dc", "kind", "score", "coverage", "violating_pairs", "accident"]
 
 
 def table_text(rows: int = 300) -> str:
