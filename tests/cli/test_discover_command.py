@@ -15,7 +15,7 @@ from holdfast.cli import app
 from holdfast.rules.rule_file import dump_rules
 
 TOP_KEYS = ["rows", "predicates", "evidence", "complete", "seconds", "engine", "rules"]
-RULE_KEYS = ["rule", "dc", "kind", "score", "coverage", "violating_pairs", "accident"]
+RULE_KEYS = ["rule", "dc", "kind", "score", "coverage", "violating_pairs", "accident", "entry"]
 
 
 def table_text() -> str:

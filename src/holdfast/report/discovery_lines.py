@@ -1,10 +1,10 @@
-"""The rules that a discovery shows, as lines for a person; dependencies with the same left side share a line."""
+"""The rules that a discovery shows, as lines for a person: one for each entry, which is one fact in all its words."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from holdfast.report.decided_lines import decided_note
 from holdfast.report.words import number
@@ -29,7 +29,7 @@ class DiscoveryLine:
     is an accident.
 
     Of several rules on one line, `tested` is that of the rule with the fewest tests, and `accident` the highest. `note`
-    is what earlier decisions say about the rule.
+    is what earlier decisions say about the rule. `also` are the other rules of its entry.
     """
 
     kind: str
@@ -40,31 +40,42 @@ class DiscoveryLine:
     broken: str | None = None
     note: str | None = None
     accident: float | None = None
+    also: tuple[str, ...] = ()
 
 
 def discovery_lines(outcome: DiscoverOutcome) -> list[DiscoveryLine]:
-    """Returns a line for each shown rule, best first; dependencies with the same left side, that nothing breaks, share
-    the line of the best."""
+    """Returns a line for each entry of shown rules, in the order of the best rule of each; dependencies with the same
+    left side, that nothing breaks, are said at once."""
+    shown, entries = outcome.shown, outcome.entries
+    lines = []
+    for members in entries:
+        first, *others = _said_at_once([shown[i] for i in members if not entries.variants[i]])
+        others += _said_at_once([shown[i] for i in members if entries.variants[i]])
+        lines.append(replace(_line(first, outcome), also=tuple(map(_text, others))))
+    return lines
+
+
+def _said_at_once(rules: list[FoundRule]) -> list[list[FoundRule]]:
     together: dict[object, list[FoundRule]] = {}
-    for place, entry in enumerate(outcome.shown):
+    for place, entry in enumerate(rules):
         body = entry.rule.body
-        shares_line = isinstance(body, FD) and body.left and broken_by(entry) is None
-        key = ("fd", body.left) if isinstance(body, FD) and shares_line else place
-        together.setdefault(key, []).append(entry)
-    return [_line(rules, outcome) for rules in together.values()]
+        alike = isinstance(body, FD) and body.left and broken_by(entry) is None
+        together.setdefault(body.left if isinstance(body, FD) and alike else place, []).append(entry)
+    return list(together.values())
+
+
+def _text(rules: list[FoundRule]) -> str:
+    return str(rules[0].rule) if len(rules) == 1 else str(FD(*_sides(rules)))
 
 
 def _line(rules: list[FoundRule], outcome: DiscoverOutcome) -> DiscoveryLine:
     first = rules[0]
-    words, text = first.rule.description or "", str(first.rule)
-    if len(rules) > 1:
-        left, right = _sides(rules)
-        words, text = dependency_sentence(left, right), str(FD(left, right))
+    words = first.rule.description or "" if len(rules) == 1 else dependency_sentence(*_sides(rules))
     least = min(rules, key=lambda entry: entry.support)
     known = [entry.accident for entry in rules if entry.accident is not None]
     accident = max(known) if len(known) == len(rules) else None
     tested, broken, note = tested_by(least, outcome), broken_by(first), decided_note(first)
-    return DiscoveryLine(first.rule.kind, words, text, first.score, tested, broken, note, accident)
+    return DiscoveryLine(first.rule.kind, words, _text(rules), first.score, tested, broken, note, accident)
 
 
 def tested_by(entry: FoundRule, outcome: DiscoverOutcome) -> str:
@@ -157,7 +168,10 @@ def closing(outcome: DiscoverOutcome) -> str | None:
     hidden = len(outcome.found) - len(outcome.shown)
     if not hidden:
         return None
-    return f"Shown: the best {len(outcome.shown):,} of {number(len(outcome.found), 'rule')}. More with --top N or all."
+    facts = len(list(outcome.entries))
+    folded = f", which are {number(facts, 'fact')}" if facts < len(outcome.shown) else ""
+    found = number(len(outcome.found), "rule")
+    return f"Shown: the best {len(outcome.shown):,} of {found}{folded}. More with --top N or all."
 
 
 # Where belief ends -------------------------------------------------------------------------------------------------

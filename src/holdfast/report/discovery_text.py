@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -20,6 +22,9 @@ from holdfast.report.view import TEXT_WIDTH, print_view, view_text
 from holdfast.rules.plain_words import on_one_line
 from holdfast.search.decided import DecidedSummary
 from holdfast.search.outcome import DiscoverOutcome
+
+# How many of the rules of an entry are written out below its first.
+ALSO = 3
 
 
 def print_discovery(outcome: DiscoverOutcome, console: Console) -> None:
@@ -64,10 +69,18 @@ def _view(outcome: DiscoverOutcome) -> RenderableType:
                 (f"   tested by {line.tested}{broken}, score {line.score:.2f}{accident}{on_one_line(note)}", "dim"),
             )
             table.add_row("", "", details)
+            if line.also:
+                table.add_row("", "", Text(on_one_line(_also(line.also)), style="dim"))
         parts.append(table)
     if (rest := closing(outcome)) is not None:
         parts += [Text(), Text(rest, style="dim")]
     return Group(*parts)
+
+
+def _also(texts: Sequence[str]) -> str:
+    """The other rules of an entry, the first few of them."""
+    rest = len(texts) - ALSO
+    return f"also: {'; '.join(texts[:ALSO])}{f'; and {rest:,} more' if rest > 0 else ''}"
 
 
 def _decided(decided: DecidedSummary) -> list[RenderableType]:

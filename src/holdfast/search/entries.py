@@ -12,13 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import FD
 from holdfast.rules.predicate import Column, Comparison
 from holdfast.rules.relation import ANY, EQ, GT, LT
-from holdfast.search.outcome import FoundRule
+
+if TYPE_CHECKING:
+    from holdfast.search.outcome import FoundRule
 
 # How many of the first rules are looked at; each of the others is an entry of its own.
 LOOKED_AT = 200
@@ -33,8 +35,10 @@ Denied: TypeAlias = Mapping[Slot, int]
 
 @dataclass(frozen=True)
 class Entries:
-    """Per rule the number of its entry, from 1 on, in the order of the best rule of each; and whether it is a variant,
-    which follows from rules that are none."""
+    """Per rule the number of its entry, from 1 on, and whether it is a variant, which follows from rules that are none.
+
+    Entries are in the order of the best rule of each that is no variant.
+    """
 
     numbers: tuple[int, ...]
     variants: tuple[bool, ...]
@@ -44,7 +48,7 @@ class Entries:
         members: dict[int, list[int]] = {}
         for place, entry in enumerate(self.numbers):
             members.setdefault(entry, []).append(place)
-        return iter(members.values())
+        return (members[entry] for entry in sorted(members))
 
 
 def entries_of(rules: Sequence[FoundRule]) -> Entries:
@@ -60,8 +64,11 @@ def entries_of(rules: Sequence[FoundRule]) -> Entries:
         return same_fact.get(i, i)
 
     numbers: dict[int, int] = {}
-    entries = tuple(numbers.setdefault(head(i), len(numbers) + 1) for i in range(len(rules)))
-    return Entries(entries, tuple(i in follows for i in range(len(rules))))
+    for i in range(len(rules)):
+        if i not in follows:
+            numbers.setdefault(head(i), len(numbers) + 1)
+    places = range(len(rules))
+    return Entries(tuple(numbers[head(i)] for i in places), tuple(i in follows for i in places))
 
 
 def follows(constraint: DenialConstraint, others: Iterable[DenialConstraint]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from holdfast.presented import Presented
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import Names, Rule, RuleSet
+from holdfast.search.entries import Entries, entries_of
 from holdfast.search.evidence import Floats, Ints
 from holdfast.search.options import DiscoverOptions
 
@@ -166,6 +168,11 @@ class DiscoverOutcome(Presented):
     def shown(self) -> tuple[FoundRule, ...]:
         return tuple(self.found[: self.top])
 
+    @cached_property
+    def entries(self) -> Entries:
+        """The rules that are shown, those that say the same in other words in one entry."""
+        return entries_of(self.shown)
+
     @property
     def kinds(self) -> Mapping[str, int]:
         """How many rules of each kind were found."""
@@ -187,5 +194,7 @@ class DiscoverOutcome(Presented):
             "engine": self.engine,
             **({} if self.options.nulls == "sql" else {"nulls": self.options.nulls}),
             **({} if self.decided is None else {"decisions": self.decided.to_dict()}),
-            "rules": [entry.to_dict() for entry in self.shown],
+            "rules": [
+                {**rule.to_dict(), "entry": entry} for rule, entry in zip(self.shown, self.entries.numbers, strict=True)
+            ],
         }

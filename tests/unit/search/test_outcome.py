@@ -85,5 +85,6 @@ def test_json_has_exactly_the_keys_of_the_design() -> None:
             "coverage": 0.25,
             "violating_pairs": 0,
             "accident": None,
+            "entry": 1,
         }
     ]
