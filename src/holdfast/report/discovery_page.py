@@ -52,7 +52,7 @@ def discovery_page(outcome: DiscoverOutcome, *, examples: Sequence[RuleExamples]
 def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
     """Returns the values for the template of a discovery, which other reports include."""
     shown = outcome.shown[:RULES]
-    line = belief_line(shown)
+    line, entries = belief_line(shown), outcome.entries
     rules = [
         {
             "rank": rank,
@@ -65,6 +65,7 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
             "tested": tested_by(entry, outcome),
             "broken": broken_by(entry),
             "accident": accident_words(entry.accident),
+            "follows_from": entries.head(rank - 1) + 1 if entries.variants[rank - 1] else None,
             "weak": rank > line.place,
             "columns": _lines(entry.rule.body.columns),
             "note": decided_note(entry),

@@ -50,6 +50,11 @@ class Entries:
             members.setdefault(entry, []).append(place)
         return (members[entry] for entry in sorted(members))
 
+    def head(self, place: int) -> int:
+        """The place of the best rule, of the entry of the rule at this place, that is no variant."""
+        entry = self.numbers[place]
+        return next(i for i, number in enumerate(self.numbers) if number == entry and not self.variants[i])
+
 
 def entries_of(rules: Sequence[FoundRule]) -> Entries:
     """The rules, best first, as entries. Only rules on columns that nothing breaks follow or let others follow."""

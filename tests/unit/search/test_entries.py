@@ -125,3 +125,9 @@ def test_a_constraint_that_another_implies_is_its_variant() -> None:
     strong, weak = parse_constraint("not(t.a <= s.a)"), parse_constraint("not(t.a < s.a and t.b = s.b)")
     rules = [FoundRule(Rule(name, Denial(own)), own, 0.5, 1.0) for name, own in (("w", weak), ("s", strong))]
     assert entries_of(rules) == Entries((1, 1), (True, False))
+
+
+def test_each_rule_has_a_head_that_is_no_variant() -> None:
+    entries = entries_of([found(text) for text in ("zip -> state", "zip -> city", "city -> state")])
+    assert entries.variants == (True, False, False)
+    assert [entries.head(place) for place in range(3)] == [2, 1, 2]
