@@ -185,6 +185,8 @@ class _Numbers:
 
     def at_scale(self, scale: int) -> _Numbers:
         assert self.scale is not None, "doubles have no scale"
+        if scale < self.scale:  # digits would be lost
+            raise _NotQuick
         power = 10 ** (scale - self.scale)
         if power == 1:
             return self
@@ -243,8 +245,10 @@ class _Quick:
         value = constant.value
         if isinstance(value, bool) or not isinstance(value, int | Decimal):
             raise _NotQuick
-        scale = max(-int(Decimal(value).as_tuple().exponent), 0)
-        whole = int(Decimal(value).scaleb(scale, _WIDE))
+        # Its type has no zeros at the end: 2.50 is 2.5.
+        short = Decimal(value).normalize(_WIDE)
+        scale = max(-int(short.as_tuple().exponent), 0)
+        whole = int(short.scaleb(scale, _WIDE))
         if abs(whole) > _MOST or Decimal(whole) != Decimal(value).scaleb(scale, _WIDE):
             raise _NotQuick
         return _Numbers(np.full(self.size, whole, np.int64), np.ones(self.size, np.bool_), scale, abs(whole))
