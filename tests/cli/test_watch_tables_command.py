@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import holdfast as hf
 from holdfast.cli import app
-from holdfast.errors import OptionError, SourceError
+from holdfast.errors import ChangeError, OptionError, SourceError
 
 ORDERS = """\
 order_id,customer_id,ordered,amount
@@ -198,6 +198,18 @@ def test_bad_input_ends_with_2_and_is_explained(
     assert done.exit_code == 2, done.output
     for word in words:
         assert word in done.stderr
+
+
+def test_deletes_of_one_table_may_be_short_beside_whole_rows_of_another(shop: Path) -> None:
+    state = hf.WatchState.create(shop / "state", {}, shop / "rules.yaml")
+    gone, new, short = shop / "gone.csv", shop / "new.csv", shop / "short.csv"
+    gone.write_text("code,_change_type\nk1,delete\n", encoding="utf-8")
+    new.write_text("order_id,customer_id,ordered,amount\n7,C-102,2024-03-01,5\n", encoding="utf-8")
+    short.write_text("order_id,customer_id\n8,C-102\n", encoding="utf-8")
+    with pytest.raises(ChangeError, match="the key orders, 8 is inserted or updated, but the changes lack columns"):
+        state.apply({"customers": gone, "orders": short})
+    outcome = state.apply({"customers": gone, "orders": new})
+    assert (outcome.rows, outcome.totals["exists"]) == (5, 3)
 
 
 def test_what_is_not_watched_over_several_tables_is_refused(shop: Path) -> None:

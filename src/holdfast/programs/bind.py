@@ -10,7 +10,7 @@ from holdfast.errors import OptionError, TypeMismatchError, unknown_column
 from holdfast.programs.lower import Lowering
 from holdfast.programs.sql_expression import Encoder
 from holdfast.rules.dependency import Inclusion
-from holdfast.rules.predicate import Column, Predicate, quoted_name
+from holdfast.rules.predicate import Column, Predicate, QualifiedColumn, quoted_name
 from holdfast.rules.rule import Rule, RuleSet
 
 # Types, by how their names begin, of which neither Spark nor a kernel says whether two values are the same.
@@ -89,6 +89,8 @@ def _type_hint(predicate: Predicate, schema: Schema) -> str | None:
     names = list(dict.fromkeys(column.name for column in predicate.columns()))
     text = [name for name in names if schema.types[name].family == "text"]
     others = [name for name in names if schema.types[name].family not in ("text", "other")]
+    if text and others and any(isinstance(column, QualifiedColumn) for column in predicate.columns()):
+        return f"read {text[0]} or {others[0]} otherwise, with types: below its table in the rule file."
     if text and others:
         wanted = "date" if schema.types[others[0]].family in ("date", "timestamp") else "double"
         return (

@@ -43,6 +43,8 @@ from holdfast.states.store import Store
 INSERT, DELETE, BEFORE, AFTER = range(4)
 CHANGE_TYPE = "_change_type"
 CHANGE_TYPES = ("insert", "delete", "update_preimage", "update_postimage")
+# After those, any other text; and a row that comes without all columns of its table, of several in one batch.
+LACKING = len(CHANGE_TYPES) + 1
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,8 @@ def net_effect(changes: pa.Table, key_codes: Ints, now_codes: Ints, *, whole: bo
     codes = key_codes[order]
     unknown = np.flatnonzero(kinds >= len(CHANGE_TYPES))
     if len(unknown):
-        return Misfit(Refusal.UNKNOWN_TYPE, int(order[unknown[0]]))
+        reason = Refusal.MISSING_COLUMNS if kinds[unknown[0]] == LACKING else Refusal.UNKNOWN_TYPE
+        return Misfit(reason, int(order[unknown[0]]))
     if not whole and (short := np.flatnonzero((kinds == INSERT) | (kinds == AFTER))).size:
         return Misfit(Refusal.MISSING_COLUMNS, int(order[short[0]]))
     ids, keys = np.unique(codes, return_inverse=True)

@@ -174,8 +174,8 @@ class StateEngine(ABC):
 
     @abstractmethod
     def joined_changes(self, changes: Mapping[str, Changes], layout: JointLayout) -> Changes:
-        """Returns the changes of all tables as changes of the one. ChangeError where a row comes without all of the
-        columns of its table."""
+        """Returns the changes of all tables as changes of the one, which has all columns. Those of rows that come
+        without all columns of their own table are LACKING."""
 
     @abstractmethod
     def whole_rows(self, table: SourceTable, plan: Plan) -> Rows:

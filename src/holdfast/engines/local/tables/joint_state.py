@@ -10,11 +10,9 @@ import pyarrow.compute as pc
 
 from holdfast.encode.one_array import decoded, one_array
 from holdfast.encode.spark_text import spark_text
-from holdfast.errors import ChangeError
 from holdfast.programs.compile import TABLE
-from holdfast.rules.plain_words import number
 from holdfast.states.joint_layout import JointLayout
-from holdfast.states.row_changes import AFTER, INSERT
+from holdfast.states.row_changes import AFTER, INSERT, LACKING
 from holdfast.states.segment import as_typed
 from holdfast.states.table_schema import arrow_schema
 from holdfast.tables.local_table import LocalTable
@@ -64,18 +62,15 @@ def _key(rows: pa.Table, layout: JointLayout, name: str) -> pa.Array | pa.Chunke
 
 
 def joined_changes(changes: Mapping[str, tuple[pa.Table, tuple[int, ...]]], layout: JointLayout) -> pa.Table:
-    """The changes of all tables as changes of one; ChangeError where a row comes without all of its columns."""
+    """The changes of all tables as changes of one; those of rows that come without all of their columns are marked."""
     parts = []
     for name, (rows, known) in changes.items():
-        missing = len(layout.schemas[name]["fields"]) - len(known)
-        kinds = pc.fill_null(rows.column("ct"), INSERT).to_numpy()
-        if missing and np.isin(kinds, (INSERT, AFTER)).any():
-            raise ChangeError(
-                f"the changes of {name} insert or update rows, but lack {number(missing, 'column')} of the table. "
-                "Nothing was applied.",
-                hint="only a file of nothing but deletes may leave out columns other than the key.",
-            )
-        parts.append(joint_rows(name, rows, layout, _MARKS))
+        own = joint_rows(name, rows, layout, _MARKS)
+        if len(known) < len(layout.schemas[name]["fields"]):
+            kinds = own.column("ct").to_numpy()
+            marked = np.where(np.isin(kinds, (INSERT, AFTER)), LACKING, kinds).astype(np.int32)
+            own = own.set_column(own.column_names.index("ct"), "ct", pa.array(marked))
+        parts.append(own)
     return pa.concat_tables(parts)
 
 

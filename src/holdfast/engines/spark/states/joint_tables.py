@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 
 from holdfast.engines.states.state_engine import Changes
 from holdfast.states.joint_layout import JointLayout
+from holdfast.states.row_changes import AFTER, INSERT, LACKING
 
 _MARKS = ("ct", "o0", "o1", "o2")
 
@@ -51,13 +52,16 @@ def _key(layout: JointLayout, name: str) -> Column:
     return F.expr(" || ',' || ".join(texts))
 
 
-def joined_changes(changes: Mapping[str, Changes], layout: JointLayout) -> tuple[DataFrame, tuple[int, ...]]:
-    """The changes of all tables as changes of one, and which columns they have."""
-    missing: set[int] = set()
+def joined_changes(changes: Mapping[str, Changes], layout: JointLayout) -> DataFrame:
+    """The changes of all tables as changes of one; those of rows that come without all of their columns are marked."""
+    parts = []
     for name, own in changes.items():
-        missing |= {place for i, place in enumerate(layout.places(name)) if i not in own.known}
-    rows = reduce(DataFrame.union, [joint_rows(name, own.rows, layout, _MARKS) for name, own in changes.items()])
-    return rows, tuple(i for i in range(len(layout.schema["fields"])) if i not in missing)
+        rows = joint_rows(name, own.rows, layout, _MARKS)
+        if len(own.known) < len(layout.schemas[name]["fields"]):
+            comes = F.col("ct").isin(INSERT, AFTER)
+            rows = rows.withColumn("ct", F.when(comes, LACKING).otherwise(F.col("ct")).cast("int"))
+        parts.append(rows)
+    return reduce(DataFrame.union, parts)
 
 
 def frame_in(frame: DataFrame, name: str, layout: JointLayout) -> DataFrame:

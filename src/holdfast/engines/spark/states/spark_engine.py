@@ -139,8 +139,9 @@ class SparkEngine(StateEngine):
         return {name: Table(frame_in(frame, name, layout), name) for name in layout.names}
 
     def joined_changes(self, changes: Mapping[str, Changes], layout: JointLayout) -> Changes:
-        rows, known = joined_changes(changes, layout)
-        return Changes(rows, Table(rows, ", ".join(own.table.name for own in changes.values())), known)
+        rows = joined_changes(changes, layout)
+        table = Table(rows, ", ".join(own.table.name for own in changes.values()))
+        return Changes(rows, table, tuple(range(len(layout.schema["fields"]))))
 
     def whole_rows(self, table: SourceTable, plan: Plan) -> DataFrame:
         return keyed(select_rows(_spark_table(table).frame, plan, all_columns=True), plan)
