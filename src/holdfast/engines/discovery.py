@@ -39,7 +39,7 @@ Searched: TypeAlias = tuple[SearchResult | ConditionalRules | None, ConstantsOut
 
 
 # A search whose time is up before it begins gets so many seconds, and says that time was up.
-_AT_LEAST = 0.001
+_AT_LEAST, _SEARCH_SHARE = 0.001, 0.9
 
 
 class DiscoverySource(ABC):
@@ -194,7 +194,10 @@ def run_discover(
         result, constants = source.search(types, _from_now_on(options, started)) if types else (None, None)
         rows = result.rows if result is not None else source.row_count()
     rules, more = _counted_rules(source, result, constants, options, top, started)
-    if arithmetic and not options.single_columns:
+    over = options.time_limit is not None and time.monotonic() >= started + options.time_limit * _SEARCH_SHARE
+    if arithmetic and not options.single_columns and over:
+        more = (*more, "there was no time to look for columns that are computed from others")
+    elif arithmetic and not options.single_columns:
         with source.translate_errors("looking for arithmetic in"):
             computed, missing = arithmetic_rules(source, types, options, rows)
         rules, more = with_more(rules, computed), (*more, *missing)
@@ -228,10 +231,12 @@ def run_discover(
 
 
 def _from_now_on(options: DiscoverOptions, started: float) -> DiscoverOptions:
-    """Returns the options with what is left of the time limit, which includes the reading."""
+    """Returns the options with what is left of the time limit, which includes the reading, but for the share that is
+    kept for what comes after the search."""
     if options.time_limit is None:
         return options
-    return replace(options, time_limit=max(started + options.time_limit - time.monotonic(), _AT_LEAST))
+    left = started + options.time_limit - time.monotonic()
+    return replace(options, time_limit=max(_SEARCH_SHARE * left, _AT_LEAST))
 
 
 def _counted_rules(

@@ -318,9 +318,12 @@ class PairCounter:
                 continue
             row = _count_keys(*fixed, self.keys, self.counts, self.firsts, start, self.filled, *pairs, row)
 
-    def _grow(self) -> None:
-        if self.limits.most_kinds is not None and int(self.filled[0]) > self.limits.most_kinds:
+    def _end_with(self, kinds: int) -> None:
+        if self.limits.most_kinds is not None and kinds > self.limits.most_kinds:
             raise CountingEnded(out_of_time=False)
+
+    def _grow(self) -> None:
+        self._end_with(int(self.filled[0]))
         keys, counts, firsts = self.keys, self.counts, self.firsts
         self._resize(4 * len(counts))
         _rehash(keys, counts, firsts, self.keys, self.counts, self.firsts, self.filled)
@@ -339,8 +342,7 @@ class PairCounter:
     def counted(self) -> Counted:
         if self.packing.cells is not None:
             filled = np.flatnonzero(self.cells)
-            if self.limits.most_kinds is not None and len(filled) > self.limits.most_kinds:
-                raise CountingEnded(out_of_time=False)
+            self._end_with(len(filled))
             packed = np.empty((len(filled), self.width), np.uint16)
             rest = filled.copy()
             for group, size in enumerate(self.packing.sizes):
@@ -348,6 +350,7 @@ class PairCounter:
                 rest //= size
             return Counted(packed, self.cells[filled], self._firsts(filled))
         filled = np.flatnonzero(self.counts)
+        self._end_with(len(filled))
         keys = np.ascontiguousarray(self.keys[:, filled].T)
         return Counted(
             keys.view(np.uint16).reshape(len(filled), 4 * self.words)[:, : self.width].copy(),

@@ -31,7 +31,7 @@ from holdfast.search.evidence import Evidence, Flags, Ints, distinct
 from holdfast.search.invert import allowed_relations, constraint_masks
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.result import How, SearchResult
-from holdfast.search.score import CHANCE, DENIAL_WORTH, Scored, counted_pairs, evidence_shares, scored
+from holdfast.search.score import CHANCE, DENIAL_WORTH, Scored, Shares, counted_pairs, evidence_shares, scored
 from holdfast.search.space import PredicateSpace, Ranges, Words, as_words
 
 # The scores above `believed` that are looked for one after the other, until there are enough constraints.
@@ -65,6 +65,7 @@ class Best:
     masks: Words
     scored: Scored
     evidence: Evidence
+    shares: Shares
     complete: bool
     least_score: float | None
     why: str | None = None
@@ -341,7 +342,7 @@ class _Search:
             masks = masks[enough]
             result = replace(result, masks=masks, support=result.support[enough], violating=result.violating[enough])
             by_score = scored(result, self.shares)
-        return Best(masks, by_score, self.evidence, True, least)
+        return Best(masks, by_score, self.evidence, self.shares, True, least)
 
     def _score_of_last(self, best: Best) -> float:
         """The score of the last one that is wanted, 0 when there are fewer."""

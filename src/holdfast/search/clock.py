@@ -22,6 +22,13 @@ class Clock:
         finally:
             self.phases[name] = self.phases.get(name, 0.0) + time.monotonic() - started
 
+    def part(self, share: float) -> Clock:
+        """A clock that ends when so large a share of what is left has passed, and counts the same phases."""
+        left = self.left
+        part = Clock(None if left is None else share * left)
+        part.phases = self.phases
+        return part
+
     @property
     def end(self) -> float | None:
         """When the limit is reached, by the monotonic clock."""

@@ -32,6 +32,8 @@ ALL_PAIRS_ROWS = 40_000
 # With more rows than this, a search for the best draws pairs first: where more than this share of them are of different
 # kinds, those of all pairs are too many.
 _PROBED_ROWS, _MANY_KINDS = 2_000, 0.3
+# The share of the time left that a search gets before what it found is weighed.
+SEARCH_SHARE = 0.9
 
 
 def find(
@@ -42,7 +44,9 @@ def find(
     clock = Clock(options.time_limit)
     with clock.phase("encode"):
         rows = coded_rows(table, types, options, space)
-    return with_accidents(rows, find_in(rows, options, clock, threads=threads), options, clock)
+    # The rest is for what is said of the rules that are found.
+    result = find_in(rows, options, clock.part(SEARCH_SHARE), threads=threads)
+    return with_accidents(rows, result, options, clock)
 
 
 def find_in(
@@ -122,7 +126,8 @@ def _best(
         )
     how = replace(how, complete=not why, why="; ".join(why) or None, least_score=best.least_score)
     none = np.zeros(len(best.masks), np.int64)
-    return _weighed(rows, best.masks, none, best.evidence, options, clock, threads, how)
+    result = _weighed(rows, best.masks, none, best.evidence, options, clock, threads, how)
+    return replace(result, shares=best.shares)
 
 
 def _nothing(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> SearchResult:

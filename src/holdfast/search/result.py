@@ -59,3 +59,4 @@ class SearchResult(How):
     by_rows: ByRows | None = None
     accidents: Floats | None = None
     ranges: Ranges | None = None
+    shares: tuple[Floats, Floats] | None = None

@@ -53,7 +53,8 @@ def scored(result: SearchResult, shares: Shares | None = None) -> Scored:
     """The constraints of the result by score; ties go to columns further left in the table. `shares` are those of its
     evidence, where they are known."""
     shapes = _shapes(result.space, result.masks)
-    alone = scores(result, shapes, counted_pairs(result), evidence_shares(result) if shares is None else shares)
+    known = result.shares if shares is None else shares
+    alone = scores(result, shapes, counted_pairs(result), evidence_shares(result) if known is None else known)
     order = _order(alone, shapes, result.masks)
     score = alone * _left_of_score(shapes, order[:_LOOKED_AT])
     return Scored(shapes, alone, score, _order(score, shapes, result.masks))
