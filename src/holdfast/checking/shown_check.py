@@ -96,8 +96,15 @@ class ShownCheck:
 
 
 def plotted_columns(rule: Rule) -> tuple[str, str, tuple[str, ...]] | None:
-    """(x, y, agreeing columns) of an order rule; None for any other."""
-    if rule.kind != "order":
+    """(x, y, agreeing columns) of an order rule that is one denial; None for any other.
+
+    >>> from holdfast.rules.rule import parse_rule
+    >>> plotted_columns(parse_rule("if t.g = s.g and t.x > s.x then t.y >= s.y"))
+    ('x', 'y', ('g',))
+    >>> plotted_columns(parse_rule("if t.x > s.x then t.y >= s.y and t.z >= s.z")) is None
+    True
+    """
+    if rule.kind != "order" or len(rule.body.denials) > 1:
         return None
     (constraint,) = rule.body.denials
     compared = [p for p in constraint.predicates if isinstance(p, Comparison)]
