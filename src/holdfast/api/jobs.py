@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from holdfast.engines.findings import MachineFinding
     from holdfast.engines.job_table import JobTable
     from holdfast.engines.local.discover_tables import TablesDiscoverResult
-    from holdfast.engines.local.tables.check import LocalTables
+    from holdfast.engines.local.tables.check import LocalOpenedTables
     from holdfast.engines.spark.sources.table import Frame, Table
     from holdfast.engines.spark.tables.check import SparkTables
     from holdfast.engines.tables.plan import OpenedTables, TablesPlan
@@ -254,12 +254,12 @@ def engine_for_tables(sources: Mapping[str, TableSource], **where: Any) -> Liter
 
 def opened_tables(
     sources: Mapping[str, TableSource], engine: str, *, note: str | None = None, **where: Any
-) -> LocalTables | SparkTables:
+) -> LocalOpenedTables | SparkTables:
     """The tables where a job on them will run, with a note of ours."""
     if engine == "local":
-        from holdfast.engines.local.tables.check import LocalTables
+        from holdfast.engines.local.tables.check import LocalOpenedTables
 
-        return LocalTables(sources)
+        return LocalOpenedTables(sources)
     from holdfast.engines.spark.tables.check import SparkTables
 
     tables = {

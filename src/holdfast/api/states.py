@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from holdfast.engines.states.state_engine_choice import StateEngineChoice
     from holdfast.engines.states.state_table import StateTable
     from holdfast.engines.states.watched_table import WatchedTable
-    from holdfast.engines.states.watched_tables import WatchedTables
+    from holdfast.engines.states.watched_tables import JointWatch
     from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus
     from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
     from holdfast.fragments.sites import SplitTable
@@ -250,14 +250,14 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
     def _apply_to_tables(
         self, changes: Mapping[str, str], batch: str | None, limit: int | None, reading: Mapping[str, Any]
     ) -> BatchOutcome:
-        from holdfast.engines.states.watched_tables import WatchedTables
+        from holdfast.engines.states.watched_tables import JointWatch
         from holdfast.tables.read_options import ReadOptions
 
         self._require_tables(changes)
 
         def applied(engine: StateEngine) -> BatchOutcome:
             state = self._on(engine)
-            assert isinstance(state, WatchedTables), "a state of several tables"
+            assert isinstance(state, JointWatch), "a state of several tables"
             return state.apply_files(changes, batch=batch, limit=limit, reading=reading)
 
         return self._engines.run(self._engines.for_all(list(changes.values()), ReadOptions()), applied)
@@ -273,7 +273,7 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
     ) -> None:
         """Follows a folder of each table, one after the other in each look."""
         from holdfast.engines.states.follow_folder import FolderFollower, followed_folder
-        from holdfast.engines.states.watched_tables import WatchedTables
+        from holdfast.engines.states.watched_tables import JointWatch
         from holdfast.tables.data_files import is_delta
 
         for folder in folders.values():
@@ -294,9 +294,9 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
 
         def look_at(name: str) -> None:
             def look(engine: StateEngine) -> None:
-                def opened() -> WatchedTables:
+                def opened() -> JointWatch:
                     state = self._on(engine)
-                    assert isinstance(state, WatchedTables), "a state of several tables"
+                    assert isinstance(state, JointWatch), "a state of several tables"
                     return state.following(name)
 
                 (followers[name].look_once if once else followers[name].look)(opened)
@@ -605,7 +605,7 @@ def _loaded_tables(
     master: str | None,
     conf: Mapping[str, str] | None,
     reading: Mapping[str, Any],
-) -> tuple[WatchedTables, StateEngineChoice, float]:
+) -> tuple[JointWatch, StateEngineChoice, float]:
     """A new state of several tables, on the engine that is chosen for them, and the seconds it took."""
     from holdfast.engines.states.state_engine_choice import StateEngineChoice
     from holdfast.engines.states.watched_tables import init_watch_tables

@@ -15,7 +15,7 @@ from holdfast.encode.column_type import ColumnType
 from holdfast.encode.spark_text import spark_text
 from holdfast.explaining.candidates import WRITABLE, Candidates
 from holdfast.explaining.cell_values import converted, plain_array
-from holdfast.explaining.trial import Changes, Effect
+from holdfast.explaining.trial import CellChanges, Effect
 from holdfast.kernels.edit_distance import nearest_texts
 from holdfast.programs.arrow_rows import TableColumns
 from holdfast.programs.inclusion import InclusionProgram
@@ -68,7 +68,7 @@ class InclusionTrial:
         missing: Bools = (ids >= 0) & (values.there[np.maximum(ids, 0)] == 0)
         return missing
 
-    def effect(self, changes: Changes, table: str, rows: pa.Table, given: Ints) -> Effect:
+    def effect(self, changes: CellChanges, table: str, rows: pa.Table, given: Ints) -> Effect:
         """What changes of the given rows of one of the tables do to the number of all violations."""
         own = given[changes.of]
         left, right = self.body.tables

@@ -86,7 +86,7 @@ class RowTrial:
         rules = [rule.name for rule in self.plan.rules]
         return self.best_changes(self._tried, self.effect(self._tried), self.before.sum(axis=0), rules)
 
-    def best_changes(self, tried: Changes, effect: Effect, before: Ints, rules: Sequence[str]) -> pa.Table:
+    def best_changes(self, tried: CellChanges, effect: Effect, before: Ints, rules: Sequence[str]) -> pa.Table:
         """Of changes whose effect is known, those that `suggestions` tells. `before` has the violations of each given
         row, `rules` the names of the rules that the effect is on."""
         total = before[tried.of]
@@ -128,10 +128,10 @@ class RowTrial:
         return found
 
     @cached_property
-    def _tried(self) -> Changes:
-        return Changes.of_candidates(self, self.candidates())
+    def _tried(self) -> CellChanges:
+        return CellChanges.of_candidates(self, self.candidates())
 
-    def effect(self, changes: Changes) -> Effect:
+    def effect(self, changes: CellChanges) -> Effect:
         """What the changes of given rows do to the violations that these are in."""
         return Effect.of(self, changes)
 
@@ -152,8 +152,8 @@ def suggestions_schema(key: pa.DataType) -> pa.Schema:
 
 
 @dataclass(frozen=True)
-class Changes:
-    """Changes of one cell to be tried: whose (`of`, places among the given rows), of which column, and to what.
+class CellChanges:
+    """CellChanges of one cell to be tried: whose (`of`, places among the given rows), of which column, and to what.
 
     `values` has, by column, the values of those changes that are of it, in order.
     """
@@ -169,7 +169,7 @@ class Changes:
     values: dict[int, pa.Array]
 
     @classmethod
-    def of_candidates(cls, trial: RowTrial, found: Sequence[Candidates]) -> Changes:
+    def of_candidates(cls, trial: RowTrial, found: Sequence[Candidates]) -> CellChanges:
         """The values that most speaks for, each once, none that is there, at most TRIED_PER_ROW of a row."""
         position = trial.plan.schema.position
         of = _joined([one.of for one in found], np.int64)
@@ -199,7 +199,7 @@ class Changes:
         told = (texts.take(taken), text_coded.codes[kept], now.take(taken), backing[kept])
         return cls(of[kept], places[kept], *told, low.take(taken), high.take(taken), values)
 
-    def of_columns(self, places: Mapping[int, int]) -> tuple[Changes, Ints]:
+    def of_columns(self, places: Mapping[int, int]) -> tuple[CellChanges, Ints]:
         """The changes of the columns at these places, which get other places; and which of all changes they are."""
         which = np.flatnonzero(np.isin(self.places, list(places)))
         taken = pa.array(which)
@@ -207,7 +207,7 @@ class Changes:
         texts, now, low, high = (array.take(taken) for array in (self.texts, self.now, self.low, self.high))
         values = {places[place]: own for place, own in self.values.items() if place in places}
         told = (texts, self.text_codes[which], now, self.backing[which], low, high)
-        return Changes(self.of[which], moved, *told, values), which
+        return CellChanges(self.of[which], moved, *told, values), which
 
     def variants(self, rows: pa.Table, own: Ints, names: Sequence[str]) -> pa.Table:
         """The rows at these positions with their cells changed; `names` are those of the columns, by place."""
@@ -230,7 +230,7 @@ class Effect:
     improved: np.ndarray
 
     @classmethod
-    def of(cls, trial: RowTrial, tried: Changes) -> Effect:
+    def of(cls, trial: RowTrial, tried: CellChanges) -> Effect:
         size, programs = len(tried.of), trial.plan.programs.programs
         resolves, adds = np.zeros(size, np.int64), np.zeros(size, np.int64)
         improved = np.zeros((len(programs), size), np.bool_)
@@ -268,7 +268,7 @@ class Effect:
         return Effect(self.resolves + other.resolves, self.adds + other.adds, improved)
 
 
-def with_variants(trial: RowTrial, tried: Changes, rules: Sequence[int]) -> Part:
+def with_variants(trial: RowTrial, tried: CellChanges, rules: Sequence[int]) -> Part:
     """The trial's part with the changed rows behind it, for these rules; forms and flags of others are empty."""
     plan, part, own = trial.plan, trial.part, trial.given[tried.of]
     programs = plan.programs

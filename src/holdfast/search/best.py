@@ -72,7 +72,7 @@ class Best:
     known: str | None = None
 
 
-class Known(Protocol):
+class KnownPairs(Protocol):
     """What is known of the pairs of a table."""
 
     @property
@@ -100,7 +100,7 @@ class AllPairs:
 
 
 def best_masks(
-    space: PredicateSpace, known: Known, size: tuple[int, int], ranges: Ranges, how: How, options: DiscoverOptions,
+    space: PredicateSpace, known: KnownPairs, size: tuple[int, int], ranges: Ranges, how: How, options: DiscoverOptions,
     clock: Clock, *, threads: int,
 ) -> Best:  # fmt: skip
     """The best `options.top` constraints of the table, and all that score as much as the last of them.
@@ -113,7 +113,7 @@ def best_masks(
 
 class _Search:
     def __init__(
-        self, space: PredicateSpace, known: Known, size: tuple[int, int], ranges: Ranges, how: How,
+        self, space: PredicateSpace, known: KnownPairs, size: tuple[int, int], ranges: Ranges, how: How,
         options: DiscoverOptions, clock: Clock, threads: int,
     ) -> None:  # fmt: skip
         assert options.top is not None, "how many are wanted is known"

@@ -13,7 +13,7 @@ from holdfast.kernels.evidence import CountingEnded, CountingLimits
 from holdfast.kernels.partitions import broken_dependency, broken_key, refined, whole
 from holdfast.kernels.support import least_support
 from holdfast.search.accident import with_accidents
-from holdfast.search.best import AllPairs, Known, best_masks
+from holdfast.search.best import AllPairs, KnownPairs, best_masks
 from holdfast.search.by_rows import column_codes, row_dependencies
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows
@@ -112,7 +112,7 @@ def _best_of_drawn(rows: CodedRows, options: DiscoverOptions, clock: Clock, thre
 
 
 def _best(
-    rows: CodedRows, known: Known, options: DiscoverOptions, clock: Clock, threads: int, how: How
+    rows: CodedRows, known: KnownPairs, options: DiscoverOptions, clock: Clock, threads: int, how: How
 ) -> SearchResult:
     with clock.phase("best"):
         size = (rows.rows, len(rows.weights))

@@ -66,7 +66,7 @@ def complete_by_sample(rows: CodedRows, options: DiscoverOptions, clock: Clock, 
 
 class DrawnPairs:
     """What is known of a table of which few pairs were drawn: evidence that stands for all, and what was put to the
-    table. A `Known` of the search for the best."""
+    table. A `KnownPairs` of the search for the best."""
 
     def __init__(self, rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> None:
         limits = options.limits

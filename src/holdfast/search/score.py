@@ -43,7 +43,7 @@ class Scored:
     """Constraints, best first: `order` has their places; shapes, and scores before and after better ones are looked
     at, are in the order they were given in."""
 
-    shapes: Shapes
+    shapes: ConstraintShapes
     alone: Floats
     score: Floats
     order: Ints
@@ -69,7 +69,7 @@ def counted_pairs(result: SearchResult) -> int:
 
 
 @dataclass(frozen=True)
-class Shapes:
+class ConstraintShapes:
     """Per constraint what it looks like: the relations it allows per operand pair, how many predicates it has, how many
     of them compare two columns, whether all are inequalities, its kind, and the sums of places of its columns, and of
     those it wants equal."""
@@ -84,7 +84,7 @@ class Shapes:
     left_places: Ints
 
 
-def _shapes(space: PredicateSpace, masks: Words) -> Shapes:
+def _shapes(space: PredicateSpace, masks: Words) -> ConstraintShapes:
     allowed = allowed_relations(space, masks)
     zero = np.zeros(len(masks), np.int64)
     predicates, across, equal, unequal, ordered, places, left = (zero.copy() for _ in range(7))
@@ -110,13 +110,13 @@ def _shapes(space: PredicateSpace, masks: Words) -> Shapes:
     kinds[(ordered == 2) & (equal + ordered == predicates)] = KINDS.index("order")
     kinds[(of_t == predicates) | (of_s == predicates)] = KINDS.index("row")
     inequalities = np.isin(allowed, (LT, LE, GT, GE)).sum(axis=1) == predicates
-    return Shapes(space, allowed, predicates, across, inequalities, kinds, places, left)
+    return ConstraintShapes(space, allowed, predicates, across, inequalities, kinds, places, left)
 
 
 # Scores ----------------------------------------------------------------------------------------------------------
 
 
-def scores(result: SearchResult, shapes: Shapes, pairs: int, shares: Shares) -> Floats:
+def scores(result: SearchResult, shapes: ConstraintShapes, pairs: int, shares: Shares) -> Floats:
     """Per constraint a score from 0 to 1: how short it is, and how often it would be violated if it held by accident.
 
     A constraint is tested by the pairs that meet all its predicates but the least tested one. If that predicate had
@@ -152,7 +152,7 @@ def scores(result: SearchResult, shapes: Shapes, pairs: int, shares: Shares) -> 
     return np.asarray(np.round(worth * lawful * (short + tested) / 2 * _kept(result, shapes, pairs, expected), 9))
 
 
-def _kept(result: SearchResult, shapes: Shapes, pairs: int, expected: Floats) -> Floats:
+def _kept(result: SearchResult, shapes: ConstraintShapes, pairs: int, expected: Floats) -> Floats:
     """The share of its score that a constraint keeps beside the pairs that violate it: all of it where none does."""
     if result.by_rows is not None:
         return np.asarray(result.by_rows.kept**_STRICT)
@@ -185,7 +185,7 @@ def evidence_shares(result: SearchResult) -> Shares:
     return held, known
 
 
-def _order(score: Floats, shapes: Shapes, masks: Words) -> Ints:
+def _order(score: Floats, shapes: ConstraintShapes, masks: Words) -> Ints:
     """Best first; among equals the shorter one, then the one whose columns (first all, then those it wants equal) stand
     further left, then by mask."""
     return np.lexsort((*masks.T, shapes.left_places, shapes.places, shapes.predicates, -score))
@@ -194,7 +194,7 @@ def _order(score: Floats, shapes: Shapes, masks: Words) -> Ints:
 # What follows from better rules ----------------------------------------------------------------------------------
 
 
-def _left_of_score(shapes: Shapes, best: Ints) -> Floats:
+def _left_of_score(shapes: ConstraintShapes, best: Ints) -> Floats:
     """Per constraint the share of its score that is left, given better ones: all of it, or less when it adds little.
 
     `best` are those looked at, best first. A constraint *follows* when a better one says the same of columns that its
@@ -212,7 +212,7 @@ def _left_of_score(shapes: Shapes, best: Ints) -> Floats:
     return left
 
 
-def _columns(shapes: Shapes, best: Ints, pairs: Flags, relation: int | None = None) -> Flags:
+def _columns(shapes: ConstraintShapes, best: Ints, pairs: Flags, relation: int | None = None) -> Flags:
     """Per constraint of `best` and column whether an operand pair among `pairs` uses it, in this relation if given."""
     place = {name: i for i, name in enumerate(shapes.space.columns)}
     used = np.zeros((len(best), len(place)), np.bool_)
@@ -224,7 +224,7 @@ def _columns(shapes: Shapes, best: Ints, pairs: Flags, relation: int | None = No
     return used
 
 
-def _follow(shapes: Shapes, best: Ints, same: Flags, agree: Flags) -> Flags:
+def _follow(shapes: ConstraintShapes, best: Ints, same: Flags, agree: Flags) -> Flags:
     closed = _closed(agree, _columns(shapes, best, same, NE), shapes.kinds[best] == KINDS.index("fd"))
     rest = shapes.allowed[best].copy()
     rest[:, same] = np.where(rest[:, same] == EQ, ANY, rest[:, same])
@@ -254,7 +254,7 @@ def _closed(agree: Flags, differ: Flags, dependencies: Flags) -> Flags:
     return closed
 
 
-def _belong(shapes: Shapes, best: Ints, agree: Flags) -> Flags:
+def _belong(shapes: ConstraintShapes, best: Ints, agree: Flags) -> Flags:
     """Whether it is a dependency on one column that a better dependency starts from, too."""
     seen: set[int] = set()
     belongs = np.zeros(len(best), np.bool_)
@@ -265,7 +265,7 @@ def _belong(shapes: Shapes, best: Ints, agree: Flags) -> Flags:
     return belongs
 
 
-def _repeat(shapes: Shapes, best: Ints, agree: Flags) -> Flags:
+def _repeat(shapes: ConstraintShapes, best: Ints, agree: Flags) -> Flags:
     denials, orders = (np.flatnonzero(shapes.kinds[best] == KINDS.index(kind)) for kind in ("dc", "order"))
     every = _columns(shapes, best, np.ones(len(shapes.space.pairs), np.bool_))
     repeats = np.zeros(len(best), np.bool_)

@@ -128,11 +128,11 @@ class LocalEngine(StateEngine):
         *,
         limit: int | None,
     ) -> TablesCheckResult:
-        from holdfast.engines.local.tables.check import LocalTables  # not for applying changes: it takes time
+        from holdfast.engines.local.tables.check import LocalOpenedTables  # not for applying changes: it takes time
         from holdfast.engines.tables.plan import plan_tables
         from holdfast.engines.tables.source import TableSource
 
-        opened = LocalTables({n: TableSource(_local_table(table).rows, keys[n]) for n, table in tables.items()})
+        opened = LocalOpenedTables({n: TableSource(_local_table(table).rows, keys[n]) for n, table in tables.items()})
         plan, started = plan_tables(opened, rules), time.monotonic()
         return opened.run_check(plan, limit=limit, fail_on="error", all_columns=False, redact=(), started=started)
 

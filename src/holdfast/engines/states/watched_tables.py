@@ -42,7 +42,7 @@ _READING = ("null_values", "delimiter", "encoding", "multiline")
 
 
 @dataclass(frozen=True)
-class WatchedTables(WatchedTable):
+class JointWatch(WatchedTable):
     """A state on disk, opened: several tables under watch, and the violations of their rules.
 
     `followed` is the table that files of a folder are changes of, where one is followed.
@@ -72,14 +72,14 @@ class WatchedTables(WatchedTable):
         if not data:
             raise OptionError("no changes are given.", hint="name those of a table with --table NAME=CHANGES.")
         with self._written() as state:
-            assert isinstance(state, WatchedTables), "the newest version is of the same state"
+            assert isinstance(state, JointWatch), "the newest version is of the same state"
             changes = state._read_all(data, reading or {})
             if batch is not None:
                 return state._apply(changes, batch, (named_id(batch),), limit)
             content = _content({name: content_id(file) for name, file in data.items()})
             return state._apply(changes, content, (f"content-{content}",), limit)
 
-    def following(self, table: str) -> WatchedTables:
+    def following(self, table: str) -> JointWatch:
         """The same state, to which files of a folder are changes of this table."""
         return replace(self, followed=table)
 
@@ -138,7 +138,7 @@ def init_watch_tables(
     keys: Mapping[str, tuple[str, ...]],
     place: str | os.PathLike[str],
     reading: Mapping[str, Mapping[str, Any]],
-) -> WatchedTables:
+) -> JointWatch:
     """A new state at the place, of the tables as they are now and the violations they have."""
     for rule in rules:
         require_table(rule, tables)
@@ -184,13 +184,13 @@ def init_watch_tables(
         body = WatchBody(by_name([row_table, *stored]), dump_rules(replace(rules, key=(), tables=named)))
         manifest = first_manifest(joint, layout.schema, key_columns(), {}, rows=count, totals=totals, body=body)
         commit(store, replace(manifest, log=(log,)))
-    return WatchedTables(engine, store)
+    return JointWatch(engine, store)
 
 
 def opened_watch(engine: StateEngine, place: str | os.PathLike[str]) -> WatchedTable:
     """The state of a watch at the place, of one table or of several; StateError where there is none."""
     state = WatchedTable(engine, open_store(place)).opened()
-    return WatchedTables(engine, state.store) if state.rules.tables else state
+    return JointWatch(engine, state.store) if state.rules.tables else state
 
 
 def _joint_plan(rules: RuleSet, layout: JointLayout) -> Plan:

@@ -22,7 +22,7 @@ _MISSING = 3
 
 
 @dataclass(frozen=True)
-class NamedRows:
+class TableRows:
     """One of the tables of a check: how many rows it has, its columns, and those that name its rows or are hidden."""
 
     name: str
@@ -103,7 +103,7 @@ class JoinedRules:
 
     part: JoinedPlan
     rules: RuleSet
-    tables: tuple[NamedRows, NamedRows]
+    tables: tuple[TableRows, TableRows]
     result: CheckResult
     place: Placing
 
@@ -195,7 +195,7 @@ class InclusionRule:
     i: int
     rule: Rule
     body: Inclusion
-    table: NamedRows
+    table: TableRows
     asked: int
     dangling: Dangling
 

@@ -16,7 +16,7 @@ from holdfast.checking.shown_check import ShownCheck, ShownRule
 from holdfast.engines.check_result import ShownResult
 from holdfast.engines.outputs import write_folders
 from holdfast.engines.result_table import ResultTable
-from holdfast.engines.tables.parts import NamedRows, RulesPart
+from holdfast.engines.tables.parts import RulesPart, TableRows
 from holdfast.errors import OptionError, closest_hint, unknown_column
 from holdfast.explaining.explanation import RowExplanation
 from holdfast.rules.predicate import joint_name
@@ -137,7 +137,7 @@ class TablesCheckResult(ShownResult):
 
 
 def tables_outcome(
-    tables: Sequence[NamedRows],
+    tables: Sequence[TableRows],
     parts: Iterable[RulesPart],
     *,
     limit: int | None,

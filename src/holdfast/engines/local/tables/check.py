@@ -31,7 +31,7 @@ from holdfast.violations.inclusion import DanglingRows, missing_values
 
 
 @dataclass(frozen=True)
-class LocalTables:
+class LocalOpenedTables:
     """Files, folders and tables in memory, each read once. `SparkTables` is its twin."""
 
     sources: Mapping[str, TableSource]

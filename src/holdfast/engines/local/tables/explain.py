@@ -23,7 +23,7 @@ from holdfast.explaining.explanation import BrokenRule, RowExplanation
 from holdfast.explaining.inclusion_trial import InclusionTrial, ReferringTable
 from holdfast.explaining.limits import most_rows
 from holdfast.explaining.row_positions import row_positions
-from holdfast.explaining.trial import Changes, RowTrial
+from holdfast.explaining.trial import CellChanges, RowTrial
 from holdfast.programs.arrow_forms import flag_values
 from holdfast.programs.arrow_rows import TableColumns
 from holdfast.programs.form import Where
@@ -103,7 +103,7 @@ class TableTrials:
         for included, inclusion in self._inclusions:
             if included.part.body.tables[0] == self.table.name:
                 found += inclusion.candidates(given, self.table.key)
-        changes = Changes.of_candidates(own, found)
+        changes = CellChanges.of_candidates(own, found)
         effect, before = own.effect(changes), own.before.sum(axis=0)
         names = [rule.name for rule in own.plan.rules]
         for _, trial in joined:

@@ -17,7 +17,7 @@ from holdfast.encode.one_array import decoded, one_array
 from holdfast.encode.spark_text import spark_text
 from holdfast.engines.check_result import plain_key
 from holdfast.engines.local.check import plain_value, schema_of
-from holdfast.engines.tables.parts import NamedRows
+from holdfast.engines.tables.parts import TableRows
 from holdfast.programs.arrow_rows import TableColumns
 from holdfast.programs.compile import TABLE
 from holdfast.rules.predicate import joint_name
@@ -38,9 +38,9 @@ class CheckedTable:
     hidden: frozenset[str]
 
     @property
-    def named(self) -> NamedRows:
+    def named(self) -> TableRows:
         rows = self.table.rows
-        return NamedRows(self.name, rows.num_rows, tuple(rows.column_names), self.key, self.hidden)
+        return TableRows(self.name, rows.num_rows, tuple(rows.column_names), self.key, self.hidden)
 
     @cached_property
     def keys(self) -> pa.ChunkedArray:

@@ -24,7 +24,7 @@ from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.tables.dangling import SparkDangling
 from holdfast.engines.spark.tables.joined_scan import JoinedScan, key_in_table
 from holdfast.engines.spark.tables.result import SparkInclusion, SparkJoined, SparkOwn, SparkPart, SparkTablesResult
-from holdfast.engines.tables.parts import InclusionRule, JoinedRules, NamedRows, OwnRules
+from holdfast.engines.tables.parts import InclusionRule, JoinedRules, OwnRules, TableRows
 from holdfast.engines.tables.plan import IncludedPlan, TablesPlan
 from holdfast.engines.tables.result import hidden_by_table, tables_outcome
 from holdfast.programs.bind import Schema
@@ -35,7 +35,7 @@ from holdfast.rules.rule import Nulls, RuleSet
 
 @dataclass(frozen=True)
 class SparkTables:
-    """Tables on one session, under their names in rules. `LocalTables` is its twin in this process."""
+    """Tables on one session, under their names in rules. `LocalOpenedTables` is its twin in this process."""
 
     tables: Mapping[str, Table]
     keys: Mapping[str, tuple[str, ...]]
@@ -79,7 +79,7 @@ class SparkTables:
                 )
                 notes += [] if problem is None else [f"{name}: {problem}; its rows are named by _row instead"]
             named = {
-                name: NamedRows(name, scan.count, tuple(scan.table.frame.columns), scan.plan.key, hidden[name])
+                name: TableRows(name, scan.count, tuple(scan.table.frame.columns), scan.plan.key, hidden[name])
                 for name, scan in scans.items()
             }
             parts: list[SparkPart] = []
@@ -140,7 +140,7 @@ class SparkTables:
 
 
 def _included(
-    included: IncludedPlan, plan: TablesPlan, scans: Mapping[str, Scan], named: Mapping[str, NamedRows]
+    included: IncludedPlan, plan: TablesPlan, scans: Mapping[str, Scan], named: Mapping[str, TableRows]
 ) -> SparkInclusion:
     rule = plan.rules.rules[included.rule]
     first, second = (scans[name] for name in included.body.tables)
