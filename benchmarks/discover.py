@@ -36,6 +36,7 @@ from tables import tax
 
 import holdfast as hf
 from holdfast.engines.discovery import DiscoverResult, compared_columns
+from holdfast.engines.spark.checking.rows import schema_of
 from holdfast.engines.spark.session import get_session
 from holdfast.engines.spark.sources.sources import read_table
 from holdfast.rules.constraint import DenialConstraint
