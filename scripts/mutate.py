@@ -86,6 +86,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     ("fragments", ("tests/unit/fragments", "tests/golden/test_golden_fragments.py", FRAGMENTS)),
     ("states", (*STATES, WATCH, FRAGMENTS)),
+    ("violations/witness.py", (LOCAL, "tests/cli/test_baseline_metrics_redact.py")),
     ("violations", ("tests/unit/violations", KERNELS, LOCAL, WATCH)),
     ("watching", (WATCH, "tests/cli/test_watch_command.py")),
 )
