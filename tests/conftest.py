@@ -27,8 +27,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 os.environ.pop("COLUMNS", None)
 
 # A Spark of the tests lives shortly, on tables of a few rows: Java's second compiler costs more there than it brings.
-# Without that compiler Java reserves little room for compiled code, and compiles nothing more when it is full.
-_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+# Without that compiler Java reserves little room for compiled code, and compiles nothing more when it is full. Nor are
+# there cores to collect garbage on side by side.
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 os.environ["SPARK_SUBMIT_OPTS"] = f"{_JAVA_OPTIONS} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".rstrip()
 
 # No deadline: the machines that run these tests are shared, and a time says nothing there.

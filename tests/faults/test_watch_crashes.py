@@ -212,7 +212,7 @@ def assert_log_adds_up(state: Path, totals: dict[str, int]) -> None:
     assert {name: first["totals"][name] + n for name, n in net.items()} == totals
 
 
-@pytest.mark.parametrize("whom", ["driver", "worker"])
+@pytest.mark.parametrize("whom", [pytest.param("driver", marks=pytest.mark.soak), "worker"])
 def test_a_killed_process_loses_nothing(tmp_path: Path, whom: str) -> None:
     crash(tmp_path, 1, whom)
 

@@ -221,25 +221,30 @@ def test_a_search_that_is_stopped_says_so_and_what_it_has_holds(spark: SparkSess
     frame = frame_of(spark, pd.DataFrame({f"c{i}": rng.integers(0, 5, 300) for i in range(20)})).cache()
     # Searching it to the end takes minutes. How much is found in a second depends on the machine.
     for seconds in (0.5, 1.0, 2.0, 4.0, 8.0):
-        found = hf.discover(frame, cross_columns="off", time_limit=seconds, top=30)
+        found = hf.discover(frame, cross_columns="off", time_limit=seconds, top="all")
         assert not found.complete
         assert "time limit" in str(found.outcome.why)
         assert found.to_dict()["complete"] is False
         if len(found.rules):
             break
     assert len(found.rules)
-    with hf.check(frame, found, limit=0) as result:
+    with hf.check(frame, list(found.rules)[:30], limit=0) as result:
         assert result.to_dict()["holds"]
+    # All rules of random columns are long, and accidents: the best of them are none that anybody would believe.
+    best = hf.discover(frame, cross_columns="off", time_limit=1.0)
+    assert not best.complete
+    assert "time limit" in str(best.outcome.why)
     frame.unpersist()
 
 
-def test_two_hundred_columns_compared_with_each_other_end_at_the_time_limit(spark: SparkSession) -> None:
+def test_of_two_hundred_columns_the_pairs_most_alike_are_compared(spark: SparkSession) -> None:
     rng = np.random.default_rng(6)
     frame = frame_of(spark, pd.DataFrame({f"c{i}": rng.integers(0, 4, 20) for i in range(200)}))
     found = hf.discover(frame, max_predicates=2, time_limit=5.0)
-    assert found.outcome.predicates == 6 * 200 * 200
+    # Both ways round.
+    assert found.outcome.predicates == 6 * (200 + 2 * 100)
     assert not found.complete
-    assert "time limit" in str(found.outcome.why)
+    assert "of 19,900 pairs of columns that share values the 100 most alike were compared" in str(found.outcome.why)
 
 
 def test_time_that_suffices_is_not_a_stop(people: DataFrame) -> None:

@@ -137,6 +137,7 @@ print(get_session() is session)
 """
 
 
+@pytest.mark.soak  # each server of Connect is another Java; test_connect.py starts one in every run
 @pytest.mark.usefixtures("connect_port")
 def test_spark_remote_gives_a_connect_session(tmp_path: Path) -> None:
     pytest.importorskip("grpc", reason="Spark Connect's extras are not installed")

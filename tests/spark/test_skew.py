@@ -27,7 +27,7 @@ def skewed(spark: SparkSession) -> Table:
     return Table(frame, "skewed")
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", [RULES[0], *(pytest.param(rule, marks=pytest.mark.soak) for rule in RULES[1:])])
 def test_no_task_has_more_than_twice_the_average_work(spark: SparkSession, skewed: Table, rule: str) -> None:
     plan = plan_check(skewed, rule_set([rule]), ("id",))
     with run_check(spark, skewed, plan, limit=0, engine="spread") as result:

@@ -154,6 +154,7 @@ def test_changes_take_the_types_of_the_state(spark: SparkSession, tmp_path: Path
     assert watched(spark, state).manifest.version == 1
 
 
+@pytest.mark.soak  # each server of Connect is another Java; test_connect.py starts one in every run
 @pytest.mark.usefixtures("connect_port")
 @pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Connect needs its extras")
 def test_connect_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:

@@ -51,17 +51,23 @@ def discovery_lines(outcome: DiscoverOutcome) -> list[DiscoveryLine]:
     for members in entries:
         first, *others = _said_at_once([shown[i] for i in members if not entries.variants[i]])
         others += _said_at_once([shown[i] for i in members if entries.variants[i]])
-        lines.append(replace(_line(first, outcome), also=tuple(map(_text, others))))
+        lines.append(replace(_line(first, outcome), also=tuple(map(_noted_text, others))))
     return lines
 
 
 def _said_at_once(rules: list[FoundRule]) -> list[list[FoundRule]]:
     together: dict[object, list[FoundRule]] = {}
-    for place, entry in enumerate(rules):
-        body = entry.rule.body
-        alike = isinstance(body, FD) and body.left and broken_by(entry) is None
-        together.setdefault(body.left if isinstance(body, FD) and alike else place, []).append(entry)
+    for entry in rules:
+        body, said = entry.rule.body, object()
+        if isinstance(body, FD) and body.left and broken_by(entry) is None:
+            said = body.left, decided_note(entry)
+        together.setdefault(said, []).append(entry)
     return list(together.values())
+
+
+def _noted_text(rules: list[FoundRule]) -> str:
+    note = decided_note(rules[0])
+    return _text(rules) if note is None else f"{_text(rules)} ({note})"
 
 
 def _text(rules: list[FoundRule]) -> str:
