@@ -37,7 +37,7 @@ from holdfast.rules.dependency import FD, Key
 COMMANDS = {
     "check": f"check {DATA} {RULE_FILE} --key {KEY}",
     "explain": f"explain {DATA} {RULE_FILE} --key {KEY} SO-2486",
-    "discover, 3 predicates": f"discover {CLEAN} --max-predicates 3",
+    "discover": f"discover {CLEAN}",
     "watch init": f"watch init {{state}} --data {DATA} --rules {RULE_FILE} --key {KEY}",
     "watch apply": f"watch apply {{watched}} {MONDAY}",
     "evolve apply": f"evolve apply {{evolved}} {WEDNESDAY}",
