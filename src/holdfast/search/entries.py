@@ -59,21 +59,21 @@ class Entries:
 def entries_of(rules: Sequence[FoundRule]) -> Entries:
     """The rules, best first, as entries. Only rules on columns that nothing breaks follow or let others follow."""
     denials = {i: _both_ways(rule.constraint) for i, rule in enumerate(rules[:LOOKED_AT]) if _is_plain(rule)}
-    follows = _variants(denials)
+    under = _variants(denials)
     sides = {i: frozenset(body.left) for i in denials if isinstance(body := rules[i].rule.body, FD) and body.left}
-    same_fact = _equivalent({i: left for i, left in sides.items() if i not in follows}, denials)
+    same_fact = _equivalent({i: left for i, left in sides.items() if i not in under}, denials)
 
     def head(i: int) -> int:
-        while i in follows:
-            i = follows[i]
+        while i in under:
+            i = under[i]
         return same_fact.get(i, i)
 
     numbers: dict[int, int] = {}
     for i in range(len(rules)):
-        if i not in follows:
+        if i not in under:
             numbers.setdefault(head(i), len(numbers) + 1)
     places = range(len(rules))
-    return Entries(tuple(numbers[head(i)] for i in places), tuple(i in follows for i in places))
+    return Entries(tuple(numbers[head(i)] for i in places), tuple(i in under for i in places))
 
 
 def follows(constraint: DenialConstraint, others: Iterable[DenialConstraint]) -> bool:
@@ -121,15 +121,15 @@ def _slots(predicates: Iterable[object]) -> dict[Slot, int]:
 def _variants(denials: Mapping[int, tuple[Denied, ...]]) -> dict[int, int]:
     """Per rule that follows from the others the one that it follows by; the worst rule is looked at first, and what
     follows is no longer among the others."""
-    left, follows = dict(denials), dict[int, int]()
+    left, under = dict(denials), dict[int, int]()
     for i in sorted(denials, reverse=True):
         own = left.pop(i)
         by = _broken_with(own[0], left)
         if by is None:
             left[i] = own
         else:
-            follows[i] = by
-    return follows
+            under[i] = by
+    return under
 
 
 def _broken_with(own: Denied, others: Mapping[int, tuple[Denied, ...]]) -> int | None:
@@ -139,12 +139,13 @@ def _broken_with(own: Denied, others: Mapping[int, tuple[Denied, ...]]) -> int |
     if prod(map(len, single)) > _COMBINATIONS:
         return None
     # From what is equal on, forward: backward from what differs, rules that conclude something else may come first.
-    equal: dict[Slot, int] = {slot: EQ for slot, allowed in own.items() if allowed == EQ}
-    needed, _ = _close(equal, others)
+    equal, needed, _ = _closed({slot: EQ for slot, allowed in own.items() if allowed == EQ}, others)
     for chosen in product(*single):
         known = {slot: equal.get(slot, ANY) & relation for slot, relation in zip(own, chosen, strict=True)}
         impossible = not all(known.values())
-        used, kept = (set[int](), False) if impossible else _close({**equal, **known}, others)
+        if impossible:
+            continue
+        _, used, kept = _closed({**equal, **known}, others)
         if kept:
             return None
         needed |= used
@@ -157,13 +158,13 @@ def _conclusion(denied: Denied) -> set[Slot]:
     return {slot for slot, allowed in denied.items() if allowed != EQ}
 
 
-def _close(known: dict[Slot, int], others: Mapping[int, tuple[Denied, ...]]) -> tuple[set[int], bool]:
-    """Adds what else is known of a pair of rows that keeps the rules; returns the rules that this needed, and whether
+def _closed(relations: Denied, others: Mapping[int, tuple[Denied, ...]]) -> tuple[dict[Slot, int], set[int], bool]:
+    """What is known of a pair of rows in these relations that keeps the rules, the rules that this needed, and whether
     the pair may keep all of them.
 
     A rule all of whose predicates but one are surely met says that the last one is not.
     """
-    used: set[int] = set()
+    known, used = dict(relations), set[int]()
     grown = True
     while grown:
         grown = False
@@ -171,21 +172,20 @@ def _close(known: dict[Slot, int], others: Mapping[int, tuple[Denied, ...]]) -> 
             for denied in ways:
                 unmet = [slot for slot, allowed in denied.items() if known.get(slot, ANY) & ~allowed]
                 if not unmet:
-                    return used | {i}, False
+                    return known, used | {i}, False
                 possible = known.get(unmet[0], ANY)
                 if len(unmet) == 1 and possible & denied[unmet[0]]:
                     known[unmet[0]] = possible & ~denied[unmet[0]]
                     used.add(i)
                     grown = True
-    return used, True
+    return known, used, True
 
 
 def _equivalent(sides: Mapping[int, frozenset[str]], denials: Mapping[int, tuple[Denied, ...]]) -> dict[int, int]:
     """Per dependency the first one whose left side determines its own, and is determined by it."""
     closures: dict[frozenset[str], frozenset[str]] = {}
     for left in dict.fromkeys(sides.values()):
-        known = {(Column("t", name), Column("s", name)): EQ for name in left}
-        _close(known, denials)
+        known, _, _ = _closed({(Column("t", name), Column("s", name)): EQ for name in left}, denials)
         closures[left] = frozenset(
             a.name for (a, b), relations in known.items() if relations == EQ and a.name == b.name
         )
