@@ -144,17 +144,8 @@ def check(
             checked_tables = planned_tables.run(**run_options)
         with checked_tables as found:
             _write_folders(progress, found, violations, quarantine, suggest)
-            if metrics is not None:
-                found.append_metrics(metrics)
-            if report is not None:
-                with progress.step(f"writing the report to {report}"):
-                    found.write_report(report)
-            if format == "json":
-                emit_json(found.to_dict(), output)
-            else:
-                with progress.step("looking at what was found"):
-                    found.detailed  # noqa: B018 (asks Spark for witnesses)
-                _print_result(found, format, output)
+            _write_rest(progress, found, metrics, report)
+            _tell(progress, found, format, output)
         raise typer.Exit(0 if found.holds else VIOLATED)
     rule_set = as_rule_set(rules)  # before Spark starts: a typo in a rule should not cost a start-up
     with progress.step(spark.opening(data, reading)):
@@ -177,19 +168,10 @@ def check(
             with progress.step("looking for what is new"):
                 result = _against_baseline(result, baseline, known)
         _write_folders(progress, result, violations, quarantine, suggest)
-        if metrics is not None:
-            result.append_metrics(metrics)
-        if report is not None:
-            with progress.step(f"writing the report to {report}"):
-                result.write_report(report)
-        if format == "json":
-            emit_json(result.to_dict(), output)
-        else:
-            with progress.step("looking at what was found"):
-                result.detailed  # noqa: B018 (asks Spark for witnesses)
-            _print_result(result, format, output)
-            if format == "text" and (row := _worst_row(result)) is not None:
-                progress.next("holdfast", "explain", data, rules, *(() if key is None else ("--key", key)), row)
+        _write_rest(progress, result, metrics, report)
+        _tell(progress, result, format, output)
+        if format == "text" and (row := _worst_row(result)) is not None:
+            progress.next("holdfast", "explain", data, rules, *(() if key is None else ("--key", key)), row)
     raise typer.Exit(0 if result.holds else VIOLATED)
 
 
@@ -245,6 +227,27 @@ def _write_folders(
         if tried is not None:
             of_each = " of each table" if result.outcome.tables else ""
             print(f"note: suggestions are for the first {tried:,} suspect rows{of_each}", file=sys.stderr)
+
+
+def _write_rest(
+    progress: Progress, result: CheckResult | TablesCheckResult, metrics: str | None, report: Path | None
+) -> None:
+    if metrics is not None:
+        result.append_metrics(metrics)
+    if report is not None:
+        with progress.step(f"writing the report to {report}"):
+            result.write_report(report)
+
+
+def _tell(
+    progress: Progress, result: CheckResult | TablesCheckResult, format: CheckFormat, output: Path | None
+) -> None:
+    if format == "json":
+        emit_json(result.to_dict(), output)
+        return
+    with progress.step("looking at what was found"):
+        result.detailed  # noqa: B018 (asks Spark for witnesses)
+    _print_result(result, format, output)
 
 
 def _print_result(result: CheckResult | TablesCheckResult, format: CheckFormat, output: Path | None) -> None:
