@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from holdfast.errors import OptionError, RuleFileError, closest_hint
 from holdfast.presented import Presented
@@ -139,11 +139,24 @@ class RuleSet(Presented):
     def __len__(self) -> int:
         return len(self.rules)
 
-    def __getitem__(self, name: str) -> Rule:
+    @overload
+    def __getitem__(self, which: str | int) -> Rule: ...
+    @overload
+    def __getitem__(self, which: slice) -> tuple[Rule, ...]: ...
+    def __getitem__(self, which: str | int | slice) -> Rule | tuple[Rule, ...]:
+        """The rule of a name or at a position, or the rules of a slice.
+
+        >>> rules = RuleSet((parse_rule("zip -> city"), parse_rule("unique(id)")))
+        >>> str(rules["zip-city"]), str(rules[-1]), len(rules[:1])
+        ('zip -> city', 'unique(id)', 1)
+        """
+        if not isinstance(which, str):
+            return self.rules[which]
         for rule in self.rules:
-            if rule.name == name:
+            if rule.name == which:
                 return rule
-        raise OptionError(f"there is no rule {name!r}.", hint=closest_hint(name, [r.name for r in self], what="Rules"))
+        names = [rule.name for rule in self]
+        raise OptionError(f"there is no rule {which!r}.", hint=closest_hint(which, names, what="Rules"))
 
 
 def parse_rule(text: str, *, name: str | None = None, table: str | None = None) -> Rule:
