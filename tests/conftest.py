@@ -52,6 +52,7 @@ def spark() -> Iterator[SparkSession]:
 
     settings = {
         "spark.ui.enabled": "false",
+        "spark.driver.memory": "2g",  # two processes of tests have one each, beside executors of clusters
         "spark.sql.shuffle.partitions": "1",
         **SMALL_TABLES,
     }
