@@ -32,6 +32,9 @@ os.environ.pop("COLUMNS", None)
 _JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
 os.environ["SPARK_SUBMIT_OPTS"] = f"{_JAVA_OPTIONS} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".rstrip()
 
+# Nor does a command that a test runs prepare the start of the next one.
+os.environ["HOLDFAST_CDS"] = "0"
+
 # No deadline: the machines that run these tests are shared, and a time says nothing there.
 settings.register_profile("holdfast", deadline=None, print_blob=True)
 settings.load_profile("holdfast")

@@ -10,6 +10,7 @@ import typer
 
 from holdfast.cli.command import add_commands, end_on_sigterm, leave_at_once
 from holdfast.cli.lazy_group import LazyCommand, lazy_group
+from holdfast.cli.next_start import prepare_for_next_command
 from holdfast.engines.choose import one_command
 from holdfast.tables.pandas_later import postpone_pandas
 
@@ -86,4 +87,5 @@ def main() -> None:
             app()
     except SystemExit as end:
         leave_at_once(end.code)
+        prepare_for_next_command(end.code)
         raise

@@ -88,6 +88,13 @@ def running_session() -> SparkSession | None:
     return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
 
 
+def has_own_java() -> bool:
+    """Whether this process has started a Java for Spark."""
+    from pyspark import SparkContext
+
+    return SparkContext._gateway is not None
+
+
 def is_connect(session: SparkSession) -> bool:
     """Whether `session` uses a Spark Connect server, and so has no JVM of its own."""
     return type(session).__module__.startswith("pyspark.sql.connect")
