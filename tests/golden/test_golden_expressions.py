@@ -102,3 +102,17 @@ def test_a_pair_of_a_difference_that_is_its_own_mirror_is_listed_once(rule: str,
     with hf.check(table, [rule], key="id", limit=None) as result:
         assert sorted((pair["left"], pair["right"]) for pair in result.pairs) == [(0, 1), (0, 2), (1, 2)]
         assert sorted(row["key"] for row in result.suspects) == [1, 2]
+
+
+def test_a_sum_of_doubles_that_is_off_by_its_last_digit_is_spoken_of() -> None:
+    table = pa.table({"id": [1, 2], "net": [0.1, 1.0], "tax": [0.2, 0.5], "total": [0.3, 1.5]})
+    rule = "not(t.total != t.net + t.tax)"
+    with hf.check(table, [rule, "not(t.total != 2.0)", "not(t.net + t.tax > 1)"], key="id") as result:
+        assert [outcome.violating_rows for outcome in result.outcome.rules] == [1, 2, 1]
+        assert [note.split(" is ")[0] for note in result.outcome.notes] == ["rule 'total-net-tax': t.net + t.tax"]
+    exact = table.cast(
+        pa.schema([("id", pa.int64()), *((name, pa.decimal128(9, 2)) for name in table.column_names[1:])])
+    )
+    for rows in (exact, table.slice(1)):
+        with hf.check(rows, [rule], key="id") as result:
+            assert (result.holds, result.outcome.notes) == (True, ())

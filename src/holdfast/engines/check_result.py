@@ -382,6 +382,12 @@ def rule_outcome(plan: Plan, i: int, summary: Summary, *, rows: int, limit: int 
     return RuleOutcome(rule, holds, summary.pairs, summary.rows, summary.suspects, summary.groups, pairs_cut=cut)
 
 
+def rounding_notes(plan: Plan, outcomes: Sequence[RuleOutcome]) -> list[str]:
+    """What is said of violated rules that want a calculation with doubles to equal something."""
+    notes = (plan.rounding_note(i) for i, outcome in enumerate(outcomes) if outcome.violating_rows)
+    return [note for note in notes if note is not None]
+
+
 def key_missing(key: Sequence[str], rows: int) -> str | None:
     """That the key is null in so many rows, in words; None where it is in none."""
     return f"the key {', '.join(key)} is null in {number(rows, 'row')}" if rows else None

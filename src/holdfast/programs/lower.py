@@ -37,6 +37,8 @@ from holdfast.rules.predicate import (
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE, swapped
 from holdfast.rules.rule import Nulls, Rule, RuleSet
 
+# Functions of doubles whose result is rounded, so that another way to calculate it gives another number.
+_ROUNDING = frozenset("+-*/%")
 # Lists of predicates that hold together; no two lists hold for the same rows.
 Alternatives = list[list[Predicate]]
 
@@ -131,6 +133,28 @@ def divides(call: Operand) -> bool:
         if not isinstance(divisor, Constant) or divisor.value == 0:
             return True
     return any(map(divides, call.arguments))
+
+
+def rounded_operands(rule: Rule, types: Mapping[str, ColumnType]) -> tuple[str, ...]:
+    """The rule's calculations with doubles that must equal something for the rule to hold, each once.
+
+    >>> from holdfast.encode.column_type import column_type
+    >>> from holdfast.rules.rule import parse_rule
+    >>> rule = parse_rule("not(t.total != t.net + t.tax)")
+    >>> rounded_operands(rule, dict.fromkeys(("total", "net", "tax"), DOUBLE))
+    ('t.net + t.tax',)
+    >>> rounded_operands(rule, dict.fromkeys(("total", "net", "tax"), column_type("decimal(9,2)")))
+    ()
+    """
+    operands = [
+        operand
+        for constraint in rule.body.denials
+        for predicate in constraint.predicates
+        if isinstance(predicate, Comparison) and predicate.allowed == NE
+        for operand in predicate.operands
+        if isinstance(operand, Call) and operand.function in _ROUNDING and expression_type(operand, types) == DOUBLE
+    ]
+    return tuple(dict.fromkeys(map(str, operands)))
 
 
 def _may_vanish(operand: Operand, types: Mapping[str, ColumnType]) -> bool:

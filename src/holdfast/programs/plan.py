@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from holdfast.encode.column_type import ColumnType
 from holdfast.programs.bind import Schema, require_columns, require_types
 from holdfast.programs.compile import compile_rules
-from holdfast.programs.lower import Computed, divides, lower_rules, vanishing_expressions
+from holdfast.programs.lower import Computed, divides, lower_rules, rounded_operands, vanishing_expressions
 from holdfast.programs.program import Programs
 from holdfast.programs.sql_expression import Encoder
 from holdfast.programs.sql_forms import Lookup, SqlForms
@@ -55,6 +55,17 @@ class Plan:
     forms: tuple[str, ...]
     flags: tuple[str, ...]
     vanishing: tuple[Vanishing, ...] = ()
+
+    def rounding_note(self, i: int) -> str | None:
+        """What a person is told where rows violate rule i: some may do so by the last digit of a double alone."""
+        operands = rounded_operands(self.rules.rules[i], self.schema.types)
+        if not operands:
+            return None
+        column = next(name for name in self.rules.rules[i].body.columns if self.schema.types[name].family == "float")
+        return (
+            f"rule {self.rules.rules[i].name!r}: {operands[0]} is calculated with doubles, among which 0.1 + 0.2 is "
+            f"not 0.3; read the columns as decimals (types {column}=decimal(12,2), ...), or compare abs(a - b) > 0.005"
+        )
 
     @property
     def types(self) -> dict[str, ColumnType]:

@@ -33,6 +33,7 @@ from holdfast.engines.check_result import (
     key_missing,
     key_twice,
     plain_key,
+    rounding_notes,
     rule_outcome,
 )
 from holdfast.engines.local.interruptible import interruptible, interruptible_each
@@ -224,15 +225,16 @@ def run_check(
         scope, gone = scopes[vanishing.rule], scan.columns.vanishes(vanishing.column)
         if many := int((gone if scope is None else gone & scope).sum()):
             notes.append(vanishing.note(plan.rules.rules[vanishing.rule].name, many))
+    outcomes = tuple(rule_outcome(scan.plan, i, found[i], rows=counted[i], limit=limit) for i in everything)
     outcome = CheckOutcome(
         table=table.name,
         rows=scan.part.size,
         key=scan.plan.key,
         seconds=time.monotonic() - begun,
-        rules=tuple(rule_outcome(scan.plan, i, found[i], rows=counted[i], limit=limit) for i in everything),
+        rules=outcomes,
         fail_on=fail_on,
         limit=limit,
-        notes=tuple(notes),
+        notes=(*notes, *rounding_notes(plan, outcomes)),
         place=table.place,
         engine="local",
     )

@@ -19,7 +19,15 @@ from holdfast.checking.outcome import CheckOutcome, FailOn
 from holdfast.checking.output_folders import BROKEN_RULES
 from holdfast.checking.shown_check import Duplicate, ShownCheck, ShownGroup
 from holdfast.encode.digits import digits_key
-from holdfast.engines.check_result import CheckResult, Values, hashable, hidden_columns, plain_key, rule_outcome
+from holdfast.engines.check_result import (
+    CheckResult,
+    Values,
+    hashable,
+    hidden_columns,
+    plain_key,
+    rounding_notes,
+    rule_outcome,
+)
 from holdfast.engines.spark.checking import shown_violations
 from holdfast.engines.spark.checking.engine import CheckEngine, union_of
 from holdfast.engines.spark.checking.kernel_engine import KernelEngine
@@ -121,18 +129,19 @@ def _result(
 ) -> SparkCheckResult:
     plan = scan.plan
     by_rule = {i: summary for checking in engines for i, summary in checking.summaries.items()}
+    outcomes = tuple(
+        rule_outcome(plan, i, by_rule[i], rows=scan.in_scope(plan.scope(i)), limit=limit)
+        for i in range(len(plan.rules))
+    )
     outcome = CheckOutcome(
         table=scan.table.name,
         rows=scan.count,
         key=plan.key,
         seconds=time.monotonic() - started,
-        rules=tuple(
-            rule_outcome(plan, i, by_rule[i], rows=scan.in_scope(plan.scope(i)), limit=limit)
-            for i in range(len(plan.rules))
-        ),
+        rules=outcomes,
         fail_on=fail_on,
         limit=limit,
-        notes=(*notes, *scan.vanished),
+        notes=(*notes, *scan.vanished, *rounding_notes(plan, outcomes)),
         place=scan.table.place,
     )
     return SparkCheckResult(scan, plan, outcome, engines)
