@@ -104,6 +104,14 @@ ARROW = {
 }
 
 
+def arrow_of(table: RandomTable, *, dictionaries: bool = False) -> pa.Table:
+    """The rows as Arrow columns; text as dictionaries where wanted, as files bring it."""
+    columns = {name: pa.array([row[name] for row in table.rows], ARROW[kind]) for name, kind in table.types.items()}
+    if dictionaries:
+        columns = {n: c.dictionary_encode() if pa.types.is_string(c.type) else c for n, c in columns.items()}
+    return pa.table(columns)
+
+
 def value_kind(sql: str) -> str:
     """What the values of a Spark type are, as the reference's discovery names it."""
     if sql in NUMBERS or sql in ("int", "float"):

@@ -76,7 +76,7 @@ def test_tables_and_verdicts_are_the_same(spark: SparkSession, odd: Path, key: t
         assert one.columns == other.columns
         assert lines(one) == lines(other), name
         assert one.count() == other.count()
-    for one, other in zip(here.split(), there.split(), strict=True):
+    for one, other in zip((here.annotated(), *here.split()), (there.annotated(), *there.split()), strict=True):
         assert one.columns == other.columns
         assert lines(one) == lines(other)
     there.close()

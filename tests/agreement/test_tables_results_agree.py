@@ -75,6 +75,10 @@ def test_counts_tables_and_what_is_shown_are_the_same(spark: SparkSession, shop:
         one, other = getattr(here, name), getattr(there, name)
         assert one.columns == other.columns
         assert lines(one) == lines(other), name
+    for table, one in here.annotated(partners=2).items():
+        other = there.annotated(partners=2)[table]
+        assert one.columns == other.columns
+        assert lines(one) == lines(other), table
     for table, parts in here.split().items():
         for one, other in zip(parts, there.split()[table], strict=True):
             assert one.columns == other.columns

@@ -153,3 +153,30 @@ def test_hidden_columns_are_shown_to_nobody(folder: Path) -> None:
     twice = CliRunner().invoke(app, ["check", str(folder / "t.csv"), "zip -> pay", "--key", "city", "--redact", "city"])
     assert "not unique: '•••' occurs" in twice.stdout
     assert "Ayr" not in twice.stdout
+
+
+def test_annotated_rows_are_written_and_a_column_of_that_name_is_refused(folder: Path) -> None:
+    done = run(folder, "--annotate", folder / "out", "--violations", folder / "found")
+    assert done.exit_code == 1, done.output
+    rows = pq.read_table(folder / "out" / "annotated").to_pylist()
+    assert [[entry["name"] for entry in row["_errors"] or ()] for row in rows] == [
+        ["zip-city", "pay"], ["zip-city", "pay"], ["zip-city", "email"], ["once"], ["once"],
+    ]  # fmt: skip
+    table = (folder / "t.csv").read_text("utf-8")
+    (folder / "t.csv").write_text(table.replace("rate", "_errors"), encoding="utf-8")
+    refused = CliRunner().invoke(
+        app,
+        [
+            "check",
+            str(folder / "t.csv"),
+            "zip -> city",
+            "--annotate",
+            str(folder / "b"),
+            "--violations",
+            str(folder / "c"),
+        ],
+    )
+    assert refused.exit_code == 2
+    assert "has a column '_errors' of its own" in refused.stderr
+    assert not (folder / "b").exists()
+    assert not (folder / "c").exists()

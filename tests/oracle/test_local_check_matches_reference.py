@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,15 +11,7 @@ from holdfast import reference
 from holdfast.engines.local.check import plan_check, run_check
 from holdfast.tables.local_table import LocalTable
 from matching_checks import assert_check_matches
-from strategies import ARROW, RandomRules, RandomTable, rule_sets, tables
-
-
-def arrow_of(table: RandomTable, *, dictionaries: bool = False) -> pa.Table:
-    """The rows as Arrow columns; text as dictionaries where wanted, as files bring it."""
-    columns = {name: pa.array([row[name] for row in table.rows], ARROW[kind]) for name, kind in table.types.items()}
-    if dictionaries:
-        columns = {n: c.dictionary_encode() if pa.types.is_string(c.type) else c for n, c in columns.items()}
-    return pa.table(columns)
+from strategies import RandomRules, RandomTable, arrow_of, rule_sets, tables
 
 
 @st.composite

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from holdfast.api.jobs import (
     DEFAULT_LIMIT,
     check,
+    check_batch,
     discover,
     doctor,
     engine_for,
@@ -31,6 +32,7 @@ __all__ = [
     "FragmentsState",
     "WatchState",
     "check",
+    "check_batch",
     "discover",
     "doctor",
     "engine_for",

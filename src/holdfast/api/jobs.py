@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
-from holdfast.checking.outcome import FailOn
+from holdfast.checking.annotated import DEFAULT_PARTNERS
+from holdfast.checking.outcome import CheckOutcome, FailOn
 from holdfast.errors import ConditionError, MissingPackageError, OptionError, closest_hint
 from holdfast.evolving.options import EvolveStrategy, evolve_options, require_strategy
 from holdfast.rules.decisions import Decisions, as_decisions
@@ -110,6 +111,30 @@ def check(
         raise OptionError("key is a mapping, and there is one table.", hint="name the key's columns alone.")
     planned = plan_check(data, rules, key=key, nulls=nulls, engine=engine, master=master, conf=conf, **reading)
     return planned.run(limit=limit, fail_on=fail_on, all_columns=all_columns, redact=redact)
+
+
+def check_batch(
+    batch: Frame,
+    rules: Rules,
+    *,
+    key: KeyColumns | None = None,
+    write: Callable[[Frame], object] | None = None,
+    partners: int = DEFAULT_PARTNERS,
+    **options: Any,
+) -> CheckOutcome:
+    """What the rows of a DataFrame break, counted, for `foreachBatch`; nothing of it stays persisted.
+
+    `write` is given the batch as `CheckResult.annotated` has it, a DataFrame that lasts until `write` is done. A rule
+    compares the rows of the batch alone; `watch` also compares them with those that came before. `options` are those
+    of `check`. An example, in one line:
+
+        orders.writeStream.foreachBatch(lambda batch, number: hf.check_batch(
+            batch, "rules.yaml", write=lambda rows: rows.write.mode("append").parquet("checked")))
+    """
+    with check(batch, rules, key=key, engine="spark", all_columns=write is not None, **options) as result:
+        if write is not None:
+            write(result.annotated(partners=partners).to_spark())
+        return result.outcome
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from holdfast.errors import OutputError
 VIOLATION_FOLDERS = ("pairs", "rows", "groups")
 QUARANTINE_FOLDERS = ("clean", "quarantined")
 SUGGESTION_FOLDERS = ("suggestions",)
+ANNOTATION_FOLDERS = ("annotated",)
 # The column of quarantined rows that names the rules they break.
 BROKEN_RULES = "_broken_rules"
 

@@ -13,6 +13,7 @@ from holdfast.api import DEFAULT_LIMIT, plan_check, plan_tables_check
 from holdfast.checking.baseline import Baseline, read_baseline
 from holdfast.checking.outcome import FailOn
 from holdfast.checking.output_folders import (
+    ANNOTATION_FOLDERS,
     QUARANTINE_FOLDERS,
     SUGGESTION_FOLDERS,
     VIOLATION_FOLDERS,
@@ -39,6 +40,7 @@ holdfast check orders.csv rules.yaml --format json --output result.json
 holdfast check orders.csv rules.yaml --format junit --output holdfast.xml
 holdfast check orders.csv rules.yaml --key order_id --violations found --quarantine split --suggest mends
 holdfast check orders.csv rules.yaml --key order_id --report report.html
+holdfast check orders.csv rules.yaml --key order_id --annotate annotated
 holdfast check orders.csv rules.yaml --key order_id --baseline known.json --metrics metrics
 holdfast check "orders(sku) in clean(sku)" --table orders=orders.csv --table clean=clean.csv
 
@@ -83,6 +85,13 @@ def check(
             help="Write clean/ and quarantined/ rows there, as Parquet; the latter with the rules they break.",
         ),
     ] = None,
+    annotate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="Write the whole table there, as Parquet, with what each row breaks in _errors and _warnings.",
+        ),
+    ] = None,
     suggest: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="Write there, as Parquet, which value would mend which suspect row."),
@@ -124,7 +133,7 @@ def check(
     run_options: dict[str, Any] = {
         "limit": options.limit_of(limit),
         "fail_on": fail_on,
-        "all_columns": quarantine is not None or suggest is not None,
+        "all_columns": any(folder is not None for folder in (quarantine, annotate, suggest)),
         "redact": options.names_in(redact),
     }
     progress = spark.progress
@@ -133,8 +142,13 @@ def check(
             raise OptionError("--baseline is for checks of one table.", hint="leave it out.")
         planned_tables = _planned_tables(tables, rules, spark, reading, {"key": key, "nulls": nulls})
         names = tuple(planned_tables.plan.tables)
-        folders = ((violations, VIOLATION_FOLDERS), (quarantine, names), (suggest, SUGGESTION_FOLDERS), (metrics, None))
-        for folder, own in folders:
+        for folder, own in (
+            (violations, VIOLATION_FOLDERS),
+            (quarantine, names),
+            (annotate, names),
+            (suggest, SUGGESTION_FOLDERS),
+            (metrics, None),
+        ):
             if folder is not None:
                 require_writable_folder(folder, own)
         if explain:
@@ -143,7 +157,7 @@ def check(
         with progress.step(f"checking {number(len(planned_tables.plan.rules), 'rule')} on {planned_tables.name}"):
             checked_tables = planned_tables.run(**run_options)
         with checked_tables as found:
-            _write_folders(progress, found, violations, quarantine, suggest)
+            _write_folders(progress, found, violations, quarantine, annotate, suggest)
             _write_rest(progress, found, metrics, report)
             _tell(progress, found, format, output)
         raise typer.Exit(0 if found.holds else VIOLATED)
@@ -152,6 +166,7 @@ def check(
         for folder, parts in (
             (violations, VIOLATION_FOLDERS),
             (quarantine, QUARANTINE_FOLDERS),
+            (annotate, ANNOTATION_FOLDERS),
             (suggest, SUGGESTION_FOLDERS),
             (metrics, None),
         ):
@@ -167,7 +182,7 @@ def check(
         if baseline is not None:
             with progress.step("looking for what is new"):
                 result = _against_baseline(result, baseline, known)
-        _write_folders(progress, result, violations, quarantine, suggest)
+        _write_folders(progress, result, violations, quarantine, annotate, suggest)
         _write_rest(progress, result, metrics, report)
         _tell(progress, result, format, output)
         if format == "text" and (row := _worst_row(result)) is not None:
@@ -213,8 +228,12 @@ def _write_folders(
     result: CheckResult | TablesCheckResult,
     violations: str | None,
     quarantine: str | None,
+    annotate: str | None,
     suggest: str | None,
 ) -> None:
+    if annotate is not None:  # first of all: a table with such columns of its own is refused, with nothing written
+        with progress.step(f"writing annotated rows to {annotate}"):
+            result.write_annotated(annotate)
     if violations is not None:
         with progress.step(f"writing violations to {violations}"):
             result.write_violations(violations)

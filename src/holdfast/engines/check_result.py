@@ -11,9 +11,15 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
+from holdfast.checking.annotated import DEFAULT_PARTNERS
 from holdfast.checking.baseline import MOST_SUSPECTS, Baseline, with_new_suspects
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome, Summary, rule_holds
-from holdfast.checking.output_folders import QUARANTINE_FOLDERS, SUGGESTION_FOLDERS, VIOLATION_FOLDERS
+from holdfast.checking.output_folders import (
+    ANNOTATION_FOLDERS,
+    QUARANTINE_FOLDERS,
+    SUGGESTION_FOLDERS,
+    VIOLATION_FOLDERS,
+)
 from holdfast.checking.shown_check import (
     PAIRS,
     RULES_IN_DETAIL,
@@ -144,6 +150,17 @@ class CheckResult(ShownResult):
 
         The rules are those that count for the verdict. The clean rows hold all of them, up to rules whose suspects
         are unknown because their pairs were cut: of those all violating rows go.
+        """
+
+    @abstractmethod
+    def annotated(self, *, partners: int = DEFAULT_PARTNERS) -> ResultTable:
+        """The whole table with `_errors` and `_warnings`: arrays of (name, message, columns, filter, function,
+        partners, conflicts, suspect), an entry per rule that the row breaks, null where it breaks none.
+
+        A rule of severity error says so in `_errors`, one of severity warn in `_warnings`, also where its violations
+        are allowed. `partners` are the keys of rows that break the rule together with this one, the smallest first,
+        at most so many of each rule, out of the pairs that `pairs` lists; `conflicts` counts all of them. OptionError
+        where the table has such a column of its own.
         """
 
     @abstractmethod
@@ -299,6 +316,10 @@ class CheckResult(ShownResult):
     def write_quarantine(self, folder: str) -> None:
         """Writes the `clean` and the `quarantined` rows as Parquet below the folder."""
         write_folders(dict(zip(QUARANTINE_FOLDERS, self.split(), strict=True)), folder)
+
+    def write_annotated(self, folder: str, *, partners: int = DEFAULT_PARTNERS) -> None:
+        """Writes `annotated` as Parquet below the folder."""
+        write_folders(dict(zip(ANNOTATION_FOLDERS, (self.annotated(partners=partners),), strict=True)), folder)
 
     def write_suggestions(self, folder: str) -> int | None:
         """Writes `suggestions` as Parquet below the folder. Returns how many suspect rows were tried; None for all."""

@@ -27,6 +27,16 @@ def rule_words(rule: Rule) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
 
+def message_words(rule: Rule) -> str:
+    """Returns what a row that breaks the rule is told: its description, or the rule in words.
+
+    >>> from holdfast.rules.rule import parse_rule
+    >>> message_words(parse_rule("zip -> city"))
+    'Rows with the same zip have the same city.'
+    """
+    return rule.description or rule_words(rule)
+
+
 def _sentence(rule: Rule) -> str:
     body = as_dependency(rule.body) or rule.body
     if isinstance(body, Key):

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from holdfast.checking.annotated import DEFAULT_PARTNERS, require_annotatable
 from holdfast.checking.group_sql import KEYS_PER_GROUP
 from holdfast.checking.outcome import CheckOutcome, FailOn, Summary
 from holdfast.checking.output_folders import BROKEN_RULES
@@ -36,6 +37,7 @@ from holdfast.engines.check_result import (
     rounding_notes,
     rule_outcome,
 )
+from holdfast.engines.local.annotated import BrokenRows, annotated_rows, broken_rows
 from holdfast.engines.local.interruptible import interruptible, interruptible_each
 from holdfast.engines.local.metrics_folder import append_metric_lines
 from holdfast.engines.result_table import ArrowResult
@@ -278,7 +280,7 @@ class LocalCheckResult(CheckResult):
     @cached_property
     def pairs(self) -> ArrowResult:
         def compute() -> pa.Table:
-            lines = self.pair_findings
+            lines = self._pair_findings
             return self._named(lines, {"left": self._keys(lines["key"]), "right": self._keys(lines["other"])})
 
         return self._table({"left": self._key_type, "right": self._key_type}, compute)
@@ -363,23 +365,46 @@ class LocalCheckResult(CheckResult):
         with_rules = schema.append(pa.field(BROKEN_RULES, pa.list_(pa.string())))
         return ArrowResult(schema, clean), ArrowResult(with_rules, quarantined)
 
+    def annotated(self, *, partners: int = DEFAULT_PARTNERS) -> ArrowResult:
+        require_annotatable(self.outcome.table, self._whole_rows.column_names, partners)
+        return annotated_rows(self._whole_rows, self._broken_rows, self._key_type, partners)
+
+    def _broken_rows(self) -> list[BrokenRows]:
+        """The rows that break each rule, beside those that break it with them."""
+        pairs = {i: (left, right) for i, left, right in self.pairs_by_rule()}
+        rules = self.plan.rules.rules
+        return [
+            broken_rows(rules[i], rows, conflicts, suspect, pairs.get(i), self._scan.keys, self._scan.part.order)
+            for i, rows, conflicts, suspect in self.rows_by_rule()
+        ]
+
     @cached_property
     def _whole_rows(self) -> pa.Table:
-        whole = self._read_whole()
-        return pa.table([decoded(column) for column in whole.columns], names=whole.column_names)
+        return plain_rows(self._read_whole())
 
     @cached_property
     def _rows(self) -> pa.Table:
         """The findings that name each violating row."""
         return self._scan.findings("rows", self._violated, self.outcome.limit)
 
-    @property
-    def row_findings(self) -> pa.Table:
-        """The findings that name each violating row, by its position."""
-        return self._rows
+    def rows_by_rule(self) -> Iterable[tuple[int, Ints, Ints, NDArray[np.bool_]]]:
+        """(rule, positions, conflicts, suspect) of the rules that have violating rows."""
+        rule, row, n = (self._rows[name].to_numpy() for name in ("i", "key", "n"))
+        suspect = self._rows["suspect"].to_numpy().astype(np.bool_)
+        for i in np.unique(rule).tolist():
+            fit = rule == i
+            yield i, row[fit], n[fit], suspect[fit]
+
+    def pairs_by_rule(self) -> Iterable[tuple[int, Ints, Ints]]:
+        """(rule, positions of left rows, of right rows) of the pairs that are listed."""
+        lines = self._pair_findings
+        rule, left, right = (lines[name].to_numpy() for name in ("i", "key", "other"))
+        for i in np.unique(rule).tolist():
+            fit = rule == i
+            yield i, left[fit], right[fit]
 
     @property
-    def pair_findings(self) -> pa.Table:
+    def _pair_findings(self) -> pa.Table:
         """The findings that name each pair that is listed, by the positions of its rows."""
         which = [i for i, outcome in enumerate(self.outcome.rules) if outcome.violating_pairs]
         return self._scan.findings("pairs", which, self.outcome.limit)
@@ -565,6 +590,11 @@ class LocalCheckResult(CheckResult):
 
     def close(self) -> None:
         """Nothing is kept but the rows themselves, which go with this result."""
+
+
+def plain_rows(rows: pa.Table) -> pa.Table:
+    """The table with each value in its place, as results give it."""
+    return pa.table([decoded(column) for column in rows.columns], names=rows.column_names)
 
 
 def value_texts(column: pa.ChunkedArray) -> pa.Array:

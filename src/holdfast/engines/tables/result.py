@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
+from holdfast.checking.annotated import DEFAULT_PARTNERS
 from holdfast.checking.outcome import CheckOutcome, FailOn, RuleOutcome, TableSummary
 from holdfast.checking.output_folders import QUARANTINE_FOLDERS, SUGGESTION_FOLDERS, VIOLATION_FOLDERS
 from holdfast.checking.shown_check import ShownCheck, ShownRule
@@ -83,6 +84,13 @@ class TablesCheckResult(ShownResult):
     def split(self) -> Mapping[str, tuple[ResultTable, ResultTable]]:
         """Per table (clean, quarantined): it without its suspect rows, and those, with the rules they break."""
 
+    @abstractmethod
+    def annotated(self, *, partners: int = DEFAULT_PARTNERS) -> Mapping[str, ResultTable]:
+        """Per table, the whole of it with `_errors` and `_warnings`, as CheckResult.annotated() has them.
+
+        The partners of a row in a rule over two tables are rows of the other table.
+        """
+
     @property
     @abstractmethod
     def suggestions(self) -> ResultTable:
@@ -121,6 +129,10 @@ class TablesCheckResult(ShownResult):
             for part, table in zip(QUARANTINE_FOLDERS, split, strict=True)
         }
         write_folders(tables, folder, parts=tuple(table.name for table in self.outcome.tables))
+
+    def write_annotated(self, folder: str, *, partners: int = DEFAULT_PARTNERS) -> None:
+        """Writes, below the folder, each table `annotated` as Parquet in a folder of its name."""
+        write_folders(self.annotated(partners=partners), folder)
 
     def write_suggestions(self, folder: str) -> int | None:
         """Writes `suggestions` as Parquet below the folder. Returns how many suspect rows were tried; None for all."""

@@ -53,11 +53,11 @@ class LocalOwn:
     result: LocalCheckResult
 
     def row_lines(self) -> Iterable[RowLines]:
-        for i, rows, conflicts, suspect in _lines_of(self.result):
+        for i, rows, conflicts, suspect in self.result.rows_by_rule():
             yield RowLines(self.part.part.which[i], self.place, rows, conflicts, suspect)
 
     def pair_lines(self) -> Iterable[PairLines]:
-        for i, left, right in _pairs_of(self.result):
+        for i, left, right in self.result.pairs_by_rule():
             yield PairLines(self.part.part.which[i], (self.place, self.place), left, right)
 
     def group_tables(self) -> Iterable[tuple[int, pa.Table]]:
@@ -76,14 +76,14 @@ class LocalJoined:
 
     def row_lines(self) -> Iterable[RowLines]:
         first = self.rows.first
-        for i, rows, conflicts, suspect in _lines_of(self.result):
+        for i, rows, conflicts, suspect in self.result.rows_by_rule():
             of_first = rows < first
             for place, fit, before in ((0, of_first, 0), (1, ~of_first, first)):
                 number = self.part.part.which[i]
                 yield RowLines(number, self.places[place], rows[fit] - before, conflicts[fit], suspect[fit])
 
     def pair_lines(self) -> Iterable[PairLines]:
-        for i, left, right in _pairs_of(self.result):
+        for i, left, right in self.result.pairs_by_rule():
             yield PairLines(self.part.part.which[i], self.places, left, right - self.rows.first)
 
     def group_tables(self) -> Iterable[tuple[int, pa.Table]]:
@@ -170,21 +170,3 @@ class LocalInclusion:
 
 
 LocalPart: TypeAlias = LocalOwn | LocalJoined | LocalInclusion
-
-
-def _lines_of(result: LocalCheckResult) -> Iterable[tuple[int, Ints, Ints, Bools]]:
-    """(rule, positions, conflicts, suspect) of the rules that have violating rows."""
-    lines = result.row_findings
-    rule, row, n = (lines[name].to_numpy() for name in ("i", "key", "n"))
-    suspect = lines["suspect"].to_numpy().astype(np.bool_)
-    for i in np.unique(rule).tolist():
-        fit = rule == i
-        yield i, row[fit], n[fit], suspect[fit]
-
-
-def _pairs_of(result: LocalCheckResult) -> Iterable[tuple[int, Ints, Ints]]:
-    lines = result.pair_findings
-    rule, left, right = (lines[name].to_numpy() for name in ("i", "key", "other"))
-    for i in np.unique(rule).tolist():
-        fit = rule == i
-        yield i, left[fit], right[fit]

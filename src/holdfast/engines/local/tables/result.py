@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from holdfast.checking.annotated import DEFAULT_PARTNERS, require_annotatable
 from holdfast.checking.outcome import CheckOutcome
 from holdfast.checking.output_folders import BROKEN_RULES
-from holdfast.encode.one_array import decoded, one_array
+from holdfast.encode.one_array import one_array
+from holdfast.engines.local.annotated import BrokenRows, annotated_rows, broken_rows
+from holdfast.engines.local.check import plain_rows
 from holdfast.engines.local.metrics_folder import append_metric_lines
 from holdfast.engines.local.tables.explain import TableTrials
 from holdfast.engines.local.tables.parts import LocalPart, RowLines
@@ -46,9 +49,11 @@ class LocalTablesResult(TablesCheckResult):
         return kinds.pop() if len(kinds) == 1 else pa.string()
 
     def _keys(self, table: int, rows: Ints) -> pa.Array:
+        return self._all_keys(table).take(pa.array(rows, pa.int64()))
+
+    def _all_keys(self, table: int) -> pa.Array:
         own = self._tables[table]
-        keys = own.key_texts if self._key_type == pa.string() else one_array(own.keys)
-        return keys.take(pa.array(rows, pa.int64()))
+        return own.key_texts if self._key_type == pa.string() else one_array(own.keys)
 
     def _rule_name(self, i: int) -> str:
         return self.outcome.rules[i].rule.name
@@ -164,6 +169,37 @@ class LocalTablesResult(TablesCheckResult):
             table.name: _split(table.table.rows, by_row) for table, by_row in zip(self._tables, broken, strict=True)
         }
 
+    def annotated(self, *, partners: int = DEFAULT_PARTNERS) -> dict[str, ArrowResult]:
+        for table in self._tables:
+            require_annotatable(table.name, table.table.rows.column_names, partners)
+        return {
+            table.name: annotated_rows(
+                plain_rows(table.table.rows), partial(self._broken_rows, at), self._key_type, partners
+            )
+            for at, table in enumerate(self._tables)
+        }
+
+    def _broken_rows(self, at: int) -> list[BrokenRows]:
+        """The rows of the table with this number that break each rule, beside those that break it with them."""
+        pairs = {line.rule: line for part in self._local for line in part.pair_lines()}
+        found = []
+        for line in self._row_lines:
+            if line.table != at:
+                continue
+            rule, of_rule = self.outcome.rules[line.rule].rule, pairs.get(line.rule)
+            terms = (rule, line.rows, line.conflicts, line.suspect)
+            if of_rule is None or of_rule.tables[0] == of_rule.tables[1]:
+                both = None if of_rule is None else (of_rule.left, of_rule.right)
+                found.append(broken_rows(*terms, both, self._all_keys(at), self._tables[at].order))
+            else:
+                side = of_rule.tables.index(at)
+                ends = (of_rule.left, of_rule.right)
+                other = of_rule.tables[1 - side]
+                found.append(
+                    BrokenRows(*terms, ends[side], ends[1 - side], self._all_keys(other), self._tables[other].order)
+                )
+        return found
+
     def append_metrics(self, folder: str) -> None:
         append_metric_lines(self.outcome, folder)
 
@@ -215,7 +251,7 @@ def _stacked(schema: pa.Schema, parts: Iterable[list[pa.Array]]) -> pa.Table:
 
 
 def _split(rows: pa.Table, broken: Mapping[int, Sequence[str]]) -> tuple[ArrowResult, ArrowResult]:
-    whole = pa.table([decoded(column) for column in rows.columns], names=rows.column_names)
+    whole = plain_rows(rows)
 
     def clean() -> pa.Table:
         kept = np.ones(whole.num_rows, np.bool_)

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DataType, DoubleType, StringType, StructField, StructType
 
+from holdfast.checking.annotated import DEFAULT_PARTNERS, require_annotatable
 from holdfast.checking.outcome import CheckOutcome, FailOn
 from holdfast.checking.output_folders import BROKEN_RULES
 from holdfast.checking.shown_check import Duplicate, ShownCheck, ShownGroup
@@ -29,6 +30,7 @@ from holdfast.engines.check_result import (
     rule_outcome,
 )
 from holdfast.engines.spark.checking import shown_violations
+from holdfast.engines.spark.checking.annotated import annotated_rows, both_ways, first_partners
 from holdfast.engines.spark.checking.engine import CheckEngine, union_of
 from holdfast.engines.spark.checking.kernel_engine import KernelEngine
 from holdfast.engines.spark.checking.outputs import append_metrics
@@ -255,6 +257,18 @@ class SparkCheckResult(CheckResult):
         clean = rows.join(broken, rows["k"] == broken["key"], "left_anti").select(*columns).toDF(*names)
         bad = rows.join(broken, rows["k"] == broken["key"]).select(*columns, BROKEN_RULES)
         return FrameResult(clean), FrameResult(bad.toDF(*names, BROKEN_RULES))
+
+    def annotated(self, *, partners: int = DEFAULT_PARTNERS) -> FrameResult:
+        names = self._scan.table.frame.columns
+        require_annotatable(self.outcome.table, names, partners)
+        return annotated_rows(
+            self.whole_rows,
+            names,
+            [outcome.rule for outcome in self.outcome.rules],
+            self.rows.to_spark(),
+            self.suspects.to_spark(),
+            first_partners(both_ways(self.pairs.to_spark()), partners),
+        )
 
     @cached_property
     def whole_rows(self) -> DataFrame:

@@ -10,11 +10,13 @@ from typing import Any, TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StringType, StructField, StructType
 
+from holdfast.checking.annotated import DEFAULT_PARTNERS, require_annotatable
 from holdfast.checking.outcome import CheckOutcome
 from holdfast.checking.output_folders import BROKEN_RULES
 from holdfast.checking.shown_check import ShownCheck
+from holdfast.engines.spark.checking.annotated import annotated_rows, both_ways, first_partners
 from holdfast.engines.spark.checking.check import SparkCheckResult
 from holdfast.engines.spark.checking.engine import union_of
 from holdfast.engines.spark.checking.outputs import append_metrics
@@ -217,7 +219,7 @@ class SparkTablesResult(TablesCheckResult):
 
     def _split(self, scan: Scan, suspects: Sequence[DataFrame]) -> tuple[FrameResult, FrameResult]:
         names = scan.table.frame.columns
-        rows = scan.rows if scan.whole else Scan(scan.spark, scan.table, scan.plan, True, scan.hidden).rows
+        rows = _whole_rows(scan)
         columns = [f"c{i}" for i in range(len(names))]
         lines = union_of(own.select("rule", "key") for own in suspects)
         if lines is None:
@@ -228,6 +230,56 @@ class SparkTablesResult(TablesCheckResult):
         clean = rows.join(broken, rows["k"] == broken["key"], "left_anti").select(*columns).toDF(*names)
         bad = rows.join(broken, rows["k"] == broken["key"]).select(*columns, BROKEN_RULES)
         return FrameResult(clean), FrameResult(bad.toDF(*names, BROKEN_RULES))
+
+    def annotated(self, *, partners: int = DEFAULT_PARTNERS) -> dict[str, FrameResult]:
+        for name, scan in self._scans.items():
+            require_annotatable(name, scan.table.frame.columns, partners)
+        lines = list(self._by_table(lambda result: result.rows.to_spark()))
+        suspects = list(self._by_table(lambda result: result.suspects.to_spark()))
+        meetings = list(self._partners_by_table(partners))
+
+        def own(frames: Sequence[tuple[str, DataFrame]], name: str, *beside: str) -> DataFrame:
+            """(rule, key, …): what the frames have of the table; without a line where no rule names it."""
+            columns = ("rule", "key", *beside)
+            found = union_of(frame.select(*columns) for table, frame in frames if table == name)
+            if found is not None:
+                return found
+            kinds = {
+                "rule": StringType(),
+                "key": self._own_key_type(name),
+                "conflicts": LongType(),
+                "place": IntegerType(),
+            }
+            empty = [StructField(c, kinds.get(c, self._key_type)) for c in columns]
+            return self._scans[name].spark.createDataFrame([], StructType(empty))
+
+        return {
+            name: annotated_rows(
+                _whole_rows(scan),
+                scan.table.frame.columns,
+                [outcome.rule for outcome in self.outcome.rules],
+                own(lines, name, "conflicts"),
+                own(suspects, name),
+                own(meetings, name, "partner", "place"),
+            )
+            for name, scan in self._scans.items()
+        }
+
+    def _partners_by_table(self, most: int) -> Iterable[tuple[str, DataFrame]]:
+        """(table, (rule, key, partner, place)): of the table's rows, by their own keys, the first partners."""
+
+        def first(partners: DataFrame, other: str) -> DataFrame:
+            return first_partners(partners, most).withColumn("partner", self._key(F.col("partner"), other))
+
+        for part in self._on_spark:
+            if isinstance(part, SparkOwn):
+                yield part.table, first(both_ways(part.result.pairs.to_spark()), part.table)
+            elif isinstance(part, SparkJoined):
+                pairs, tables = part.result.pairs.to_spark(), part.tables
+                ends = of_table("left", 0), of_table("right", 1)
+                for at in range(2):
+                    beside = pairs.select("rule", ends[at].alias("key"), ends[1 - at].alias("partner"))
+                    yield tables[at], first(beside, tables[1 - at])
 
     def append_metrics(self, folder: str) -> None:
         append_metrics(next(iter(self._scans.values())).spark, self.outcome, folder)
@@ -244,6 +296,11 @@ class SparkTablesResult(TablesCheckResult):
 
     def _tried_rows(self) -> int | None:
         raise _only_local("suggestions")
+
+
+def _whole_rows(scan: Scan) -> DataFrame:
+    """The scanned rows with all columns of their table; a second scan, unless the first kept them."""
+    return scan.rows if scan.whole else Scan(scan.spark, scan.table, scan.plan, True, scan.hidden).rows
 
 
 def _only_local(what: str) -> OptionError:
