@@ -116,3 +116,11 @@ def test_a_sum_of_doubles_that_is_off_by_its_last_digit_is_spoken_of() -> None:
     for rows in (exact, table.slice(1)):
         with hf.check(rows, [rule], key="id") as result:
             assert (result.holds, result.outcome.notes) == (True, ())
+
+
+def test_a_quotient_of_decimals_is_a_double_and_is_spoken_of() -> None:
+    table = pa.table({"id": [1], "a": pa.array([1], pa.decimal128(9, 2)), "b": pa.array([3], pa.decimal128(9, 2))})
+    with hf.check(table, ["not(t.a / t.b * 3 + t.a / t.b != 1)"], key="id") as result:
+        assert result.outcome.rules[0].violating_rows == 1
+        (note,) = result.outcome.notes
+        assert note.endswith("is not 0.3; compare abs(a - b) > 0.005")

@@ -58,13 +58,16 @@ class Plan:
 
     def rounding_note(self, i: int) -> str | None:
         """What a person is told where rows violate rule i: some may do so by the last digit of a double alone."""
-        operands = rounded_operands(self.rules.rules[i], self.schema.types)
+        rule = self.rules.rules[i]
+        operands = rounded_operands(rule, self.schema.types)
         if not operands:
             return None
-        column = next(name for name in self.rules.rules[i].body.columns if self.schema.types[name].family == "float")
+        # A division gives doubles whatever its columns are.
+        column = next((name for name in rule.body.columns if self.schema.types[name].family == "float"), None)
+        exact = f"read the columns as decimals (types {column}=decimal(12,2), ...), or " if column else ""
         return (
-            f"rule {self.rules.rules[i].name!r}: {operands[0]} is calculated with doubles, among which 0.1 + 0.2 is "
-            f"not 0.3; read the columns as decimals (types {column}=decimal(12,2), ...), or compare abs(a - b) > 0.005"
+            f"rule {rule.name!r}: {operands[0]} is calculated with doubles, among which 0.1 + 0.2 is not 0.3; "
+            f"{exact}compare abs(a - b) > 0.005"
         )
 
     @property
