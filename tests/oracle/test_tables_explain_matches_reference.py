@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 import holdfast as hf
 from explained_violations import violations
@@ -15,11 +15,21 @@ from holdfast import reference
 from holdfast.encode.arrow_column_type import arrow_column_type
 from holdfast.explaining.cell_values import read_texts
 from holdfast.rules.dependency import Inclusion, of_its_table
-from holdfast.rules.rule import RuleSet
+from holdfast.rules.rule import RuleSet, parse_rule
 from several_tables import NAMES, Case, arrow_of, cases
-from strategies import ARROW, RandomRules
+from strategies import ARROW, RandomRules, RandomTable
 
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+
+# A reference between columns in which no row has a value.
+NO_VALUES = Case(
+    {
+        "alpha": RandomTable({"id": "bigint", "a": "date"}, ({"id": 0, "a": None},)),
+        "beta": RandomTable({"id": "bigint", "a": "bigint"}, ({"id": 0, "a": None},)),
+    },
+    RuleSet((parse_rule("beta(a) in alpha(a)"),)),
+    keyed=False,
+)
 
 
 def counted(rows: Rows, rules: RuleSet, table: str, key: int, *, all_of_inclusions: bool) -> dict[str, int]:
@@ -38,6 +48,7 @@ def counted(rows: Rows, rules: RuleSet, table: str, key: int, *, all_of_inclusio
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=cases())
+@example(case=NO_VALUES)
 def test_counts_before_and_after_are_those_of_the_reference(case: Case) -> None:
     rows = {name: table.rows for name, table in case.tables.items()}
     made = {name: arrow_of(table) for name, table in case.tables.items()}

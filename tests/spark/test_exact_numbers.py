@@ -1,4 +1,4 @@
-"""Decimals beside doubles compare by their exact values, and a null beside either is a null."""
+"""Decimals beside doubles compare by their exact values, and a null beside either, or beside anything, is a null."""
 
 from __future__ import annotations
 
@@ -32,3 +32,12 @@ def test_mixed_numbers_compare_as_the_reference_does(spark: SparkSession, nulls:
         listed = sorted((r.left, r.right) for r in pairs if r.rule == wanted.rule.name)
         assert listed == sorted(wanted.pairs or ()), str(wanted.rule)
         assert found == (None if wanted.pairs is None else len(wanted.pairs), len(wanted.conflicts)), str(wanted.rule)
+
+
+@pytest.mark.parametrize("engine", ["kernel", "sql", "spread"])
+def test_columns_without_values_compare_whatever_their_types(spark: SparkSession, engine: EngineName) -> None:
+    frame = spark.sql("SELECT id, CAST(NULL AS DATE) AS a, CAST(NULL AS BIGINT) AS b FROM VALUES (1), (2) AS t(id)")
+    table = Table(frame, "nothing")
+    rules = rule_set(["not(t.a = s.b)", "not(t.a < s.b)", "not(t.a = t.b)"], key=["id"], nulls="equal")
+    with run_check(spark, table, plan_check(table, rules, ("id",)), limit=None, engine=engine) as result:
+        assert [found.violating_rows for found in result.outcome.rules] == [2, 0, 2]

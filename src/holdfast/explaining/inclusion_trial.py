@@ -186,7 +186,7 @@ class _Values:
             ids = np.where(valid_everywhere, ids, -1)
         asked, offered, *behind = np.split(ids, cuts)
         asked = _scoped(asked, trial.first, tables[0])
-        size = int(ids.max(initial=-1)) + 1
+        size = int(ids.max(initial=0)) + 1  # one where no row has a value: who has none is looked up at 0, too
         nobody = np.zeros(0, np.int64)
         asked_after = _scoped(behind[0], trial.first, changed) if fits[0] and changed is not None else nobody
         return cls(

@@ -204,6 +204,8 @@ def _needed(kind: ColumnType, encoding: Encoding) -> Encoding:
 
 def encoded_sql(name: str, kind: ColumnType, encoding: Encoding) -> str:
     """The column's SQL in an encoding, exact."""
+    if kind.family == "void":  # whatever type it is stored as, it is compared with any other column
+        return f"CAST(NULL AS {encoding.target if encoding.way == 'cast' else 'STRING'})"
     match encoding.way:
         case "cast":
             return f"CAST({name} AS {encoding.target})"

@@ -149,7 +149,7 @@ def _included(
 ) -> LocalInclusion:
     rule, program = rules.rules[included.rule], included.program
     first, second = (checked[name] for name in included.body.tables)
-    left, right = (table.joint_columns(program.nulls) for table in (first, second))
+    left, right = (table.joint_columns(included.types, program.nulls) for table in (first, second))
     scope = None
     if rule.where is not None:
         scope = flag_values(Where(rule.where), _columns(first.table, program.nulls))

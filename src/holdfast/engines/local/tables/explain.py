@@ -15,7 +15,7 @@ from holdfast.encode.one_array import decoded
 from holdfast.engines.local.check import plan_check, run_check, schema_of
 from holdfast.engines.local.tables.parts import LocalInclusion, LocalJoined, LocalOwn, LocalPart
 from holdfast.engines.local.tables.rows import CheckedTable
-from holdfast.engines.tables.plan import TablesPlan
+from holdfast.engines.tables.plan import IncludedPlan, TablesPlan
 from holdfast.errors import OptionError
 from holdfast.explaining.candidates import Candidates
 from holdfast.explaining.explained_row import broken_rules, row_key, row_values, suggestions_of
@@ -28,7 +28,7 @@ from holdfast.programs.arrow_forms import flag_values
 from holdfast.programs.arrow_rows import TableColumns
 from holdfast.programs.form import Where
 from holdfast.rules.predicate import joint_name
-from holdfast.rules.rule import Nulls, RuleSet
+from holdfast.rules.rule import RuleSet
 from holdfast.violations.part import Bools
 from holdfast.violations.witness import hidden_witness
 
@@ -70,13 +70,10 @@ class TableTrials:
         return [(part, self._inclusion(part)) for part in named if self.table.name in part.part.body.tables]
 
     def _inclusion(self, part: LocalInclusion) -> InclusionTrial:
-        body, program = part.part.body, part.plan.program
+        body, plan = part.part.body, part.plan
         first, second = (part.tables[name] for name in body.tables)
         return InclusionTrial(
-            body,
-            program,
-            _referring(first, program.nulls, part.part.rule.where),
-            _referring(second, program.nulls, None),
+            body, plan.program, _referring(first, plan, part.part.rule.where), _referring(second, plan, None)
         )
 
     def _positions(self, joined: LocalJoined, at: int, given: Ints) -> Ints:
@@ -186,14 +183,14 @@ class TableTrials:
 _NOBODY: Ints = np.empty(0, np.int64)
 
 
-def _referring(table: CheckedTable, nulls: Nulls, where: str | None) -> ReferringTable:
+def _referring(table: CheckedTable, included: IncludedPlan, where: str | None) -> ReferringTable:
     """The table as an inclusion reads it, which speaks of the rows that fulfil the condition."""
     rows = table.table.rows
     plain = pa.table([decoded(column) for column in rows.columns], names=rows.column_names)
-    types = schema_of(table.table).types
+    types, nulls = schema_of(table.table).types, included.program.nulls
 
     def columns(of: pa.Table) -> TableColumns:
-        return replace(table, table=replace(table.table, rows=of)).joint_columns(nulls)
+        return replace(table, table=replace(table.table, rows=of)).joint_columns(included.types, nulls)
 
     def in_scope(of: pa.Table) -> Bools:
         assert where is not None, "asked only where there is a condition"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.encode.codes import shared_codes
+from holdfast.encode.column_type import ColumnType
 from holdfast.encode.one_array import decoded, one_array
 from holdfast.encode.spark_text import spark_text
 from holdfast.engines.check_result import plain_key
@@ -62,11 +63,12 @@ class CheckedTable:
         """The keys as text."""
         return key_texts(one_array(self.keys))
 
-    def joint_columns(self, nulls: Nulls) -> TableColumns:
-        """The columns under their joint names."""
-        types, rows = schema_of(self.table).types, self.table.rows
+    def joint_columns(self, types: Mapping[str, ColumnType], nulls: Nulls) -> TableColumns:
+        """The columns under their joint names, those of `types` as these types, by which the rules were compiled."""
+        own, rows = schema_of(self.table).types, self.table.rows
         renamed = rows.rename_columns([joint_name(self.name, column) for column in rows.column_names])
-        return TableColumns(renamed, {joint_name(self.name, column): kind for column, kind in types.items()}, nulls)
+        joint = {joint_name(self.name, column): kind for column, kind in own.items()}
+        return TableColumns(renamed, {**joint, **types}, nulls)
 
 
 def key_texts(keys: pa.Array) -> pa.Array:
