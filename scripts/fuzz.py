@@ -35,7 +35,7 @@ from holdfast import reference  # noqa: E402
 from holdfast.encode.column_type import column_type  # noqa: E402
 from holdfast.explaining.cell_values import read_texts  # noqa: E402
 from holdfast.fragments.sites import Site, SplitTable  # noqa: E402
-from holdfast.programs.export_sql import DIALECTS, rule_sql  # noqa: E402
+from holdfast.programs.export_sql import DIALECTS, DatabaseTable, Dialect, rule_sql  # noqa: E402
 from holdfast.rules.dependency import CFD, FD  # noqa: E402
 from holdfast.rules.predicate import NEGATIVE, Call, Comparison, Constant, Membership, Operand, TextTest  # noqa: E402
 from holdfast.rules.rule import Rule, RuleSet  # noqa: E402
@@ -243,35 +243,43 @@ def _ways_at_once(case: Case, rules: RuleSet, rows: Sequence[Row]) -> dict[str, 
 
 
 def _by_sql(
-    case: Case, rules: RuleSet, rows: Sequence[Row], exported: Sequence[Rule], database: Callable[[], Any]
+    case: Case,
+    rules: RuleSet,
+    rows: Sequence[Row],
+    exported: Sequence[Rule],
+    database: Callable[[], tuple[Any, Dialect]],
 ) -> Found:
-    connection, dialect = database(), DIALECTS["ansi"]
+    connection, dialect = database()
     kinds = {"bigint": "BIGINT", "string": "VARCHAR"}
     names = [name for name, kind in case.types.items() if kind in kinds]
-    columns = ", ".join(f"{dialect.name(name)} {kinds[case.types[name]]}" for name in names)
+    columns = ", ".join(f"{_quoted(name)} {kinds[case.types[name]]}" for name in names)
     connection.execute(f"CREATE TABLE data ({columns})")
     for row in rows:
         marks = ", ".join("?" * len(names))
         connection.execute(f"INSERT INTO data VALUES ({marks})", [row[name] for name in names])
     found: Found = {}
     for rule in exported:
-        query = rule_sql(rule, table="data", key=("id",), nulls=rules.nulls, dialect=dialect)
+        query = rule_sql(rule, tables={"": DatabaseTable("data", ("id",))}, nulls=rules.nulls, dialect=dialect)
         listed = connection.execute(query).fetchall()
         found[rule.name] = {(row[0], row[1] if len(row) > 1 else None) for row in listed}
     connection.close()
     return found
 
 
-def _sqlite() -> Any:
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _sqlite() -> tuple[Any, Dialect]:
     import sqlite3
 
-    return sqlite3.connect(":memory:")
+    return sqlite3.connect(":memory:"), DIALECTS["sqlite"]
 
 
-def _duckdb() -> Any:
+def _duckdb() -> tuple[Any, Dialect]:
     import duckdb
 
-    return duckdb.connect(":memory:")
+    return duckdb.connect(":memory:"), DIALECTS["duckdb"]
 
 
 def _is_plain(rule: Rule, types: Mapping[str, str], rows: Sequence[Row]) -> bool:

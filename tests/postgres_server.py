@@ -26,12 +26,44 @@ def driver_jar() -> Path | None:
 @contextmanager
 def postgres_server(folder: Path, commands: Sequence[str]) -> Iterator[str]:
     """The URL of a database in which psql has run these commands; skips where there is no server or no driver."""
+    if driver_jar() is None:
+        pytest.skip("there is no JDBC driver of PostgreSQL in ~/.m2 or /usr/share/java")
+    with postgres_port(folder) as port:
+        for command in commands:
+            psql(port, command)
+        yield f"jdbc:postgresql://127.0.0.1:{port}/postgres?user=ann"
+
+
+def psql(port: int, command: str) -> str:
+    """What the server prints, a row per line; RuntimeError where it refuses."""
+    options = [
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(port),
+        "-U",
+        "ann",
+        "-d",
+        "postgres",
+        "-At",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-f",
+        "-",
+    ]
+    asked = subprocess.run(["psql", *options], input=command, capture_output=True, text=True, check=False)
+    if asked.returncode != 0:
+        raise RuntimeError(asked.stderr)
+    return asked.stdout
+
+
+@contextmanager
+def postgres_port(folder: Path) -> Iterator[int]:
+    """The port of an empty server; skips where there is none."""
     binaries = {name: shutil.which(name) for name in ("initdb", "postgres", "psql")}
     missing = [name for name, path in binaries.items() if path is None]
     if missing:
         pytest.skip(f"PostgreSQL is not here: no {', '.join(missing)} on PATH")
-    if driver_jar() is None:
-        pytest.skip("there is no JDBC driver of PostgreSQL in ~/.m2 or /usr/share/java")
     place = folder / "pg"
     user: dict[str, Any] = {}
     if os.geteuid() == 0:
@@ -68,9 +100,7 @@ def postgres_server(folder: Path, commands: Sequence[str]) -> Iterator[str]:
                 return subprocess.run([*asked, "select 1"], capture_output=True, check=False).returncode == 0
 
             wait_until(answers, "PostgreSQL to answer", seconds=60)
-            for command in commands:
-                subprocess.run([*asked, command], capture_output=True, check=True)
-            yield f"jdbc:postgresql://127.0.0.1:{port}/postgres?user=ann"
+            yield port
         finally:
             server.terminate()
             server.wait(30)

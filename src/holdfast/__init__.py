@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         discover,
         evolve,
         explain,
+        export_sql,
         fragments_plan,
         watch,
     )
@@ -44,6 +45,7 @@ _HOMES = {
     "discover": "holdfast.api",
     "evolve": "holdfast.api",
     "explain": "holdfast.api",
+    "export_sql": "holdfast.api",
     "fragments_plan": "holdfast.api",
     "parse_rule": "holdfast.rules.rule",
     "read_rules": "holdfast.rules.rule_file",
@@ -64,6 +66,7 @@ __all__ = [
     "discover",
     "evolve",
     "explain",
+    "export_sql",
     "fragments_plan",
     "parse_rule",
     "read_rules",

@@ -28,7 +28,7 @@ def test_the_demo_is_checked_by_a_database(tmp_path: Path) -> None:
     marks = ", ".join("?" * len(head))
     database.executemany(f"INSERT INTO orders VALUES ({marks})", [[cell or None for cell in row] for row in rows])
 
-    asked = (place / "rules.yaml", "--table", "orders", "--key", "order_id")
+    asked = (place / "rules.yaml", "--table", "orders", "--key", "order_id", "--dialect", "sqlite")
     counted = run(*asked, "--count", "--output", tmp_path / "all.sql")
     assert counted.exit_code == 0, counted.output
     found = dict(database.execute((tmp_path / "all.sql").read_text("utf-8").rstrip().rstrip(";")).fetchall())
@@ -58,3 +58,23 @@ def test_what_is_wrong_is_told() -> None:
     assert run("zip ->", "--table", "t", "--key", "id").exit_code == 2
     equal = run("a -> b", "--table", "t", "--key", "id", "--nulls", "equal")
     assert "t.a IS NULL AND s.a IS NULL" in equal.stdout
+    assert "what the database calls the table" in run("a -> b", "--key", "id").stderr
+    several = run("o(a) in p(b)", "--table", "o", "--key", "o.id")
+    assert "say which it is, as in --table o=o" in " ".join(several.stderr.split())
+    typed = run("not(t.a - t.b > 3)", "--table", "t", "--key", "id", "--types", "a=datum")
+    assert (typed.exit_code, "a=datum" in typed.stderr or "'datum'" in typed.stderr) == (2, True)
+
+
+def test_tables_are_called_as_the_database_calls_them() -> None:
+    named = run("o(a) in p(b)", "--table", "o=shop.orders", "--key", "o.id", "--dialect", "duckdb")
+    assert named.exit_code == 0, named.stderr
+    assert "FROM shop.orders AS t" in named.stdout
+    assert "FROM p AS s" in named.stdout
+    wrong = run("o(a) in p(b)", "--table", "q=shop.orders", "--key", "o.id")
+    assert (wrong.exit_code, "no table 'q'" in wrong.stderr) == (2, True)
+
+
+def test_differences_of_dates_are_days_where_types_are_given() -> None:
+    asked = ("not(t.paid - t.sent > 30)", "--table", "t", "--key", "id", "--dialect", "duckdb")
+    assert "DATE_DIFF('DAY', t.sent, t.paid) > 30" in run(*asked, "--types", "paid=date,sent=date").stdout
+    assert "(\n    t.paid - t.sent\n  ) > 30" in run(*asked).stdout

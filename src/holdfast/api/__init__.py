@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from holdfast.api.exchange import export_sql
 from holdfast.api.jobs import (
     DEFAULT_LIMIT,
     check,
@@ -38,6 +39,7 @@ __all__ = [
     "engine_for",
     "evolve",
     "explain",
+    "export_sql",
     "fragments_plan",
     "open_table",
     "plan_check",

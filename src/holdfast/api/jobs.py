@@ -253,7 +253,7 @@ def table_sources(
     from holdfast.engines.tables.source import TableSource
     from holdfast.tables.read_options import ReadOptions
 
-    keys = _keys_by_table(key, list(names))
+    keys = keys_by_table(key, list(names))
     given = {name: value for name, value in reading.items() if value is not None and value != () and value != {}}
     sources: dict[str, TableSource] = {}
     for name in names:
@@ -294,7 +294,7 @@ def opened_tables(
     return SparkTables(tables, {name: source.key for name, source in sources.items()}, () if note is None else (note,))
 
 
-def _keys_by_table(
+def keys_by_table(
     key: KeyColumns | Mapping[str, KeyColumns] | None, tables: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
     """The columns of each table's key: a mapping, or names with their tables such as `orders.id`."""

@@ -274,23 +274,23 @@ SPARK: Mapping[str, Callable[[_Writer, Call], str]] = {
     SECONDS: lambda writer, call: writer.seconds(call.arguments[0]),
 }
 
-# Other databases: a template for the arguments in order, or for all of them with commas; {double} is their double.
+# Other databases: a template for the arguments in order, or for all of them with commas, in SQL as sqlglot reads it.
 EXPORTED: Mapping[str, str] = {
     NEGATIVE: "-({})",
     "abs": "ABS({})",
     "round": "ROUND({})",
     "floor": "FLOOR({})",
-    "ceil": "CEILING({})",
+    "ceil": "CEIL({})",
     "lower": "LOWER({})",
     "upper": "UPPER({})",
     "trim": "TRIM({})",
-    "length": "CHAR_LENGTH({})",
+    "length": "LENGTH({})",
     "substr": "SUBSTRING({})",
     "coalesce": "COALESCE({})",
     "year": "EXTRACT(YEAR FROM {})",
     "month": "EXTRACT(MONTH FROM {})",
     "day": "EXTRACT(DAY FROM {})",
     "hour": "EXTRACT(HOUR FROM {})",
-    "/": "(CAST({} AS {double}) / NULLIF({}, 0))",
+    "/": "(CAST({} AS DOUBLE) / NULLIF({}, 0))",
     "%": "({} % NULLIF({}, 0))",
 }
