@@ -65,7 +65,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(np.array_equal(a.packed, b.packed) and np.array_equal(a.counts, b.counts))
 
 
-def speed(sizes: list[int], widths: list[int], cpu_up_to: int) -> None:
+def speed(sizes: list[int], widths: list[int], which: list[str], cpu_up_to: int) -> None:
     threads = len(os.sched_getaffinity(0))
     heads = (
         "rows",
@@ -80,7 +80,7 @@ def speed(sizes: list[int], widths: list[int], cpu_up_to: int) -> None:
     print(" ".join(f"{head:>10}" for head in heads), flush=True)
     for columns in widths:
         packing = single_columns(columns, columns * 2 // 3)
-        for kinds in ("few", "many"):
+        for kinds in which:
             for rows in sizes:
                 if kinds == "many" and columns > 20:
                     continue  # nearly every pair its own: nothing to discover, and no card holds it
@@ -317,6 +317,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, nargs="+", default=[20_000, 100_000, 1_000_000])
     options.add_argument("--columns", type=int, nargs="+", default=[8, 15, 30])
+    options.add_argument("--kinds", nargs="+", choices=("few", "many"), default=["few", "many"], help="of evidence")
     options.add_argument("--cpu-up-to", type=int, default=50_000)
     options.add_argument("--check", type=int, metavar="TABLES")
     options.add_argument("--discover", type=int, metavar="ROWS")
@@ -333,7 +334,7 @@ def main() -> None:
     elif chosen.check:
         check(chosen.check, chosen.seed)
     else:
-        speed(chosen.rows, chosen.columns, chosen.cpu_up_to)
+        speed(chosen.rows, chosen.columns, chosen.kinds, chosen.cpu_up_to)
 
 
 if __name__ == "__main__":
