@@ -1,12 +1,14 @@
-"""Random tables, rules and changes, put to every way there is to answer without Spark; all must say the same.
+"""Random tables, rules and changes, put to every way there is to answer; all must say the same.
 
     python scripts/fuzz.py --minutes 5
+    python scripts/fuzz.py --minutes 30 --spark
 
 The ways: `reference.py`; a check in this process, of the table as it is and of one that comes in pieces; what is
 explained of each row, and what its suggestions would do; a monitor; a state of a watch, opened again from the disk for
 each batch; fragments over sites; exported SQL on SQLite and DuckDB; and rules that evolve against rules that are
 discovered. Changes come at once or one by one. Each case is put to a state of one job, since states are files and take
-their time. A find is made as small as can be, and printed as a script.
+their time. With `--spark`, cases are put to the three engines of a check on Spark instead, at seconds each. A find is
+made as small as can be, and printed as a script.
 """
 
 from __future__ import annotations
@@ -17,9 +19,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -40,10 +42,12 @@ from holdfast.rules.dependency import CFD, FD  # noqa: E402
 from holdfast.rules.predicate import NEGATIVE, Call, Comparison, Constant, Membership, Operand, TextTest  # noqa: E402
 from holdfast.rules.rule import Rule, RuleSet  # noqa: E402
 from holdfast.rules.rule_file import dump_rules, parse_rules  # noqa: E402
+from small_table_settings import SMALL_TABLES  # noqa: E402
 from strategies import ARROW, DOMAINS, RandomRules, RandomTable, rule_sets, tables  # noqa: E402
 
 Row = Mapping[str, Any]
 Found = dict[str, set[tuple[Any, Any]]]
+Comparing: TypeAlias = "Callable[[Case], None]"
 JOBS = ("watch", "fragments", "evolve")
 SPLITS = ("vertical", "horizontal", "hybrid")
 PARITY = "id % 2 = {}"
@@ -67,12 +71,12 @@ class Case:
     split: str = "hybrid"
     in_steps: bool = False
 
-    def script(self) -> str:
-        """A program that finds the same again."""
+    def script(self, comparison: Comparing) -> str:
+        """A program that finds the same again by the same comparison."""
         return (
             "import datetime, sys\nfrom decimal import Decimal\nsys.path.insert(0, 'scripts')\n"
-            "from fuzz import Case, compare\nnan, inf = float('nan'), float('inf')\n"
-            f"compare(Case(\n    types={dict(self.types)!r},\n    rows={tuple(map(dict, self.rows))!r},\n"
+            f"from fuzz import Case, {comparison.__name__}\nnan, inf = float('nan'), float('inf')\n"
+            f"{comparison.__name__}(Case(\n    types={dict(self.types)!r},\n    rows={tuple(map(dict, self.rows))!r},\n"
             f"    rules={self.rules!r},\n    changes={tuple(map(dict, self.changes))!r},\n"
             f"    job={self.job!r}, split={self.split!r}, in_steps={self.in_steps!r},\n))\n"
         )
@@ -83,6 +87,9 @@ def cases(draw: st.DrawFn) -> Case:
     table: RandomTable = draw(tables(max_rows=8))
     rules: RuleSet = draw(rule_sets(table, size=3)).rules
     names = [name for name in table.types if name != "id"]
+    if draw(st.integers(0, 9)) == 0:  # some columns may have no value at all
+        empty = draw(st.sets(st.sampled_from(names)))
+        table = replace(table, rows=tuple({n: None if n in empty else row[n] for n in row} for row in table.rows))
     keys = sorted(row["id"] for row in table.rows)
     gone = draw(st.lists(st.sampled_from(keys), max_size=3, unique=True)) if keys else []
     changes: list[Row] = []
@@ -92,6 +99,32 @@ def cases(draw: st.DrawFn) -> Case:
         changes.append({"_change_type": kind, "id": key, **row})
     job, split = draw(st.sampled_from(JOBS)), draw(st.sampled_from(SPLITS))
     return Case(table.types, table.rows, dump_rules(rules), tuple(changes), job, split, draw(st.booleans()))
+
+
+def compare_on_spark(case: Case) -> None:
+    """Raises AssertionError where an engine of a check on Spark does not say what a check in this process says."""
+    from holdfast.engines.spark.checking.check import plan_check, run_check
+    from holdfast.engines.spark.session import get_session
+    from holdfast.engines.spark.sources.table import Table
+
+    rules = parse_rules(case.rules)
+    spark = get_session(master="local[2]", conf={**SMALL_TABLES, "spark.ui.enabled": "false"})
+    for rows in (case.rows, _changed(case)):
+        wanted = hf.check(_arrow(case.types, rows), rules, engine="local", limit=None)
+        table = Table(spark.createDataFrame(_arrow(case.types, rows)), "data")
+        for engine in ("kernel", "sql", "spread"):
+            with run_check(spark, table, plan_check(table, rules, ("id",)), limit=None, engine=engine) as result:
+                for own, theirs in zip(wanted.outcome.rules, result.outcome.rules, strict=True):
+                    assert replace(own, witness=None) == replace(theirs, witness=None), (
+                        f"{engine}: {own} is not {theirs}"
+                    )
+                for kind in ("pairs", "rows", "groups", "suspects"):
+                    ours, listed = (_lines(getattr(each, kind)) for each in (wanted, result))
+                    assert listed == ours, f"{engine}, {kind}: {listed} is not {ours}"
+
+
+def _lines(listed: Any) -> list[str]:
+    return sorted(str(line) for line in listed)
 
 
 def compare(case: Case) -> None:
@@ -335,7 +368,7 @@ def _arrow(types: Mapping[str, str], rows: Sequence[Row]) -> pa.Table:
     return pa.table({name: pa.array([row[name] for row in rows], ARROW[kind]) for name, kind in types.items()})
 
 
-def fuzz(minutes: float, first: int, examples: int) -> Case | None:
+def fuzz(minutes: float, first: int, examples: int, comparison: Comparing) -> Case | None:
     """Tries cases until the time is over; the smallest one found at which ways differ, and what they said, printed."""
     ends, number, tried = time.monotonic() + 60 * minutes, first, 0
     last: list[Case] = []
@@ -356,12 +389,13 @@ def fuzz(minutes: float, first: int, examples: int) -> Case | None:
             tried += 1
             last[:] = [case]
             if time.monotonic() < ends:
-                compare(case)
+                comparison(case)
 
         try:
             all_say_the_same()
         except Exception as problem:
-            print(f"seed {number}: {type(problem).__name__}: {problem}\n\n# This finds it again:\n{last[0].script()}")
+            print(f"seed {number}: {type(problem).__name__}: {problem}\n")
+            print(f"# This finds it again:\n{last[0].script(comparison)}")
             return last[0]
         number += 1
     print(f"{tried:,} cases, seeds {first:,} to {number - 1:,}: all ways say the same")
@@ -373,6 +407,8 @@ if __name__ == "__main__":
     arguments.add_argument("--minutes", type=float, default=5.0)
     arguments.add_argument("--seed", type=int, default=None, help="the first seed; a random one otherwise")
     arguments.add_argument("--examples", type=int, default=200, help="cases per seed")
+    arguments.add_argument("--spark", action="store_true", help="compare the engines of Spark")
     given_options = arguments.parse_args()
     first_seed = random.randrange(10**6) if given_options.seed is None else given_options.seed
-    sys.exit(0 if fuzz(given_options.minutes, first_seed, given_options.examples) is None else 1)
+    way = compare_on_spark if given_options.spark else compare
+    sys.exit(0 if fuzz(given_options.minutes, first_seed, given_options.examples, way) is None else 1)
