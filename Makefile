@@ -9,7 +9,7 @@ CODE := src tests scripts examples benchmarks
 # of a file stay together.
 SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
 # In a variable: a comma in an argument of `call` would begin another one.
-WITH_EXTRAS := '.[spark,connect,delta]'
+WITH_EXTRAS := '.[spark,connect,delta,iceberg]'
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo docs test test-oldest soak fuzz lint clean

@@ -151,6 +151,20 @@ def test_delta_feed_tells_what_each_commit_did(spark_shell: Shell, examples: Pat
     assert "3 rows, 2 batches" in done.stdout
 
 
+# iceberg_table.sh -------------------------------------------------------------------------------------------------
+
+
+def test_an_iceberg_table_is_followed_commit_by_commit(shell: Shell, examples: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyiceberg", reason="the extra iceberg is not installed")
+    done = shell(examples / "iceberg_table.sh", "lake", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    monday, tuesday = (json.loads((tmp_path / "lake" / f"{day}.json").read_text()) for day in ("monday", "tuesday"))
+    assert sorted((v["left"], v["right"]) for v in monday["added"]) == [(1, 4), (2, 4)]
+    assert (monday["totals"], monday["removed_count"]) == ({"zip-city": 2}, 0)
+    assert (tuesday["added_count"], tuesday["removed_count"], tuesday["totals"]) == (0, 2, {"zip-city": 0})
+    assert "3 rows, 2 batches" in done.stdout
+
+
 # github_actions.yml -----------------------------------------------------------------------------------------------
 
 

@@ -123,22 +123,45 @@ class _State(Generic[_Table, _Outcome]):
         on_batch: Callable[[Any, str], None],
         on_problem: Callable[[str], None],
     ) -> None:
-        from holdfast.tables.data_files import is_delta
+        from holdfast.tables.data_files import is_delta, is_iceberg
 
-        if from_version is not None and not is_delta(source):
-            raise OptionError(f"--from-version is for Delta tables, and {os.fspath(source)} is none.")
-        if not is_delta(source):
-            self._follow_folder(os.fspath(source), once=once, limit=limit, on_batch=on_batch, on_problem=on_problem)
-            return
+        name = os.fspath(source)
+        given: dict[str, Any] = {"once": once, "limit": limit, "on_batch": on_batch, "from_version": from_version}
+        if is_iceberg(name):
+            self._follow_iceberg(name, **given)
+        elif is_delta(name):
+            self._follow_on_spark(name, **given)
+        elif from_version is not None:
+            raise OptionError(f"--from-version is for tables with a feed of changes, and {name} is a folder.")
+        else:
+            self._follow_folder(name, once=once, limit=limit, on_batch=on_batch, on_problem=on_problem)
+
+    def _follow_on_spark(self, source: str, *, once: bool, **options: Any) -> None:
+        """Follows a Delta table."""
         from holdfast.engines.spark.states.follow_delta import follow_delta
         from holdfast.engines.spark.states.spark_engine import SparkEngine
 
-        def opened(spark: Session, state: str) -> _Table:
+        def opened(spark: Session, state: str) -> Any:
             return type(self)._opened(SparkEngine(spark), state)
 
-        options: dict[str, Any] = {"once": once, "limit": limit, "on_batch": on_batch, "opened": opened}
         spark, place = self._engines.on_spark().spark, os.fspath(self._table.store.root)
-        follow_delta(spark, place, os.fspath(source), from_version=from_version, **options)
+        follow_delta(spark, place, source, once=once, opened=opened, **options)
+
+    def _follow_iceberg(self, source: str, *, once: bool, **options: Any) -> None:
+        """Follows an Iceberg table in this process; what only Spark can apply is applied there, where that is
+        allowed."""
+        from holdfast.engines.states.follow_iceberg import IcebergFollower
+
+        follower: IcebergFollower[Any] = IcebergFollower(source, **options)
+        engine = self._engines.on_spark() if self._engines.choice == "spark" else self._engines.local()
+
+        def look(engine: StateEngine) -> None:
+            def opened() -> Any:
+                return self._on(engine)
+
+            follower.look(opened)
+
+        _look(lambda: self._engines.run(engine, look), once=once)
 
     def _follow_folder(
         self,
@@ -165,6 +188,16 @@ class _State(Generic[_Table, _Outcome]):
             self._engines.run(engine, look)
 
         run() if once else follower.look_again(run)
+
+
+def _look(look: Callable[[], None], *, once: bool) -> None:
+    """Looks for what is new, and again and again unless it is for `once`."""
+    from holdfast.engines.states.follow_folder import LOOK_EVERY
+
+    look()
+    while not once:
+        time.sleep(LOOK_EVERY)
+        look()
 
 
 def _warned(problem: str) -> None:

@@ -53,8 +53,8 @@ def discover(
         str | None,
         typer.Argument(
             metavar="DATA",
-            help="A CSV, Parquet, JSON or ORC file or folder, a Delta table, spark:db.table, or a JDBC URL. Left out "
-            "where --table or --tables names several tables.",
+            help="A CSV, Parquet, JSON or ORC file or folder, a Delta table, iceberg:catalog.db.table, spark:db.table, "
+            "or a JDBC URL. Left out where --table or --tables names several tables.",
             show_default=False,
         ),
     ] = None,

@@ -113,7 +113,7 @@ def evolve_run(
     format: options.OutputFormat = "text",
     spark: options.OnEngine,
 ) -> None:
-    """Follow a folder or a Delta table: apply what comes, the oldest first; as JSON, a line for each batch."""
+    """Follow a folder or a table: apply what comes, the oldest first; as JSON, a line for each batch."""
 
     def print_batch(outcome: EvolveOutcome, name: str) -> None:
         _emit_evolved(outcome, name, options.Printing(format), single_line=True)

@@ -32,8 +32,8 @@ def explain(
         str,
         typer.Argument(
             metavar="DATA",
-            help="A CSV, Parquet, JSON or ORC file or folder, a Delta table, spark:db.table, or a JDBC URL. Left out "
-            "where the rule file, or --table, names the tables.",
+            help="A CSV, Parquet, JSON or ORC file or folder, a Delta table, iceberg:catalog.db.table, spark:db.table, "
+            "or a JDBC URL. Left out where the rule file, or --table, names the tables.",
             show_default=False,
         ),
     ],

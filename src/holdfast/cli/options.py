@@ -20,7 +20,8 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A CSV, Parquet, JSON or ORC file or folder, a Delta table, spark:db.table, or a JDBC URL.",
+        help="A CSV, Parquet, JSON or ORC file or folder, a Delta table, iceberg:catalog.db.table, spark:db.table, or "
+        "a JDBC URL.",
         show_default=False,
     ),
 ]
@@ -34,16 +35,17 @@ Changes = Annotated[
 Batch = Annotated[
     str | None, typer.Option(metavar="NAME", help="What tells this batch from others. Default: its content.")
 ]
+FOLLOWED = (
+    "The folder to follow, or a table that keeps its changes: the folder of a Delta table, or iceberg:catalog.db.table."
+)
 Source = Annotated[
     str,
-    typer.Option(metavar="DIR", help="The folder to follow, or a Delta table with a change feed.", show_default=False),
+    typer.Option(metavar="DIR", help=FOLLOWED, show_default=False),
 ]
 Once = Annotated[bool, typer.Option("--once", help="Apply what is there now, and stop.")]
 FromVersion = Annotated[
     int | None,
-    typer.Option(
-        metavar="N", help="Of a Delta table that the state was not made of: the first version to apply.", min=0
-    ),
+    typer.Option(metavar="N", help="Of a table that the state was not made of: the first version to apply.", min=0),
 ]
 Report = Annotated[
     Path | None, typer.Option("--report", metavar="FILE", help="Write a report there, as one HTML page.")

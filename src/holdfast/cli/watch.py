@@ -149,9 +149,7 @@ def watch_run(
     *,
     source: Annotated[
         str | None,
-        typer.Option(
-            metavar="DIR", help="The folder to follow, or a Delta table with a change feed.", show_default=False
-        ),
+        typer.Option(metavar="DIR", help=options.FOLLOWED, show_default=False),
     ] = None,
     table: Annotated[
         list[str] | None,
@@ -163,7 +161,7 @@ def watch_run(
     format: options.OutputFormat = "text",
     spark: options.OnEngine,
 ) -> None:
-    """Follow a folder or a Delta table: apply each file of changes, or commit, in order; as JSON, a line for each."""
+    """Follow a folder or a table: apply each file of changes, or commit, in order; as JSON, a line for each."""
     most = options.limit_of(limit)
 
     def print_batch(outcome: BatchOutcome, name: str) -> None:

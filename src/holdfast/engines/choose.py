@@ -61,7 +61,7 @@ def chosen_engine_for_all(
         if remote is not None:
             raise OptionError(f"{_named(remote)} can only be read on Spark.", hint="leave out --engine local.")
         return "local"
-    if remote is not None or master is not None or conf or has_session():
+    if remote is not None or master is not None or conf or (has_session() and not any(map(_is_iceberg_name, data))):
         return "spark"
     size = sum(_bytes_in_memory(own, options) for own in data)
     return "local" if size <= MEMORY_SHARE * physical_memory() else "spark"
@@ -107,9 +107,18 @@ def _is_local(data: Any) -> bool:
         return is_in_memory(data)
     from holdfast.tables.data_files import has_scheme, is_delta
 
+    if _is_iceberg_name(data):
+        return True
     # Delta tables are read by Spark's workers.
     name = os.fspath(data)
     return not (has_scheme(name) and not name.startswith("file:")) and not is_delta(name)
+
+
+def _is_iceberg_name(data: Any) -> bool:
+    """Whether the data is an Iceberg table that is read in this process, also where there is a session of Spark."""
+    from holdfast.tables.data_files import is_iceberg
+
+    return isinstance(data, str | os.PathLike) and is_iceberg(data)
 
 
 def _bytes_in_memory(data: Any, options: ReadOptions) -> int:

@@ -12,7 +12,11 @@ from holdfast.kernels import gpu_evidence
 
 OLDEST_PYTHON = (3, 11)
 NEEDED = ("pyarrow", "numpy", "numba", "pyroaring", "lark", "jinja2")
-_EXTRAS = {"deltalake": ("Delta tables", "delta"), "grpcio": ("Spark Connect", "connect")}
+_EXTRAS = {
+    "deltalake": ("Delta tables", "delta"),
+    "pyiceberg": ("Iceberg tables", "iceberg"),
+    "grpcio": ("Spark Connect", "connect"),
+}
 
 
 def examine_without_spark() -> list[MachineFinding]:

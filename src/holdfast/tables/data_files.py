@@ -29,6 +29,7 @@ _EXTENSIONS: dict[str, Format] = {
     ".feather": "arrow",
     ".xlsx": "excel",
 }
+ICEBERG, ICEBERG_METADATA = "iceberg:", ".metadata.json"
 _PACKED = (".gz", ".bz2")
 _OTHER_PACKED = (".zip", ".xz", ".zst", ".7z", ".lz4", ".rar", ".tar", ".tgz")
 
@@ -95,6 +96,12 @@ def has_scheme(data: str) -> bool:
 def is_delta(data: str | os.PathLike[str]) -> bool:
     """Whether there is a Delta table at the path."""
     return os.path.isdir(Path(os.fspath(data)).expanduser() / "_delta_log")
+
+
+def is_iceberg(data: str | os.PathLike[str]) -> bool:
+    """Whether the name is that of an Iceberg table: `iceberg:catalog.namespace.table`, or a file of its metadata."""
+    name = os.fspath(data)
+    return name.startswith(ICEBERG) or name.endswith(ICEBERG_METADATA)
 
 
 def missing_data(data: str) -> SourceNotFoundError:

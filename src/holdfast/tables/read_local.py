@@ -17,8 +17,9 @@ from holdfast.tables.column_files import read_column_files
 from holdfast.tables.csv_file import read_csv_files
 from holdfast.tables.csv_plan import column_types
 from holdfast.tables.csv_types import CsvType
-from holdfast.tables.data_files import DataFiles, find_local_files, has_scheme, is_delta, missing_data
+from holdfast.tables.data_files import DataFiles, find_local_files, has_scheme, is_delta, is_iceberg, missing_data
 from holdfast.tables.excel_file import read_excel_files
+from holdfast.tables.iceberg_table import open_iceberg
 from holdfast.tables.json_files import read_json_files
 from holdfast.tables.local_table import LocalTable
 from holdfast.tables.memory_table import local_table_of
@@ -45,6 +46,8 @@ def read_local(
     the first value or row that is wrong, and SourceNotFoundError where there is nothing.
     """
     name = os.fspath(data)
+    if options.input_format is None and is_iceberg(name):
+        return _read_iceberg(name, options, columns)
     if name.startswith(("spark:", "jdbc:")) or (options.input_format is None and is_delta(name)):
         raise _only_spark(name)
     files = _find(name, options)
@@ -75,6 +78,15 @@ def bytes_on_disk(data: str | os.PathLike[str], options: ReadOptions = _NO_OPTIO
         return None if files is None else sum(file.stat().st_size for file in files.local)
     except (HoldfastError, OSError):
         return None
+
+
+def _read_iceberg(name: str, options: ReadOptions, columns: Collection[str] | None) -> LocalTable:
+    table = open_iceberg(name)
+    refuse_csv_options(options, table.name, "an Iceberg table")
+    rows, notes = table.rows(_needed(columns, options))
+    origin = Origin("iceberg", feed={table.feed: table.version})
+    note = f"{table.name} is read as of version {table.version} of the Iceberg table"
+    return _with_types(rows, table.name, options, origin, (note, *notes))
 
 
 def _find(name: str, options: ReadOptions) -> DataFiles | None:

@@ -60,7 +60,7 @@ class Origin:
     `feed` names the feed of changes that goes on where the table ends, and its last number that the table has.
     """
 
-    kind: Literal["csv", "parquet", "json", "orc", "arrow", "excel", "delta", "table", "jdbc"]
+    kind: Literal["csv", "parquet", "json", "orc", "arrow", "excel", "delta", "iceberg", "table", "jdbc"]
     columns: tuple[str, ...] = ()
     types: tuple[CsvType | None, ...] = ()
     local: tuple[Path, ...] = ()

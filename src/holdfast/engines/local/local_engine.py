@@ -75,6 +75,9 @@ class LocalEngine(StateEngine):
     def table_of(self, frame: pa.Table, name: str) -> LocalTable:
         return LocalTable(frame, name)
 
+    def rows_of(self, rows: pa.Table) -> pa.Table:
+        return rows
+
     def frame_of(self, table: SourceTable) -> pa.Table:
         return _local_table(table).rows
 

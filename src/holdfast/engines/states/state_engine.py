@@ -105,6 +105,10 @@ class StateEngine(ABC):
         """Returns rows that the caller has, under their own column names, as a table of this name."""
 
     @abstractmethod
+    def rows_of(self, rows: pa.Table) -> Rows:
+        """Returns rows that are in this process."""
+
+    @abstractmethod
     def frame_of(self, table: SourceTable) -> Rows:
         """Returns the rows of the table under their own column names."""
 

@@ -25,7 +25,7 @@ from holdfast.engines.spark.sources.table import Table, complaint_token
 from holdfast.errors import HoldfastError, OptionError, SourceError, SourceNotFoundError, closest_hint
 from holdfast.tables.csv_plan import column_types, csv_charset
 from holdfast.tables.csv_types import CsvType
-from holdfast.tables.data_files import DataFiles, is_delta
+from holdfast.tables.data_files import DataFiles, is_delta, is_iceberg
 from holdfast.tables.partition_values import text_partitions
 from holdfast.tables.read_options import Origin, ReadOptions
 from holdfast.tables.source_failures import (
@@ -54,6 +54,11 @@ def read_table(spark: SparkSession, data: str | os.PathLike[str], options: ReadO
         return _read_spark_table(spark, name, options)
     if name.startswith("jdbc:"):
         return _read_jdbc(spark, name, options)
+    if options.input_format is None and is_iceberg(name):
+        raise SourceError(
+            f"{name} is an Iceberg table of a catalog of pyiceberg, which is read in this process and not by Spark.",
+            hint="--engine local reads it; of a catalog that Spark has, name it spark:catalog.db.table.",
+        )
     if options.input_format is None and is_delta(name):
         return _read_delta(spark, name, options)
     files = find_files(spark, name, options.input_format)

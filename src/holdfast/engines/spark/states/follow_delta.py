@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from holdfast.engines.spark.sources.delta_table import DeltaTable, open_delta, require_feed
+from holdfast.engines.spark.sources.delta_table import open_delta, require_feed
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.follow_frames import Follower, Opened, follow
 from holdfast.engines.states.changes import COMMIT_VERSION
+from holdfast.engines.states.feed_versions import batch_of_versions, last_applied
 from holdfast.engines.states.follow_folder import OnBatch
 from holdfast.engines.states.state_table import Outcome
-from holdfast.errors import OptionError, StateError
 from holdfast.tables.read_options import Origin
 
 
@@ -34,13 +34,15 @@ def follow_delta(
     state = opened(spark, place)
     table = open_delta(source)
     require_feed(table)
-    known = _known(state.manifest.streams.get(table.feed), from_version, table, place)
+    known = last_applied(
+        state.manifest.streams.get(table.feed), from_version, f"the Delta table {table.name}", table.version, place
+    )
 
     def take(session: SparkSession, first: int, last: int) -> None:
         now = opened(session, place)
         # A batch that comes again, or a stream that starts anew, may begin with commits that are in.
         start = min(max(first, now.manifest.streams.get(table.feed, known) + 1), last)
-        name = f"{table.name}, version {start}" if start == last else f"{table.name}, versions {start} to {last}"
+        name = batch_of_versions(table.name, start, last)
         changes = Table(in_order(open_delta(source).changes(session, start, last)), name, origin=Origin("delta"))
         on_batch(now.apply_table(changes, stream=table.feed, number=last, limit=limit), name)
 
@@ -68,28 +70,3 @@ def in_order(changes: DataFrame) -> DataFrame:
     kind = F.when(comes, F.lit("insert")).when(F.col("_change_type").isin("delete", "update_preimage"), F.lit("delete"))
     place = F.col(COMMIT_VERSION) * 2 + F.when(comes, 1).otherwise(0)
     return changes.withColumn(COMMIT_VERSION, place).withColumn("_change_type", kind.otherwise(F.col("_change_type")))
-
-
-def _known(known: int | None, from_version: int | None, table: DeltaTable, place: str) -> int:
-    """The last version of the table that the state has."""
-    if from_version is not None and not 0 <= from_version <= table.version + 1:
-        raise OptionError(
-            f"--from-version {from_version}: the Delta table {table.name} has the versions 0 to {table.version}.",
-            hint="name the first version whose changes the state has not got.",
-        )
-    if known is None and from_version is None:
-        raise StateError(
-            f"the state {place} was not made of the Delta table {table.name}, so that nothing tells which of its "
-            f"versions 0 to {table.version} it has.",
-            hint="make the state of the table itself, or name the first version to apply with --from-version.",
-        )
-    if known is None:
-        assert from_version is not None, "one of the two is there"
-        return from_version - 1
-    if from_version is not None and from_version > known + 1:
-        raise OptionError(
-            f"--from-version {from_version} would leave out changes: the state {place} has the Delta table "
-            f"{table.name} up to version {known}.",
-            hint="leave --from-version out; the state goes on where it is.",
-        )
-    return known

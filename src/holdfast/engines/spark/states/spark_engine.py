@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, ClassVar
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from holdfast.encode.column_type import ColumnType
 from holdfast.engines.check_result import CheckResult
+from holdfast.engines.spark.arrow_table import frame_of
 from holdfast.engines.spark.checking.check import SparkCheckResult, register_functions, run_check
 from holdfast.engines.spark.checking.rows import entirely_null, keyed, select_rows, with_lookups, with_truths
 from holdfast.engines.spark.discovery.discover import OnCard, compared_rows, search
@@ -75,6 +77,9 @@ class SparkEngine(StateEngine):
 
     def table_of(self, frame: DataFrame, name: str) -> Table:
         return Table(frame, name)
+
+    def rows_of(self, rows: pa.Table) -> DataFrame:
+        return frame_of(self.spark, rows)
 
     def frame_of(self, table: SourceTable) -> DataFrame:
         return _spark_table(table).frame
