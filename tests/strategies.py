@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast import reference
 from holdfast.errors import HoldfastError
 from holdfast.rules.constraint import denial
-from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Key, Pattern
+from holdfast.rules.dependency import CFD, FD, Body, Denial, Implication, Key, NoOverlap, Pattern
 from holdfast.rules.predicate import (
     NEGATIVE,
     Call,
@@ -380,9 +380,23 @@ def bodies(draw: st.DrawFn, types: Mapping[str, str]) -> Body:
     """A rule of any kind that some table could violate."""
     for _ in range(20):
         try:
-            shape = draw(st.sampled_from(["dependency", "dependency", "denial", "denial", "row", "if"]))
+            shapes = ["dependency", "dependency", "denial", "denial", "row", "if", "near", "overlap"]
+            shape = draw(st.sampled_from(shapes))
             if shape == "dependency":
                 body = draw(dependencies(types))
+            elif shape == "near":
+                # Tolerances beside each other and beside other predicates, such as the column that rows agree on.
+                drawn = [draw(tolerances(types)) for _ in range(draw(st.integers(1, 3)))]
+                near = [tolerance for tolerance in drawn if tolerance is not None]
+                if not near:
+                    continue
+                body = Denial(denial([*draw(st.lists(predicates(types), max_size=1)), *near]))
+            elif shape == "overlap":
+                start, *rest = draw(st.permutations(sorted(types)))
+                ends = [name for name in rest if comparable(types[start], types[name])]
+                if types[start] not in ORDERED or not ends:
+                    continue
+                body = NoOverlap(tuple(name for name in rest[:1] if name != ends[-1]), start, ends[-1])
             elif shape == "if":
                 premise = draw(st.lists(predicates(types), min_size=1, max_size=2))
                 conclusion = draw(st.lists(predicates(types), min_size=1, max_size=2))

@@ -13,6 +13,7 @@ from holdfast.kernels.edit_distance import nearest_texts
 from holdfast.kernels.evidence import ORDER, Packing, all_pairs, listed_pairs
 from holdfast.kernels.extended_sets import contained_in, extended_sets, first_missed
 from holdfast.kernels.hitting_sets import hitting_sets
+from holdfast.kernels.inequality_counts import count_from_three_edges
 from holdfast.kernels.key_table import FREE, add_keys, find_keys, remove_keys
 from holdfast.kernels.nearly_hitting_sets import nearly_hitting_sets
 from holdfast.kernels.order import ranks
@@ -20,6 +21,7 @@ from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
 from holdfast.kernels.pairs_between import BlockPair, beside
 from holdfast.kernels.partitions import broken_dependency, broken_within, frequent_codes, refined, whole
+from holdfast.kernels.ranges import PairedRows, ranges_of
 from holdfast.kernels.row_arithmetic import equal_expressions
 from holdfast.kernels.runs import Arena, PairCounting, Probe, Rows, alone_together, collides, hash_rows, probed
 from holdfast.kernels.support import least_support, violating_pairs
@@ -30,12 +32,13 @@ def compile_kernels() -> None:
     """Every kernel has run once on arrays of the types it is used with."""
     groups, order = np.zeros(2, np.int64), np.arange(2)
     for inequalities in range(5):
-        values = np.zeros((inequalities, 2), np.int64)
+        values = np.tile(order, (inequalities, 1))
         count_pairs(groups, groups, values, values)
         list_pairs(
             groups, groups, values, values,
-            unequal=(values[:1], values[:1]), wanted=groups == 0, order=order, once=True, limit=1,
+            unequal=(values[:1], values[:1]), wanted=(groups == 0, groups == 0), order=order, once=True, limit=1,
         )  # fmt: skip
+    _compile_ranges(groups, order)
     greedy_cover(order[:1], order[1:], 2)
     nearest_texts(np.frombuffer(b"\0" * 4, np.uint32), order[1:], np.zeros(1, np.uint32), most=1)
     ranks(order)
@@ -47,6 +50,17 @@ def compile_kernels() -> None:
     _compile_runs()
     _compile_chains()
     _compile_hashes()
+
+
+def _compile_ranges(groups: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+    count_pairs(groups, groups, np.array([rows, ~rows]), np.array([rows, ~rows]))
+    first, second, third = ranges_of(
+        PairedRows(groups, groups, rows, rows), np.tile(rows, (3, 1)), np.tile(rows, (3, 1))
+    )
+    count_from_three_edges(
+        first.left_ids, first.right_ids, first.lefts, first.rights, first.starts, second.starts, second.places,
+        third.starts, third.places, 1, np.zeros(2, np.int64), np.zeros(2, np.int64),
+    )  # fmt: skip
 
 
 def _compile_discovery(weights: NDArray[np.int64]) -> None:

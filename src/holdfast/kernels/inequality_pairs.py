@@ -17,7 +17,9 @@ def _tops(values, width):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def list_inequality_pairs(lefts, rights, starts, ends, a, b, second, left_unequal, right_unequal, order, once, limit):  # type: ignore[no-untyped-def]
+def list_inequality_pairs(  # type: ignore[no-untyped-def]
+    lefts, rights, starts, ends, a, b, second, left_unequal, right_unequal, order, falling, once, limit
+):
     small, large = _tops(second, _SMALL), _tops(second, _LARGE)
     pairs_left, pairs_right = [np.int64(0) for _ in range(0)], [np.int64(0) for _ in range(0)]
     for at in range(len(lefts)):
@@ -32,6 +34,15 @@ def list_inequality_pairs(lefts, rights, starts, ends, a, b, second, left_unequa
                 else:
                     high = mid
             q = low
+        for k in falling:  # of these lines the values of right rows fall, so that the smaller ones are at the end
+            low, high = q, end
+            while low < high:
+                mid = (low + high) // 2
+                if b[k, rights[mid]] > a[k, i]:
+                    low = mid + 1
+                else:
+                    high = mid
+            end = low
         while q < end:
             if len(second) > 0:
                 if q % _LARGE == 0 and q + _LARGE <= end and large[q // _LARGE] <= a[1, i]:

@@ -16,19 +16,20 @@ def list_pairs(
     b: Ints,
     *,
     unequal: tuple[Ints, Ints],
-    wanted: NDArray[np.bool_],
+    wanted: tuple[NDArray[np.bool_], NDArray[np.bool_]],
     order: Ints,
     once: bool,
     limit: int,
 ) -> tuple[Ints, Ints]:
-    """At most `limit` pairs (i, j) of left rows that are `wanted`.
+    """At most `limit` pairs (i, j) of left rows and right rows that are `wanted`.
 
     As in `count_pairs`, and for every line of `unequal` the two values differ. `order` tells rows apart: a row is not
     paired with another of the same place in it. With `once`, only pairs whose left row comes first in it. Cost: a sort,
-    then for each wanted row those that pass the first inequality, in leaps over those that cannot pass the second.
+    then for each wanted row those that pass the first inequality, in leaps over those that cannot pass the second; only
+    those in a range where the first and another inequality are the ends of one.
     """
-    lefts = np.flatnonzero((left_group >= 0) & wanted)
-    rights = np.flatnonzero(right_group >= 0)
+    lefts = np.flatnonzero((left_group >= 0) & wanted[0])
+    rights = np.flatnonzero((right_group >= 0) & wanted[1])
     if limit <= 0 or len(lefts) == 0 or len(rights) == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
     met = np.zeros(int(max(left_group.max(), right_group.max())) + 1, np.bool_)
@@ -39,11 +40,14 @@ def list_pairs(
     starts = np.searchsorted(ids, left_group[lefts], side="left")
     ends = np.searchsorted(ids, left_group[lefts], side="right")
     if compiler_pays(int((ends - starts).sum())):
+        from holdfast.kernels.inequality_counts import FALLS, ways_of
         from holdfast.kernels.inequality_pairs import list_inequality_pairs
 
+        ends_too = [k for k in range(1, len(a)) if ways_of(ids, b[0][rights], b[k][rights]) == FALLS]
+        falling = np.array(ends_too, np.int64)
         second = b[1][rights] if len(a) > 1 else np.empty(0, np.int64)
         return list_inequality_pairs(  # type: ignore[no-any-return]
-            lefts, rights, starts, ends, a, b, second, unequal[0], unequal[1], order, once, limit
+            lefts, rights, starts, ends, a, b, second, unequal[0], unequal[1], order, falling, once, limit
         )
     left, right = all_pairs_of_ranges(starts, ends)
     left, right = lefts[left], rights[right]

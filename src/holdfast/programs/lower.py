@@ -32,7 +32,6 @@ from holdfast.rules.predicate import (
     RowOperand,
     comparison,
     difference_of,
-    negative_of,
 )
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE, swapped
 from holdfast.rules.rule import Nulls, Rule, RuleSet
@@ -220,12 +219,12 @@ class Lowering:
         sides: _Doubles | _Exact = _Doubles(self, constant) if "float" in families else _Exact(self, constant, families)
         left, right = sides.value(difference.left), sides.value(difference.right)
 
-        # A difference may be above the constant, or below its negative. NaN, the greatest number, is only above.
+        # A difference may be above the constant, or below its negative.
         def apart(relations: int) -> Alternatives:
             return sides.compared(left, relations, right, sides.number)
 
         def apart_below(relations: int) -> Alternatives:
-            return sides.compared(left, relations, right, sides.opposite)
+            return sides.compared_below(left, relations, right)
 
         def turned(relations: int) -> Alternatives:
             return sides.compared(right, relations, left, sides.number)
@@ -285,12 +284,6 @@ class _Exact:
         assert isinstance(self.constant.value, int | Decimal), "the parser sees to it"
         return self.constant.value
 
-    @property
-    def opposite(self) -> int | Decimal:
-        value = negative_of(self.constant).value
-        assert isinstance(value, int | Decimal), "the negative of a number is one"
-        return value
-
     def value(self, side: RowOperand) -> Column:
         if not self.families <= {"date", "timestamp"}:
             return self.lowering.column(side)
@@ -301,6 +294,13 @@ class _Exact:
     def compared(self, left: Column, relations: int, right: Column, number: Number) -> Alternatives:
         assert not isinstance(number, float), "a rule's own number is exact"
         return [[comparison(left, relations, self._moved(right, Constant(number)))]]
+
+    def compared_below(self, left: Column, relations: int, right: Column) -> Alternatives:
+        """The difference against the negative of the number: the other difference against the number itself.
+
+        So that pairs of the one way are those of the other, turned round, and are counted once.
+        """
+        return self.compared(right, swapped(relations), left, self.number)
 
     def _moved(self, column: Column, by: Constant) -> Column:
         if by.value == 0:
@@ -325,10 +325,6 @@ class _Doubles:
         if math.isinf(number):
             raise TypeMismatchError(f"compares a difference with {self.constant}, which is beyond what a double holds")
         return number
-
-    @property
-    def opposite(self) -> float:
-        return -self.number
 
     def value(self, side: RowOperand) -> Column:
         kind = expression_type(side, self.lowering.types)
@@ -357,3 +353,7 @@ class _Doubles:
             NE: lambda: [[below(AT_LEAST)], [beyond(ABOVE)]],
         }
         return ways[relations]()
+
+    def compared_below(self, left: Column, relations: int, right: Column) -> Alternatives:
+        """The difference against the negative of the number. NaN, the greatest number, is never below it."""
+        return self.compared(left, relations, right, -self.number)

@@ -5,7 +5,7 @@ A part is the whole table, or rows such that no violating pair leaves it. Nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, pairwise, product
@@ -219,21 +219,32 @@ class _Pairs:
     def counts(self) -> tuple[Ints, Ints]:
         """Ordered violating pairs per row, as left and as right row; pairs of several denials once."""
         as_left, as_right = np.zeros(self.part.size, np.int64), np.zeros(self.part.size, np.int64)
+        alone: dict[PairDenial, tuple[Ints, Ints]] = {}
         for sign, chosen in _overlaps(self.program.denials):
-            left, right = _count_denials(chosen, self.part)
+            mirror = self._counted_mirror(chosen, alone)
+            left, right = _count_denials(chosen, self.part) if mirror is None else mirror
+            if len(chosen) == 1:
+                alone[chosen[0]] = left, right
             as_left += sign * left
             as_right += sign * right
         return as_left, as_right
+
+    def _counted_mirror(
+        self, denials: Sequence[PairDenial], counted: Mapping[PairDenial, tuple[Ints, Ints]]
+    ) -> tuple[Ints, Ints] | None:
+        """What the mirror image of a single denial was counted as, turned round; None where there is none."""
+        if len(denials) > 1 or self.part.roles is not None:
+            return None
+        return next((found[::-1] for denial, found in counted.items() if denials[0].is_mirror_of(denial)), None)
 
     def pairs(self, limit: int, of: int | None = None, *, counted: bool = True) -> tuple[Ints, Ints]:
         """At most `limit` pairs; with `of`, only such with this left row, or of a symmetric rule with this row.
 
         `counted` counts first, and then looks only at rows that are in a pair.
         """
+        wanted_left, wanted_right = (side > 0 for side in self.counts) if counted else [self.part.flag(None)] * 2
         if of is not None:
-            wanted = np.arange(self.part.size) == of
-        else:
-            wanted = self.counts[0] > 0 if counted else self.part.flag(None)
+            wanted_left = np.arange(self.part.size) == of
         lefts, rights = [], []
         order = self.part.order
         for denial in self.program.denials:
@@ -249,7 +260,7 @@ class _Pairs:
                 shape.a,
                 shape.b,
                 unequal=shape.unequal,
-                wanted=wanted,
+                wanted=(wanted_left, wanted_right),
                 order=order,
                 once=once,
                 limit=limit if len(self.program.denials) == 1 else UNLIMITED,
@@ -274,11 +285,12 @@ def _count_denials(denials: Sequence[PairDenial], part: Part) -> tuple[Ints, Int
         return zero, zero.copy()
     as_left, as_right = zero, zero.copy()
     left_unequal = shape.unequal[0]
+    mirrored = part.roles is None and all(denial.symmetric for denial in denials)
     # p != q holds as often as anything, less as often as p = q.
     for size in range(len(left_unequal) + 1):
         for chosen in combinations(range(len(left_unequal)), size):
             left_group, right_group = _refined(shape, chosen)
-            left, right = count_pairs(left_group, right_group, shape.a, shape.b)
+            left, right = count_pairs(left_group, right_group, shape.a, shape.b, mirrored=mirrored)
             as_left += left if size % 2 == 0 else -left
             as_right += right if size % 2 == 0 else -right
     if part.roles is None:
@@ -371,13 +383,14 @@ class _Compared:
         elif compare.allowed == NE:
             _append(self.unequal, x, y)
         else:
-            or_equal = compare.allowed in (LE, GE)
-            if or_equal:
-                x, y = _ranked(x, y, same)
             if compare.allowed in (GT, GE):
                 # ~ turns the order round without overflow, where - would not.
                 x, y = ~x, ~y
-            _append(self.below, x * 2 if or_equal else x, y * 2 + 1 if or_equal else y)
+            if compare.allowed in (LE, GE):
+                if int(x.min(initial=0)) == np.iinfo(np.int64).min:
+                    x, y = _ranked(x, y, same)
+                x = x - 1
+            _append(self.below, x, y)
 
 
 def _append(sides: tuple[list[Ints], list[Ints]], left: Ints, right: Ints) -> None:
@@ -386,7 +399,7 @@ def _append(sides: tuple[list[Ints], list[Ints]], left: Ints, right: Ints) -> No
 
 
 def _ranked(x: Ints, y: Ints, same: bool) -> tuple[Ints, Ints]:
-    """Codes small enough to be doubled."""
+    """Codes of which one may be taken away."""
     if same:
         ranks = compacted(x)
         return ranks, ranks
@@ -582,10 +595,11 @@ class _Groups:
     def _listed(self, group: Ints, unequal: tuple[Ints, Ints], limit: int, of: int | None) -> tuple[Ints, Ints]:
         none = np.empty((0, self.part.size), np.int64)
         order = self.part.order
-        wanted = group >= 0 if of is None else np.arange(self.part.size) == of
+        wanted = group >= 0
+        left_wanted = wanted if of is None else np.arange(self.part.size) == of
         once = of is None
         left, right = list_pairs(
-            group, group, none, none, unequal=unequal, wanted=wanted, order=order, once=once, limit=limit
+            group, group, none, none, unequal=unequal, wanted=(left_wanted, wanted), order=order, once=once, limit=limit
         )
         turned = order[left] > order[right]
         return np.where(turned, right, left), np.where(turned, left, right)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.kernels import without_compiler
+from holdfast.kernels import pair_counts, without_compiler
 from holdfast.kernels.cover import greedy_cover
 from holdfast.kernels.order import order_in_groups, ranks
 from holdfast.kernels.pair_counts import count_pairs
@@ -41,10 +41,60 @@ def test_pairs_are_counted_and_listed_alike(seed: int, rows: int, inequalities: 
     x, y = rng.integers(0, 3, (2, unequal, rows))
     for once, limit in ((False, 2**62), (True, 2**62), (True, 3), (False, 0)):
         compiled, plain = both_ways(
-            list_pairs, left, right, a, b, unequal=(x, y), wanted=rng.random(rows) < 0.7,
+            list_pairs, left, right, a, b, unequal=(x, y), wanted=tuple(rng.random((2, rows)) < 0.7),
             order=rng.permutation(rows), once=once, limit=limit,
         )  # fmt: skip
         assert compiled == plain
+
+
+@given(
+    seed=SEEDS,
+    rows=st.integers(1, 30),
+    windows=st.integers(0, 3),
+    inequalities=st.integers(0, 2),
+    turned=st.booleans(),
+    by_pairs=st.booleans(),
+)
+@settings(deadline=None, max_examples=300)
+def test_windows_are_counted_and_listed_as_two_inequalities_are(
+    seed: int, rows: int, windows: int, inequalities: int, turned: bool, by_pairs: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(-1, 3, (2, rows))
+    left, right = groups if rng.random() < 0.5 else (groups[0], groups[0])
+    lines = [(rng.integers(-4, 5, rows), rng.integers(-4, 5, rows)) for _ in range(inequalities)]
+    for _ in range(windows):
+        # Left rows are intervals, of one width or of many, some of them empty; points of right rows may lie at their
+        # ends, and several of them be of one value there, as rounded ends are.
+        points, rough = rng.integers(-6, 7, rows), int(rng.integers(1, 3))
+        middles = points if rng.random() < 0.5 else rng.integers(-6, 7, rows)
+        width = rng.integers(-1, 4) if rng.random() < 0.5 else rng.integers(-1, 4, rows)
+        ends = [(middles - width, points // rough * rough), (~(middles + width), ~points)]
+        lines += [(~b, ~a) for a, b in ends] if turned else ends
+    order = rng.permutation(len(lines))
+    a, b = (np.array([lines[k][side] for k in order], np.int64).reshape(len(lines), rows) for side in (0, 1))
+    with patch.object(pair_counts, "_PAIRS_PER_STEP", 2 if by_pairs else 0):
+        compiled, plain = both_ways(count_pairs, left, right, a, b)
+    assert compiled == plain
+    for once, limit in ((False, 2**62), (False, 3)):
+        compiled, plain = both_ways(
+            list_pairs, left, right, a, b, unequal=(a[:0], b[:0]), wanted=tuple(rng.random((2, rows)) < 0.7),
+            order=rng.permutation(rows), once=once, limit=limit,
+        )  # fmt: skip
+        assert compiled == plain
+
+
+@given(seed=SEEDS, rows=st.integers(1, 30), windows=st.integers(0, 3))
+@settings(deadline=None)
+def test_pairs_that_are_their_own_mirror_are_counted_from_one_side(seed: int, rows: int, windows: int) -> None:
+    rng = np.random.default_rng(seed)
+    group = rng.integers(-1, 3, rows)
+    points, widths = rng.integers(-6, 7, (windows, rows)), rng.integers(0, 4, windows)[:, None]
+    a = np.concatenate([points - widths - 1, ~(points + widths) - 1])
+    b = np.concatenate([points, ~points])
+    compiled, plain = both_ways(count_pairs, group, group, a, b, mirrored=True)
+    assert compiled == plain
+    assert compiled[0] == compiled[1]
 
 
 @given(seed=SEEDS, rows=st.integers(0, 40))
