@@ -33,6 +33,7 @@ ROOMS = (
     "evolving",
     "fragments",
     "monitor",
+    "exchange",
     "engines",
     "report",
     "api",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from holdfast.api.exchange import export_sql
+from holdfast.api.exchange import export_dbt, export_odcs, export_sql, import_rules
 from holdfast.api.jobs import (
     DEFAULT_LIMIT,
     check,
@@ -39,8 +39,11 @@ __all__ = [
     "engine_for",
     "evolve",
     "explain",
+    "export_dbt",
+    "export_odcs",
     "export_sql",
     "fragments_plan",
+    "import_rules",
     "open_table",
     "plan_check",
     "plan_discover",

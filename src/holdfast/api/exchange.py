@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from holdfast.api.jobs import KeyColumns, Rules, keys_by_table
-from holdfast.errors import OptionError, closest_hint
+from holdfast.errors import OptionError, RuleFileError, closest_hint
 from holdfast.rules.rule import Nulls, RuleSet
 from holdfast.rules.rule_file import as_rule_set, named_key
 
 if TYPE_CHECKING:
+    from holdfast.exchange.dbt import DbtTests
+    from holdfast.exchange.imported import ImportedRules
     from holdfast.programs.export_sql import DatabaseTable
+
+# What rules are read from: suites of Great Expectations, suggestions of Deequ, rule sets of AWS Glue, checks of DQX,
+# contracts of the Open Data Contract Standard.
+ImportKind = Literal["ge", "deequ", "dqdl", "dqx", "odcs"]
 
 
 def export_sql(
@@ -35,6 +44,90 @@ def export_sql(
     chosen = dialect_named(dialect)
     wanted = as_rule_set(rules, nulls=nulls)
     return rules_sql(wanted, tables=_database_tables(wanted, table, key, types or {}), dialect=chosen, count=count)
+
+
+def export_dbt(
+    rules: Rules,
+    model: str | Mapping[str, str] | None = None,
+    *,
+    key: KeyColumns | Mapping[str, KeyColumns] | None = None,
+    nulls: Nulls | None = None,
+    dialect: str = "ansi",
+) -> DbtTests:
+    """The rules as tests of a dbt project, as `holdfast export dbt` writes them; `model` is as `table` of `export_sql`.
+
+    The result has the texts of files by their paths in the project, and remarks on what dbt counts otherwise.
+    """
+    from holdfast.exchange.dbt import dbt_tests
+    from holdfast.programs.export_sql import dialect_named
+
+    chosen = dialect_named(dialect)
+    wanted = as_rule_set(rules, nulls=nulls)
+    return dbt_tests(wanted, tables=_database_tables(wanted, model, key, {}), dialect=chosen)
+
+
+def export_odcs(rules: Rules, contract: str | Path, *, table: str | None = None) -> str:
+    """The text of the contract with the rules in the quality of its tables, and all else as it is in the file.
+
+    Rules of one table without a name belong to `table`, or to the only one of the contract.
+    """
+    from holdfast.exchange.odcs import written_contract
+
+    return written_contract(_text_of(contract), as_rule_set(rules), origin=str(contract), table=table)
+
+
+def import_rules(kind: ImportKind, file: str | Path, *, table: str | None = None) -> ImportedRules:
+    """Rules read from a file of another tool; the result goes where rules go, and has what was left out and why.
+
+    `table` is what the table is called that the checks are about, where they name another one.
+    """
+    if kind not in get_args(ImportKind):
+        raise OptionError(
+            f"{kind!r} is nothing that is read.", hint=closest_hint(kind, get_args(ImportKind), what="Kinds")
+        )
+    text, origin = _text_of(file), str(file)
+    if kind == "dqdl":
+        from holdfast.exchange.deequ import read_dqdl
+
+        return read_dqdl(text, origin=origin, table=table)
+    content = _content_of(text, origin)
+    if kind == "ge":
+        from holdfast.exchange.great_expectations import read_suite
+
+        return read_suite(content, origin=origin)
+    if kind == "deequ":
+        from holdfast.exchange.deequ import read_suggestions
+
+        return read_suggestions(content, origin=origin)
+    if kind == "dqx":
+        from holdfast.exchange.dqx import read_checks
+
+        return read_checks(content, origin=origin, table=table)
+    from holdfast.exchange.odcs import read_contract
+
+    return read_contract(content, origin=origin)
+
+
+def _text_of(file: str | Path) -> str:
+    from holdfast.rules.yaml_nodes import read_yaml_text
+
+    return read_yaml_text(Path(file), "file", RuleFileError)
+
+
+def _content_of(text: str, origin: str) -> Any:
+    """What the JSON or YAML says; numbers of JSON keep their digits."""
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return json.loads(text, parse_float=Decimal)
+        except json.JSONDecodeError:
+            pass  # YAML may begin so, too
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as problem:
+        said = " ".join(str(getattr(problem, "problem", None) or problem).split())
+        raise RuleFileError(f"{origin} is neither JSON nor YAML: {said}.") from None
 
 
 def table_names(rules: RuleSet) -> list[str]:

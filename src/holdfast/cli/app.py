@@ -29,7 +29,11 @@ _GROUPS = {
     "watch": "Keep the violations of a table up to date under inserts, deletes and updates.",
     "evolve": "Keep the rules that a table holds up to date under inserts, deletes and updates.",
     "fragments": "Keep the violations of a table up to date that is split over sites, with almost nothing shipped.",
+    "export": "Write rules for other tools: tests of a dbt project, or a data contract.",
+    "import": "Read rules from the files of other tools: suites, checks and data contracts.",
 }
+# Modules that cannot be called as their command is.
+_MODULES = {"export": "exporting", "import": "importing"}
 
 
 def _add_command(name: str, app: typer.Typer) -> None:
@@ -39,8 +43,8 @@ def _add_command(name: str, app: typer.Typer) -> None:
 
 
 def _add_group(name: str, app: typer.Typer) -> None:
-    """Calls `add_<name>` in the module of that name."""
-    getattr(import_module(f"holdfast.cli.{name}"), f"add_{name}")(app)
+    """Calls `add_<name>` in the module of the group."""
+    getattr(import_module(f"holdfast.cli.{_MODULES.get(name, name)}"), f"add_{name}")(app)
 
 
 COMMANDS = {

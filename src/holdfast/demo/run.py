@@ -27,7 +27,9 @@ MONDAY, TUESDAY, WEDNESDAY = "monday.csv", "tuesday.csv", "wednesday.csv"
 DECISIONS = "decisions.yaml"
 STATE, KEPT_RULES = "orders-state", "price-rules"
 PAYMENTS, SHOP = "payments.csv", "shop.yaml"
-BUNDLED = (CLEAN, DATA, RULES, DECISIONS, SITES, MONDAY, TUESDAY, WEDNESDAY, PAYMENTS, SHOP)
+# Files of other tools, with checks of the same orders.
+OF_OTHERS = ("suite.json", "suggestions.json", "ruleset.dqdl", "checks.yaml", "contract.yaml")
+BUNDLED = (CLEAN, DATA, RULES, DECISIONS, SITES, MONDAY, TUESDAY, WEDNESDAY, PAYMENTS, SHOP, *OF_OTHERS)
 TOP, MOST_PREDICATES = 10, 3
 # A row that violates a dependency, and the columns of rules that a change of prices breaks.
 WRONG_ROW, PRICES = "SO-2486", "country,sku,unit_price,ordered"

@@ -1,0 +1,1 @@
+"""Rules in the formats of other tools: read from theirs, written for them."""
