@@ -142,3 +142,35 @@ def test_a_condition_that_only_spark_can_tell_is_checked_there_with_a_note(spark
             assert any("checked on Spark" in note for note in result.outcome.notes)
         with pytest.raises(hf.HoldfastError, match="without Spark"):
             hf.check(odd, file, key="k", engine="local")
+
+
+KEPT = """\
+key: k
+rules:
+  - {name: text, rule: "g -> text", message: "{text} of {money} at {at}, {raw}: {g} {zoned} {ok} {f} {tiny} {{day}}"}
+  - {name: few, rule: "g -> text", warn: 0, error: 50%, tags: daily, owner: data}
+  - {name: many, rule: "g -> text", warn: 0, error: 1, message: "{money}"}
+  - {name: none, rule: "g -> text", warn: 9, error: 9}
+  - {name: single, rule: "not(t.f > ${most})", where: "k < 9", tags: [daily]}
+"""
+
+
+def test_kept_rules_mean_the_same_also_of_some_of_the_rows(spark: SparkSession, odd: Path, tmp_path: Path) -> None:
+    file = tmp_path / "kept.yaml"
+    file.write_text(KEPT, encoding="utf-8")
+    here, there = both(odd, file, variables={"most": 2}, where="k < 7", redact=["at"])
+    assert here.to_dict()["rules"] == there.to_dict()["rules"]
+    verdicts = [(rule["holds"], rule["severity"]) for rule in here.to_dict()["rules"]]
+    assert verdicts == [(False, "error"), (False, "warn"), (False, "error"), (True, "warn"), (False, "error")]
+    assert here.outcome.rows == there.outcome.rows == 7
+    assert "only rows where k < 7" in here.outcome.notes
+    assert here.outcome.notes == there.outcome.notes
+    assert lines(here.annotated()) == lines(there.annotated())
+    first = next(iter(here.annotated()))
+    assert [len(first[name] or ()) for name in ("_errors", "_warnings")] == [2, 2]
+    summary = here.summary()
+    assert "é of 1.50 at •••" in summary
+    assert "tags: daily; owner: data" in summary
+    assert re.sub(r"[\d.]+ s\b", "", summary) == re.sub(r"[\d.]+ s\b", "", there.summary())
+    for one, other in zip(here.split(), there.split(), strict=True):
+        assert lines(one) == lines(other)

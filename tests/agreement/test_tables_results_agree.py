@@ -32,7 +32,8 @@ tables:
   customers: {data: customers.csv, key: id}
 rules:
   - orders(customer) in customers(code)
-  - {name: north, rule: orders(customer) in customers(code), where: "region = 'NORTH'", allow: "10%"}
+  - {name: north, rule: orders(customer) in customers(code), where: "region = 'NORTH'", warn: 1, error: "10%",
+     message: "customer {customer} is not there"}
   - {name: number, rule: orders(number) in customers(id)}
   - {name: exact, rule: orders(amount) in customers(limit)}
   - {name: since, rule: not(orders.customer = customers.code and orders.placed < customers.since)}
@@ -123,3 +124,14 @@ def test_wide_numbers_are_compared_by_value_and_not_as_doubles(spark: SparkSessi
     result = hf.check({"a": left, "b": right}, ["a(n) in b(x)", "not(a.n = b.x)"])
     assert [found.violating_rows for found in result.outcome.rules] == [1, 4]
     assert [row["value"] for row in result.groups] == [str(wide + 1)]
+
+
+def test_a_run_may_be_of_some_of_the_rows_of_a_table(spark: SparkSession, shop: Path) -> None:
+    here, there = both(shop, nulls="sql", key="number", where={"orders": "region = 'NORTH'"})
+    assert here.to_dict()["rules"] == there.to_dict()["rules"]
+    assert here.to_dict()["tables"] == there.to_dict()["tables"]
+    assert here.outcome.notes == there.outcome.notes
+    assert here.outcome.tables[0].rows == 40
+    assert [part.count() for part in here.split()["orders"]] == [part.count() for part in there.split()["orders"]]
+    with pytest.raises(OptionError, match="there are several tables"):
+        hf.check({}, shop / "rules.yaml", where="region = 'NORTH'")

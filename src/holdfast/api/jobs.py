@@ -81,6 +81,9 @@ def check(
     fail_on: FailOn = "error",
     all_columns: bool = False,
     redact: Sequence[str] = (),
+    where: str | Mapping[str, str] | None = None,
+    variables: Mapping[str, Any] | None = None,
+    tags: str | Sequence[str] = (),
     engine: EngineChoice = "auto",
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
@@ -92,24 +95,28 @@ def check(
     a rule file, a rule's text, a list of them, or a set. `key` names the column or columns by which results name rows;
     it and `nulls` default to what the rule file says. `limit` caps the pairs that are listed per rule (None for no
     cap). With `all_columns` the scan keeps whole rows, so that `split()` needs no second one. `redact` names columns
-    whose values nobody is shown: not in summaries, not in reports; the tables of the result have them. `reading` goes
-    to the reader: types, null_values, delimiter, encoding, multiline, input_format.
+    whose values nobody is shown: not in summaries, not in reports; the tables of the result have them. With `where`, a
+    SQL condition, the table is what satisfies it. `variables` are the values of `${name}` in the rules; with `tags`,
+    only rules that have one of these are checked. `reading` goes to the reader: types, null_values, delimiter,
+    encoding, multiline, input_format.
 
     `engine` is where it runs: "local" in this process, "spark" on Spark, "auto" in this process for files and tables in
     memory that fit a quarter of it, where no Spark session is there and no `master` or `conf` is named. On Spark it
     runs on the caller's session, and starts one only when there is none.
 
     For rules over several tables, `data` is a mapping from their names to the tables, and `key` one to their keys;
-    where the rule file has `tables`, it may be empty. The tables of its result name a row by its table and its key, and
-    `split()` returns clean and quarantined rows by table.
+    where the rule file has `tables`, it may be empty; `where` is one from tables to conditions. The tables of its
+    result name a row by its table and its key, and `split()` returns clean and quarantined rows by table.
     """
+    chosen: dict[str, Any] = {"nulls": nulls, "variables": variables, "tags": tags}
+    chosen |= {"engine": engine, "master": master, "conf": conf}
     if isinstance(data, Mapping):
-        where: dict[str, Any] = {"engine": engine, "master": master, "conf": conf}
-        tables_plan = plan_tables_check(data, rules, key=key, nulls=nulls, **where, **reading)
+        tables_plan = plan_tables_check(data, rules, key=key, where=where, **chosen, **reading)
         return tables_plan.run(limit=limit, fail_on=fail_on, all_columns=all_columns, redact=redact)
-    if isinstance(key, Mapping):
-        raise OptionError("key is a mapping, and there is one table.", hint="name the key's columns alone.")
-    planned = plan_check(data, rules, key=key, nulls=nulls, engine=engine, master=master, conf=conf, **reading)
+    if isinstance(key, Mapping) or isinstance(where, Mapping):
+        name = "key" if isinstance(key, Mapping) else "where"
+        raise OptionError(f"{name} is a mapping, and there is one table.", hint="give it as a text.")
+    planned = plan_check(data, rules, key=key, where=where, **chosen, **reading)
     return planned.run(limit=limit, fail_on=fail_on, all_columns=all_columns, redact=redact)
 
 
@@ -201,6 +208,9 @@ def plan_tables_check(
     *,
     key: KeyColumns | Mapping[str, KeyColumns] | None = None,
     nulls: Nulls | None = None,
+    where: str | Mapping[str, str] | None = None,
+    variables: Mapping[str, Any] | None = None,
+    tags: str | Sequence[str] = (),
     engine: EngineChoice = "auto",
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
@@ -208,23 +218,26 @@ def plan_tables_check(
 ) -> PlannedTablesCheck:
     """The plan that `check` would run on several tables: those of `data`, and others of the rule file.
 
-    `key` is a mapping from tables to their keys, or a text such as "orders.id, customers.id". With the engine "auto", a
+    `key` is a mapping from tables to their keys, or a text such as "orders.id, customers.id"; `where` is one
+    from tables to conditions. With the engine "auto", a
     `where` that cannot be computed in this process sends the check to Spark, with a note.
     """
     started = time.monotonic()
-    rule_set, sources = table_sources(data, rules, key=key, nulls=nulls, **reading)
+    rule_set, sources = table_sources(
+        data, rules, key=key, nulls=nulls, where=where, variables=variables, tags=tags, **reading
+    )
 
     from holdfast.engines.tables.plan import plan_tables
 
-    where: dict[str, Any] = {"master": master, "conf": conf}
-    chosen = engine_for_tables(sources, engine=engine, **where)
-    opened = opened_tables(sources, chosen, **where)
+    session: dict[str, Any] = {"master": master, "conf": conf}
+    chosen = engine_for_tables(sources, engine=engine, **session)
     try:
+        opened = opened_tables(sources, chosen, **session)
         return PlannedTablesCheck(opened, plan_tables(opened, rule_set), started)
     except ConditionError as problem:
         if engine != "auto" or chosen == "spark":
             raise
-        opened = opened_tables(sources, "spark", note=f"checked on Spark: {problem.message}", **where)
+        opened = opened_tables(sources, "spark", note=f"checked on Spark: {problem.message}", **session)
         return PlannedTablesCheck(opened, plan_tables(opened, rule_set), started)
 
 
@@ -234,6 +247,9 @@ def table_sources(
     *,
     key: KeyColumns | Mapping[str, KeyColumns] | None,
     nulls: Nulls | None,
+    where: str | Mapping[str, str] | None = None,
+    variables: Mapping[str, Any] | None = None,
+    tags: str | Sequence[str] = (),
     **reading: Any,
 ) -> tuple[RuleSet, dict[str, TableSource]]:
     """The rules, and where the rows of each of their tables are: those of `data`, and others of the rule file."""
@@ -243,7 +259,7 @@ def table_sources(
                 f"a table cannot be called {name!r} in a rule.",
                 hint="name it by a word of letters, digits and _, other than t and s.",
             )
-    rule_set = as_rule_set(rules, nulls=nulls, tables=list(data) or None)
+    rule_set = as_rule_set(rules, nulls=nulls, tables=list(data) or None, variables=variables, tags=tags)
     from_file = {table.name: table for table in rule_set.tables}
     names = dict.fromkeys([*from_file, *data])
     if not names:
@@ -253,7 +269,7 @@ def table_sources(
     from holdfast.engines.tables.source import TableSource
     from holdfast.tables.read_options import ReadOptions
 
-    keys = keys_by_table(key, list(names))
+    keys, conditions = keys_by_table(key, list(names)), _conditions_by_table(where, list(names))
     given = {name: value for name, value in reading.items() if value is not None and value != () and value != {}}
     sources: dict[str, TableSource] = {}
     for name in names:
@@ -265,7 +281,8 @@ def table_sources(
             )
         own = {} if table is None else table.reading
         key_of_table = keys.get(name, () if table is None else table.key)
-        sources[name] = TableSource(source, key_of_table, ReadOptions(**{**given, **own}))
+        options = ReadOptions(**{**given, **own})
+        sources[name] = TableSource(source, key_of_table, options, conditions.get(name))
     return rule_set, sources
 
 
@@ -285,10 +302,11 @@ def opened_tables(
         from holdfast.engines.local.tables.check import LocalOpenedTables
 
         return LocalOpenedTables(sources)
+    from holdfast.engines.spark.checking.rows import filtered_table
     from holdfast.engines.spark.tables.check import SparkTables
 
     tables = {
-        name: replace(open_table(source.data, **where, **vars(source.options)), name=name)
+        name: replace(filtered_table(open_table(source.data, **where, **vars(source.options)), source.where), name=name)
         for name, source in sources.items()
     }
     return SparkTables(tables, {name: source.key for name, source in sources.items()}, () if note is None else (note,))
@@ -316,12 +334,26 @@ def keys_by_table(
     return keys
 
 
+def _conditions_by_table(where: str | Mapping[str, str] | None, tables: Sequence[str]) -> dict[str, str]:
+    """The condition on the rows of each table."""
+    if isinstance(where, str):
+        hint = f"name the table, as in where={{{tables[0]!r}: {where!r}}}."
+        raise OptionError(f"where is {where!r}, and there are several tables.", hint=hint)
+    for table in where or {}:
+        if table not in tables:
+            hint = closest_hint(table, tables, what="Tables")
+            raise OptionError(f"--where names the table {table!r}, which is not there.", hint=hint)
+    return dict(where or {})
+
+
 def plan_check(
     data: Data,
     rules: Rules,
     *,
     key: KeyColumns | None = None,
     nulls: Nulls | None = None,
+    variables: Mapping[str, Any] | None = None,
+    tags: str | Sequence[str] = (),
     engine: EngineChoice = "auto",
     **opening: Any,
 ) -> PlannedCheck:
@@ -329,7 +361,8 @@ def plan_check(
 
     With the engine "auto", a `where` that cannot be computed in this process sends the check to Spark, with a note.
     """
-    rule_set = as_rule_set(rules, nulls=nulls)  # first of all: a typo in a rule should not cost a start-up
+    # First of all: a typo in a rule should not cost a start-up.
+    rule_set = as_rule_set(rules, nulls=nulls, variables=variables, tags=tags)
     refuse_tables(rule_set, "this check")
     names = named_key(rule_set, key)
     table = open_job_table(data, engine=engine, **opening)
@@ -351,6 +384,7 @@ def explain(
     key: KeyColumns | Mapping[str, KeyColumns] | None = None,
     nulls: Nulls | None = None,
     redact: Sequence[str] = (),
+    variables: Mapping[str, Any] | None = None,
     engine: EngineChoice = "auto",
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
@@ -366,7 +400,7 @@ def explain(
             raise OptionError(
                 "it is not said of which table the row is.", hint=f"say table={next(iter(data), 'orders')!r}."
             )
-        named: dict[str, Any] = {"key": key, "nulls": nulls, "redact": redact, "engine": engine}
+        named: dict[str, Any] = {"key": key, "nulls": nulls, "redact": redact, "variables": variables, "engine": engine}
         several: TablesCheckResult = check(data, rules, master=master, conf=conf, **named, **reading)
         with several:
             return several.explain(row, table=table)
@@ -374,8 +408,8 @@ def explain(
         raise OptionError(f"table is {table!r}, and there is one table.", hint="leave it out.")
     if isinstance(key, Mapping):
         raise OptionError("key is a mapping, and there is one table.", hint="name the key's columns alone.")
-    refuse_tables(as_rule_set(rules), "this explanation")
-    options: dict[str, Any] = {"key": key, "nulls": nulls, "redact": redact}
+    refuse_tables(as_rule_set(rules, variables=variables), "this explanation")
+    options: dict[str, Any] = {"key": key, "nulls": nulls, "redact": redact, "variables": variables}
     where: dict[str, Any] = {"engine": engine, "master": master, "conf": conf}
     with check(data, rules, all_columns=True, **options, **where, **reading) as result:
         return result.explain(row)
@@ -598,17 +632,22 @@ def open_job_table(
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     note: str | None = None,
+    where: str | None = None,
     **reading: Any,
 ) -> JobTable:
-    """The table that a job would read, on the engine where it would run, with a note of ours; nothing is scanned."""
+    """The table that a job would read, on the engine where it would run, with a note of ours; nothing is scanned.
+
+    With a condition `where`, it is what satisfies that.
+    """
     if engine_for(data, engine=engine, master=master, conf=conf, **reading) == "local":
         from holdfast.engines.local.job_table import LocalJobTable
         from holdfast.tables.read_options import ReadOptions
 
-        return LocalJobTable(data, ReadOptions(**reading))
+        return LocalJobTable(data, ReadOptions(**reading), where)
+    from holdfast.engines.spark.checking.rows import filtered_table
     from holdfast.engines.spark.job_table import SparkJobTable
 
-    table = open_table(data, master=master, conf=conf, **reading)
+    table = filtered_table(open_table(data, master=master, conf=conf, **reading), where)
     return SparkJobTable(table if note is None else replace(table, notes=(*table.notes, note)))
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from holdfast.checking.outcome import RuleOutcome
 from holdfast.errors import OptionError
-from holdfast.rules.rule import Rule
 
 # The columns that are added, each an array of structs, null on a row that breaks nothing of its kind: what rules of
 # severity error say of the row, and what those of severity warn say.
@@ -16,9 +16,9 @@ DEFAULT_PARTNERS = 3
 FIELDS = ("name", "message", "columns", "filter", "function", "partners", "conflicts", "suspect")
 
 
-def column_of(rule: Rule) -> str:
+def column_of(found: RuleOutcome) -> str:
     """The column that has what the rule says of rows."""
-    return ERRORS if rule.severity == "error" else WARNINGS
+    return ERRORS if found.severity == "error" else WARNINGS
 
 
 def require_annotatable(table: str, columns: Iterable[str], partners: int) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from holdfast.checking.outcome import CheckOutcome
+from holdfast.checking.outcome import CheckOutcome, suspects_verdict
 from holdfast.errors import OptionError, SourceError
 
 FORMAT = 1
@@ -53,8 +53,9 @@ def with_new_suspects(outcome: CheckOutcome, new: Mapping[str, int], scopes: Seq
     rules = []
     for rule, scope in zip(outcome.rules, scopes, strict=True):
         count = new.get(rule.rule.name, 0)
-        within = rule.rule.allow.covers(count, scope)
-        rules.append(replace(rule, holds=rule.holds or count == 0 or within, new_suspects=count))
+        found = suspects_verdict(rule.rule, count, scope)
+        holds = rule.holds or count == 0 or found.holds
+        rules.append(replace(rule, holds=holds, beyond_error=found.beyond_error, new_suspects=count))
     suspects = sum(f.violating_rows if f.suspect_rows is None else f.suspect_rows for f in outcome.rules)
     forgiven = suspects - sum(new.values())
     note = f"suspect rows that the baseline knows: {forgiven:,}, new ones: {sum(new.values()):,}"

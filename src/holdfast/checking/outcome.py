@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from holdfast.presented import Presented
-from holdfast.rules.rule import Rule
+from holdfast.rules.rule import Rule, Severity
 from holdfast.violations.witness import Witness, WorstRow
 
 FailOn = Literal["error", "warn"]
@@ -40,6 +40,7 @@ class MissingValue:
 class RuleOutcome:
     """Counts and verdict of one rule; None where a count has no meaning for its kind.
 
+    `beyond_error` says of a rule with a threshold for warnings that there are more suspects than is no error any more.
     `new_suspects` are those that a baseline does not know, where there is one. `missing` has, of an inclusion, the
     values that most rows refer to in vain.
     """
@@ -55,6 +56,12 @@ class RuleOutcome:
     worst: tuple[WorstRow, ...] = ()
     new_suspects: int | None = None
     missing: tuple[MissingValue, ...] = ()
+    beyond_error: bool = False
+
+    @property
+    def severity(self) -> Severity:
+        """What it counts as where it does not hold. A rule with a threshold for warnings is one up to the other."""
+        return "warn" if self.rule.warn is not None and not self.beyond_error else self.rule.severity
 
     def to_dict(self) -> dict[str, Any]:
         beside = {} if self.new_suspects is None else {"new_suspect_rows": self.new_suspects}
@@ -66,13 +73,14 @@ class RuleOutcome:
             "rule": str(self.rule),
             "kind": self.rule.kind,
             **named,
-            "severity": self.rule.severity,
+            "severity": self.severity,
             "holds": self.holds,
             "violating_pairs": self.violating_pairs,
             "violating_rows": self.violating_rows,
             "suspect_rows": self.suspect_rows,
             "violating_groups": self.violating_groups,
             **beside,
+            **self.rule.labels,
         }
 
 
@@ -121,7 +129,7 @@ class CheckOutcome(Presented):
         return all(outcome.holds for outcome in self.rules if self.counts(outcome))
 
     def counts(self, outcome: RuleOutcome) -> bool:
-        return outcome.rule.severity == "error" or self.fail_on == "warn"
+        return outcome.severity == "error" or self.fail_on == "warn"
 
     @property
     def key_label(self) -> str | list[str]:
@@ -141,7 +149,15 @@ class CheckOutcome(Presented):
         }
 
 
-def rule_holds(
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a rule holds, and whether there are more suspects than its threshold for errors, where it has two."""
+
+    holds: bool
+    beyond_error: bool = False
+
+
+def rule_verdict(
     rule: Rule,
     *,
     suspects: int | None,
@@ -150,15 +166,21 @@ def rule_holds(
     symmetric: bool,
     rows: int,
     possible_pairs: int | None = None,
-) -> bool:
+) -> Verdict:
     """Whether what was found is within what the rule allows, among `rows` rows that it speaks of.
 
     By suspect rows, or by violating rows where suspects are unknown; by pairs where the rule says `allow_pairs`, of
     which all ordered ones are possible unless `possible_pairs` says otherwise.
     """
     if rule.allow_pairs is None or pairs is None:
-        return rule.allow.covers(violating_rows if suspects is None else suspects, rows)
+        return suspects_verdict(rule, violating_rows if suspects is None else suspects, rows)
     if rule.allow_pairs.percent is None:
-        return rule.allow_pairs.covers(pairs, 0)
+        return Verdict(rule.allow_pairs.covers(pairs, 0))
     possible = rows * (rows - 1) if possible_pairs is None else possible_pairs
-    return rule.allow_pairs.covers(pairs * 2 if symmetric else pairs, possible)
+    return Verdict(rule.allow_pairs.covers(pairs * 2 if symmetric else pairs, possible))
+
+
+def suspects_verdict(rule: Rule, suspects: int, rows: int) -> Verdict:
+    """The verdict by so many suspects among so many rows."""
+    judged = rule.judged(suspects, rows)
+    return Verdict(judged is None, judged == "error" and rule.warn is not None)

@@ -18,6 +18,11 @@ from holdfast.rules.rule import Rule
 _DENIALS = 3
 
 
+def filter_note(condition: str) -> str:
+    """What a person is told of a check of some of the rows."""
+    return f"only rows where {condition}"
+
+
 def plan_text(plan: Plan, *, sql: bool = False) -> str:
     """The scan, the steps, and the rules that each step serves; with `sql`, the SQL of each rule too."""
     key = ", ".join(map(quoted_name, plan.key)) if plan.key else "_row, their number in file order"

@@ -25,6 +25,7 @@ from holdfast.cli.files import emit, emit_json, require_writable_files
 from holdfast.cli.tables import TableData, named_data
 from holdfast.errors import OptionError
 from holdfast.report.progress import Progress
+from holdfast.rules.parse import is_table_name
 from holdfast.rules.plain_words import number
 from holdfast.rules.rule_file import as_rule_set
 
@@ -112,6 +113,16 @@ def check(
     limit: options.PairLimit = str(DEFAULT_LIMIT),
     fail_on: Annotated[FailOn, typer.Option(help="Which severity makes the check fail.")] = "error",
     nulls: options.NullsOrFileNulls = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CONDITION", help="Check what satisfies this alone; of several tables, TABLE: CONDITION, repeated."
+        ),
+    ] = None,
+    var: options.Var = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="TAG", help="Only rules with this tag, or one of several.")
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the plan and stop; with --verbose, its SQL.")
     ] = False,
@@ -122,7 +133,8 @@ def check(
     spark: options.OnEngine,
 ) -> None:
     """Detect every violation of a set of rules, and count them exactly."""
-    tables = _tables(data, rules, table)
+    chosen: dict[str, Any] = {"variables": options.assignments(var, "--var"), "tags": tag or ()}
+    tables = _tables(data, rules, table, chosen)
     if rules is None:
         data, rules = "", data
     inputs = [rules, *tables.values()] if tables is not None else [data, rules]
@@ -140,7 +152,8 @@ def check(
     if tables is not None:
         if baseline is not None:
             raise OptionError("--baseline is for checks of one table.", hint="leave it out.")
-        planned_tables = _planned_tables(tables, rules, spark, reading, {"key": key, "nulls": nulls})
+        given = {"key": key, "nulls": nulls, "where": _conditions(where), **chosen}
+        planned_tables = _planned_tables(tables, rules, spark, reading, given)
         names = tuple(planned_tables.plan.tables)
         for folder, own in (
             (violations, VIOLATION_FOLDERS),
@@ -161,7 +174,9 @@ def check(
             _write_rest(progress, found, metrics, report)
             _tell(progress, found, format, output)
         raise typer.Exit(0 if found.holds else VIOLATED)
-    rule_set = as_rule_set(rules)  # before Spark starts: a typo in a rule should not cost a start-up
+    if len(where or ()) > 1:
+        raise OptionError("--where is given twice.", hint="join the conditions with and.")
+    rule_set = as_rule_set(rules, **chosen)  # before Spark starts: a typo in a rule should not cost a start-up
     with progress.step(spark.opening(data, reading)):
         for folder, parts in (
             (violations, VIOLATION_FOLDERS),
@@ -172,7 +187,9 @@ def check(
         ):
             if folder is not None:
                 require_writable_folder(folder, parts)
-        planned = plan_check(data, rule_set, key=key, nulls=nulls, **spark.job_options, **reading.job_options)
+        condition = where[0] if where else None
+        places: dict[str, Any] = {**spark.job_options, **reading.job_options}
+        planned = plan_check(data, rule_set, key=key, nulls=nulls, where=condition, **places)
     if explain:
         emit(planned.explain(sql=spark.verbose) + "\n", output)
         return
@@ -186,11 +203,27 @@ def check(
         _write_rest(progress, result, metrics, report)
         _tell(progress, result, format, output)
         if format == "text" and (row := _worst_row(result)) is not None:
-            progress.next("holdfast", "explain", data, rules, *(() if key is None else ("--key", key)), row)
+            wanted = [("--key", key), *(("--var", value) for value in var or ())]
+            more = [part for option, value in wanted if value is not None for part in (option, value)]
+            progress.next("holdfast", "explain", data, rules, *more, row)
     raise typer.Exit(0 if result.holds else VIOLATED)
 
 
-def _tables(data: str, rules: str | None, table: list[str] | None) -> dict[str, str] | None:
+def _conditions(where: list[str] | None) -> dict[str, str]:
+    """The condition of each table that --where names."""
+    conditions: dict[str, str] = {}
+    for given in where or ():
+        name, colon, condition = given.partition(":")
+        if not colon or not is_table_name(name.strip()):
+            hint = "there are several tables: write it as in orders: day = '2026-11-16'."
+            raise OptionError(f"--where {given!r} does not say of which table it is.", hint=hint)
+        if name.strip() in conditions:
+            raise OptionError(f"--where is given twice for {name.strip()}.", hint="join the conditions with and.")
+        conditions[name.strip()] = condition.strip()
+    return conditions
+
+
+def _tables(data: str, rules: str | None, table: list[str] | None, chosen: dict[str, Any]) -> dict[str, str] | None:
     """The tables that --table names, none where the rule file is to name all; None for a check of one table."""
     if rules is not None:
         if table:
@@ -199,7 +232,7 @@ def _tables(data: str, rules: str | None, table: list[str] | None) -> dict[str, 
             )
         return None
     named = named_data(table)
-    if not named and not as_rule_set(data).tables:
+    if not named and not as_rule_set(data, **chosen).tables:
         raise OptionError(
             f"{data!r} names no tables, so that it is not known what to check.",
             hint="write holdfast check DATA RULES, or name the tables in the rule file or with --table name=DATA.",

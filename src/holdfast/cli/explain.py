@@ -8,7 +8,17 @@ import typer
 from rich.console import Console
 
 from holdfast.cli.files import emit, emit_json, require_writable_files
-from holdfast.cli.options import NullsOrFileNulls, OnEngine, Printing, Reading, Redact, Rules, names_in
+from holdfast.cli.options import (
+    NullsOrFileNulls,
+    OnEngine,
+    Printing,
+    Reading,
+    Redact,
+    Rules,
+    Var,
+    assignments,
+    names_in,
+)
 from holdfast.cli.tables import TableData, named_data
 from holdfast.errors import OptionError
 
@@ -50,6 +60,7 @@ def explain(
     ] = None,
     redact: Redact = None,
     nulls: NullsOrFileNulls = None,
+    var: Var = None,
     reading: Reading,
     printing: Printing,
     spark: OnEngine,
@@ -71,6 +82,7 @@ def explain(
         )
     require_writable_files({"--output": printing.output}, *(tables.values() if of else [data]), rules)
     options: dict[str, Any] = {"key": key, "nulls": nulls, "redact": names_in(redact), "table": of}
+    options["variables"] = assignments(var, "--var")
     with spark.progress.step(f"looking at row {row} of {of or data}"):
         from holdfast.api import explain as job
         from holdfast.report.explain_text import explanation_text, print_explanation

@@ -61,6 +61,9 @@ ListLimit = Annotated[
     str, typer.Option(metavar="N|none", help="List at most N violations per rule and batch; counts stay exact.")
 ]
 Redact = Annotated[str | None, typer.Option(metavar="COLUMN[,COLUMN]", help="Show no values of these columns.")]
+Var = Annotated[
+    list[str] | None, typer.Option("--var", metavar="NAME=VALUE", help="The value of ${NAME} in the rules; repeated.")
+]
 Top = Annotated[str, typer.Option(metavar="N|all", help="Show the best N rules.")]
 DecisionsFile = Annotated[
     Path | None,
@@ -225,7 +228,8 @@ def assignments(pairs: list[str] | None, option: str) -> dict[str, str]:
         for piece in _outside_brackets(pair) if option == "--types" else [pair]:
             name, separator, value = piece.partition("=")
             if not separator or not name.strip() or not value.strip():
-                example = "--types zip=text" if option == "--types" else "--conf spark.driver.memory=4g"
+                examples = {"--types": "--types zip=text", "--var": "--var day=2026-11-16"}
+                example = examples.get(option, "--conf spark.driver.memory=4g")
                 raise OptionError(f"{option} {piece!r} does not say name=value.", hint=f"write it as in {example}.")
             result[name.strip()] = value.strip()
     return result

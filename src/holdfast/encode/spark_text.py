@@ -11,7 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from holdfast.encode.one_array import decoded, one_array
+
 _MICROSECONDS_A_DAY = 86_400_000_000
+
+
+def cell_texts(column: pa.ChunkedArray) -> pa.Array:
+    """The values of a column as results write them: bytes in hexadecimal, others as `spark_text` does."""
+    whole = one_array(decoded(column))
+    if pa.types.is_binary(whole.type):
+        return pa.array([None if value is None else value.hex().upper() for value in whole.to_pylist()], pa.string())
+    return spark_text(whole)
 
 
 def spark_text(array: pa.ChunkedArray | pa.Array) -> pa.Array:

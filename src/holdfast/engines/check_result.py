@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.checking.annotated import DEFAULT_PARTNERS
 from holdfast.checking.baseline import MOST_SUSPECTS, Baseline, with_new_suspects
-from holdfast.checking.outcome import CheckOutcome, RuleOutcome, Summary, rule_holds
+from holdfast.checking.outcome import CheckOutcome, RuleOutcome, Summary, rule_verdict
 from holdfast.checking.output_folders import (
     ANNOTATION_FOLDERS,
     QUARANTINE_FOLDERS,
@@ -41,7 +41,7 @@ from holdfast.rules.dependency import Key, as_dependency
 from holdfast.rules.plain_words import number, value_text
 from holdfast.rules.rule import rule_text
 from holdfast.states.write_whole import write_whole
-from holdfast.violations.witness import HIDDEN, Witness, WorstRow, marked_columns
+from holdfast.violations.witness import HIDDEN, Witness, WorstRow, marked_columns, shown_message
 
 if TYPE_CHECKING:
     from holdfast.engines.result_table import ResultTable
@@ -305,7 +305,9 @@ class CheckResult(ShownResult):
         shown = rule.body.columns
         a = {name: left[name] for name in shown}
         b = {name: right[name] for name in shown} if right is not None else None
-        return Witness(plain_key(ends[0]), a, plain_key(ends[1]), b, shown, marked_columns(rule, a, b))
+        said = tuple(dict.fromkeys(shown_message(rule, row, self.hidden) for row in (left, right) if row is not None))
+        keys = plain_key(ends[0]), plain_key(ends[1])
+        return Witness(keys[0], a, keys[1], b, shown, marked_columns(rule, a, b), messages=said if rule.message else ())
 
     # Files -----------------------------------------------------------------------------------------------------
 
@@ -391,7 +393,7 @@ def hidden_columns(redact: Sequence[str], columns: Sequence[str], table: str) ->
 def rule_outcome(plan: Plan, i: int, summary: Summary, *, rows: int, limit: int | None) -> RuleOutcome:
     """The counts of rule i with its verdict, among so many rows that it speaks of."""
     rule = plan.rules.rules[i]
-    holds = rule_holds(
+    verdict = rule_verdict(
         rule,
         suspects=summary.suspects,
         violating_rows=summary.rows,
@@ -400,7 +402,8 @@ def rule_outcome(plan: Plan, i: int, summary: Summary, *, rows: int, limit: int 
         rows=rows,
     )
     cut = bool(summary.pairs and limit is not None and summary.pairs > limit)
-    return RuleOutcome(rule, holds, summary.pairs, summary.rows, summary.suspects, summary.groups, pairs_cut=cut)
+    counts = (summary.pairs, summary.rows, summary.suspects, summary.groups)
+    return RuleOutcome(rule, verdict.holds, *counts, pairs_cut=cut, beyond_error=verdict.beyond_error)
 
 
 def rounding_notes(plan: Plan, outcomes: Sequence[RuleOutcome]) -> list[str]:

@@ -10,6 +10,7 @@ from holdfast.errors import OptionError, TypeMismatchError, unknown_column
 from holdfast.programs.lower import Lowering
 from holdfast.programs.sql_expression import Encoder
 from holdfast.rules.dependency import Inclusion
+from holdfast.rules.message import message_columns
 from holdfast.rules.predicate import Column, Predicate, QualifiedColumn, quoted_name
 from holdfast.rules.rule import Rule, RuleSet
 
@@ -40,6 +41,12 @@ def require_columns(rules: RuleSet, key: Iterable[str], schema: Schema) -> None:
         for name in rule.body.columns:
             if name not in schema.types:
                 raise unknown_column(f"rule {rule.name!r} compares {name!r}", name, schema.table, schema.types)
+        for name in message_columns(rule.message):
+            if name not in schema.types:
+                said = f"the message of rule {rule.name!r} names {name!r}"
+                raise unknown_column(said, name, schema.table, schema.types)
+            if schema.types[name].family == "other":
+                raise TypeMismatchError(f"{said}, a {schema.types[name].sql}, which is not written as text.")
 
 
 def require_key_types(key: Iterable[str], schema: Schema) -> None:

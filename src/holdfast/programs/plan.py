@@ -17,6 +17,7 @@ from holdfast.programs.lower import Computed, divides, lower_rules, rounded_oper
 from holdfast.programs.program import Programs
 from holdfast.programs.sql_expression import Encoder
 from holdfast.programs.sql_forms import Lookup, SqlForms
+from holdfast.rules.message import message_columns
 from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import Column
 from holdfast.rules.rule import RuleSet
@@ -119,7 +120,7 @@ def make_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:
     encoder = Encoder(schema.types, rules.nulls, naming, lowered.computed)
     programs = compile_rules(rules, encoder.compared, lowered=lowered)
     written = SqlForms(encoder, {condition: f"w{i}" for i, condition in enumerate(conditions)})
-    used = {name for rule in rules for name in rule.body.columns}
+    used = {name for rule in rules for name in (*rule.body.columns, *message_columns(rule.message))}
     return Plan(
         schema=schema,
         rules=rules,

@@ -8,7 +8,7 @@ from holdfast.checking.shown_check import RULES_IN_DETAIL, ShownCheck, ShownRule
 from holdfast.report.page import page
 from holdfast.report.rule_words import rule_words
 from holdfast.report.scatter import scatter
-from holdfast.report.words import closing, counts, expectation, key_name, rule_text, tolerated, verdict
+from holdfast.report.words import closing, counts, expectation, key_name, labels_text, rule_text, tolerated, verdict
 
 _ORDER = ("violated", "warning", "allowed", "holds")
 # So many rules are unfolded when the page opens.
@@ -47,6 +47,7 @@ def _card(place: int, shown_rule: ShownRule, *, opened: bool) -> dict[str, objec
         "words": rule_words(result.rule),
         "text": rule_text(result.rule),
         "counts": counts(result) + tolerated(result),
+        "labels": labels_text(result.rule),
         "open": opened and word in ("violated", "warning"),
         "expected": expectation(result),
         "scatter": scatter(shown_rule.plot) if shown_rule.plot is not None else None,

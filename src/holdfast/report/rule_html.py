@@ -9,6 +9,7 @@ from markupsafe import Markup
 from holdfast.evolving.outcome import AddedRule, RemovedRule, RulesChange
 from holdfast.report.discovery_lines import DiscoveryLine, closing, discovery_lines, size, tally
 from holdfast.report.html_table import badge, code, dim, html_lines, html_table, on_lines, strong
+from holdfast.report.words import labels_text
 from holdfast.rules.dependency import CFD
 from holdfast.rules.plain_words import number, value_text
 from holdfast.rules.rule import Rule, RuleSet, rule_text
@@ -56,6 +57,8 @@ def _terms(rule: Rule) -> str:
             terms.append(f"allows {allowed} of the {word}s")
         elif allowed is not None and allowed.count:
             terms.append(f"allows {number(allowed.count, word)}")
+    terms += [f"a warning beyond {rule.warn}"] if rule.warn is not None else []
+    terms += [said] if (said := labels_text(rule)) else []
     return ", ".join(terms)
 
 

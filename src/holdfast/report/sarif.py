@@ -38,7 +38,7 @@ def _rule(result: RuleOutcome) -> dict[str, Any]:
         "shortDescription": {"text": rule.description or rule_words(rule)},
         "fullDescription": {"text": rule_text(rule)},
         "defaultConfiguration": {"level": "error" if rule.severity == "error" else "warning"},
-        "properties": {"kind": rule.kind},
+        "properties": {"kind": rule.kind, **rule.labels},
     }
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.report.view import TEXT_WIDTH, print_view, view_text
-from holdfast.report.words import closing, counts, expectation, key_name, tolerated, verdict
+from holdfast.report.words import closing, counts, expectation, key_name, labels_text, tolerated, verdict
 from holdfast.rules.plain_words import number, on_one_line, value_text
 from holdfast.rules.rule import Rule, rule_text
 from holdfast.violations.witness import Witness
@@ -84,6 +84,7 @@ def _details(result: RuleOutcome, outcome: CheckOutcome) -> list[RenderableType]
         wanted = expectation(result)
         if wanted is not None:
             parts.append(Text(on_one_line(f"  expected: {wanted}")))
+        parts += [Text(on_one_line(f"  {message}")) for message in result.witness.messages]
     if result.missing:
         more = " …" if (result.violating_groups or 0) > len(result.missing) else ""
         values = ", ".join(f"{value_text(value.value)} ({number(value.rows, 'row')})" for value in result.missing)
@@ -96,6 +97,8 @@ def _details(result: RuleOutcome, outcome: CheckOutcome) -> list[RenderableType]
     elif result.violating_pairs is None and len(result.worst) > 1:
         more = " …" if result.violating_rows > len(result.worst) else ""
         parts.append(Text(f"  rows: {', '.join(value_text(row.key) for row in result.worst)}{more}"))
+    if said := labels_text(result.rule):
+        parts.append(Text(on_one_line(f"  {said}"), style="dim"))
     if result.pairs_cut and outcome.limit is not None:
         parts.append(Text(f"  more pairs than the limit of {outcome.limit:,}: suspects are not known", style="yellow"))
     return parts

@@ -59,7 +59,9 @@ def _witness(result: RuleOutcome, outcome: CheckOutcome) -> Markup:
     ]
     head = [dim(key_name(outcome.key_label)), *(key for key, _ in rows)]
     wanted = expectation(result)
-    return html_table(head, lines or [[""]]) + html_lines("" if wanted is None else f"expected: {wanted}")
+    return html_table(head, lines or [[""]]) + html_lines(
+        "" if wanted is None else f"expected: {wanted}", *witness.messages
+    )
 
 
 def violations_html(head: object, totals: Mapping[str, int], came: Listed, went: Listed) -> Markup:

@@ -10,6 +10,7 @@ from holdfast.report.rule_words import rule_words
 from holdfast.rules.dependency import CFD
 from holdfast.rules.plain_words import number as number
 from holdfast.rules.plain_words import value_text as value_text
+from holdfast.rules.rule import Rule
 from holdfast.rules.rule import rule_text as rule_text
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def verdict(result: RuleOutcome) -> str:
     """Returns holds, allowed, warning or violated."""
     if result.holds:
         return "allowed" if result.violating_rows else "holds"
-    return "violated" if result.rule.severity == "error" else "warning"
+    return "violated" if result.severity == "error" else "warning"
 
 
 def counts(result: RuleOutcome) -> str:
@@ -45,7 +46,13 @@ def tolerated(result: RuleOutcome) -> str:
         return ""
     if result.new_suspects == 0:
         return " (all known)"
-    return f" (allowed: {result.rule.allow_pairs or result.rule.allow})"
+    return f" (allowed: {result.rule.allow_pairs or result.rule.warn or result.rule.allow})"
+
+
+def labels_text(rule: Rule) -> str:
+    """Returns the rule's tags, owner and dimension on one line; empty where it has none."""
+    said = {name: ", ".join(value) if isinstance(value, list) else value for name, value in rule.labels.items()}
+    return "; ".join(f"{name}: {value}" for name, value in said.items())
 
 
 def expectation(result: RuleOutcome) -> str | None:
@@ -125,10 +132,12 @@ def plain_text(result: RuleOutcome, outcome: CheckOutcome) -> str:
                 lines.append(f"{head} {value_text(row_key)}: {values_text}")
         wanted = expectation(result)
         lines += [f"expected: {wanted}"] if wanted is not None else []
+        lines += witness.messages
     if result.missing:
         listed = ", ".join(f"{value_text(value.value)} ({number(value.rows, 'row')})" for value in result.missing)
         lines.append(f"missing: {listed}")
     if result.worst and result.worst[0].conflicts > 1:
         worst = ", ".join(f"{value_text(row.key)} ({number(row.conflicts, 'pair')})" for row in result.worst)
         lines.append(f"worst rows: {worst}")
+    lines += [said] if (said := labels_text(result.rule)) else []
     return "\n".join(lines)

@@ -13,9 +13,10 @@ from typing import Any, Literal, overload
 from holdfast.errors import OptionError, RuleFileError, closest_hint
 from holdfast.presented import Presented
 from holdfast.rules.dependency import CFD, FD, Body, Inclusion, Key, NoOverlap, tables_of
+from holdfast.rules.message import message_columns
 from holdfast.rules.parse import parse_body
 from holdfast.rules.plain_words import number
-from holdfast.rules.predicate import plain_number
+from holdfast.rules.predicate import plain_number, quoted_name
 
 Severity = Literal["error", "warn"]
 Nulls = Literal["sql", "equal"]
@@ -45,6 +46,12 @@ class Allowance:
             return count <= (self.count or 0)
         return count * 100 <= Fraction(self.percent) * possible
 
+    def exceeds(self, other: Allowance) -> bool:
+        """Whether this tolerates more than the other of every table; a number and a share do not compare."""
+        if self.percent is None and other.percent is None:
+            return (self.count or 0) > (other.count or 0)
+        return self.percent is not None and other.percent is not None and self.percent > other.percent
+
 
 def allowance(text: str | int) -> Allowance:
     """Returns the allowance written as a number or as `0.1%`; OptionError for other text."""
@@ -61,7 +68,9 @@ def allowance(text: str | int) -> Allowance:
 class Rule(Presented):
     """A rule with a name and terms: severity, allowances, and a condition on rows (`where`).
 
-    Where there are several tables, `table` names the one that the rule speaks of, unless its text names tables.
+    Where there are several tables, `table` names the one that the rule speaks of, unless its text names tables. With
+    `warn`, a rule of severity error is violated beyond `allow` only, and a warning beyond `warn`. `message` is what
+    rows that break the rule are told, with columns in braces. `tags`, `owner` and `dimension` are for people.
     """
 
     name: str
@@ -72,8 +81,15 @@ class Rule(Presented):
     where: str | None = None
     description: str | None = None
     table: str | None = None
+    warn: Allowance | None = None
+    message: str | None = None
+    tags: tuple[str, ...] = ()
+    owner: str | None = None
+    dimension: str | None = None
 
     def __post_init__(self) -> None:
+        self._require_thresholds()
+        self._require_message()
         named = tables_of(self.body)
         if named and self.table is not None:
             raise RuleFileError(
@@ -85,8 +101,53 @@ class Rule(Presented):
                 "a rule that compares rows of two tables has no where.", hint="add the condition to the rule's text."
             )
 
+    def _require_thresholds(self) -> None:
+        if self.warn is None:
+            return
+        if self.severity == "warn" or self.allow_pairs is not None:
+            raise RuleFileError(
+                "warn and error say what severity, allow and allow_pairs say otherwise.",
+                hint="leave out severity, allow and allow_pairs.",
+            )
+        if self.warn.exceeds(self.allow):
+            raise RuleFileError(
+                f"warn is {self.warn}, which is more than error, {self.allow}.",
+                hint="suspects beyond warn are a warning, beyond error an error.",
+            )
+
+    def _require_message(self) -> None:
+        known = self.body.left if isinstance(self.body, Inclusion) else None
+        if len(tables_of(self.body)) > 1 and known is None:
+            known = ()
+        for name in message_columns(self.message):
+            if known is not None and name not in known:
+                raise RuleFileError(
+                    f"the message of a rule over two tables cannot name {quoted_name(name)}.",
+                    hint=f"it may name {', '.join(map(quoted_name, known))}."
+                    if known
+                    else "write it without columns in braces.",
+                )
+
     def __str__(self) -> str:
         return str(self.body)
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """The rule's tags, owner and dimension, as far as it has them."""
+        labels: dict[str, Any] = {"tags": list(self.tags), "owner": self.owner, "dimension": self.dimension}
+        return {name: value for name, value in labels.items() if value}
+
+    def judged(self, count: int, possible: int) -> Severity | None:
+        """As what so many suspect rows, of so many possible ones, count; None where they are tolerated.
+
+        >>> from dataclasses import replace
+        >>> rule = replace(parse_rule("unique(id)"), warn=allowance(1), allow=allowance("50%"))
+        >>> [rule.judged(count, 10) for count in (1, 2, 5, 6)]
+        [None, 'warn', 'warn', 'error']
+        """
+        if not self.allow.covers(count, possible):
+            return self.severity
+        return None if self.warn is None or self.warn.covers(count, possible) else "warn"
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -132,6 +193,15 @@ class RuleSet(Presented):
             if rule.name in seen:
                 raise RuleFileError(f"two rules are called {rule.name!r}.", hint="rule names are unique.")
             seen.add(rule.name)
+
+    def tagged(self, *tags: str) -> RuleSet:
+        """The rules that have one of the tags. OptionError for a tag that none has."""
+        known = sorted({tag for rule in self.rules for tag in rule.tags})
+        for tag in tags:
+            if tag not in known:
+                hint = closest_hint(tag, known, what="Tags") if known else "the rules have no tags."
+                raise OptionError(f"no rule has the tag {tag!r}.", hint=hint)
+        return replace(self, rules=tuple(rule for rule in self.rules if set(tags) & set(rule.tags)))
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self.rules)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.rules.dependency import CFD, FD, Key, as_dependency
+from holdfast.rules.message import filled_message
+from holdfast.rules.plain_words import value_text
 from holdfast.rules.predicate import Comparison
 from holdfast.rules.relation import EQ
 from holdfast.rules.rule import Rule
@@ -20,7 +22,8 @@ class Witness:
     """A violating pair, or a violating row alone, in the table's own values.
 
     `marked` names the columns whose values break the rule; `shown` those that the rule speaks of, in its order, of
-    which a row has those of its table. Where there are several tables, `tables` has those of the rows.
+    which a row has those of its table. Where there are several tables, `tables` has those of the rows. `messages` are
+    what the rule tells its rows, where it has a message of its own.
     """
 
     left_key: Any
@@ -30,6 +33,7 @@ class Witness:
     shown: tuple[str, ...] = ()
     marked: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,15 @@ def marked_columns(rule: Rule, left: Mapping[str, Any], right: Mapping[str, Any]
         for column in predicate.columns()
     }
     return tuple(name for name in rule.body.columns if name in telling) or rule.body.columns
+
+
+def shown_message(rule: Rule, row: Mapping[str, Any], hidden: Collection[str]) -> str:
+    """What the rule tells the row, with the values of the hidden columns hidden; empty without a message."""
+
+    def text_of(column: str) -> str:
+        return HIDDEN if column in hidden else value_text(row[column])
+
+    return "".join(filled_message(rule.message or "", text_of, str))
 
 
 def hidden_keys(rows: tuple[WorstRow, ...], hides_key: bool) -> tuple[WorstRow, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from decimal import Decimal
 from pathlib import Path
 
@@ -154,8 +155,21 @@ def test_an_allowance_covers_up_to_and_with_its_amount() -> None:
 
 # Round trip ----------------------------------------------------------------------------------------------------
 
-WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=12)
+WORDS = st.one_of(
+    st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=12),
+    st.sampled_from(["${x}", "$${x}", "a $$$${x} {y}", "${"]),
+)
 ALLOWANCES = st.sampled_from(["0", "3", "0.1%", "12.50%", "100%"]).map(allowance)
+
+
+TERMS = st.one_of(
+    st.fixed_dictionaries(
+        {"severity": st.sampled_from(["error", "warn"]), "allow": ALLOWANCES, "allow_pairs": st.none() | ALLOWANCES}
+    ),
+    st.sampled_from([("0", "3"), ("3", "3"), ("0.1%", "12.50%"), ("3", "1%")]).map(
+        lambda pair: {"warn": allowance(pair[0]), "allow": allowance(pair[1])}
+    ),
+)
 
 
 @st.composite
@@ -166,11 +180,13 @@ def random_rules(draw: st.DrawFn) -> RuleSet:
         Rule(
             name,
             draw(bodies(types)),
-            severity=draw(st.sampled_from(["error", "warn"])),
-            allow=draw(ALLOWANCES),
-            allow_pairs=draw(st.none() | ALLOWANCES),
+            **draw(TERMS),
             where=draw(st.none() | WORDS),
             description=draw(st.none() | WORDS),
+            message=draw(st.none() | st.sampled_from(["{a} of {zip code}", "{{a}} is not {a}", "plain ${x}"])),
+            tags=tuple(draw(st.lists(WORDS, max_size=2, unique=True))),
+            owner=draw(st.none() | WORDS),
+            dimension=draw(st.none() | WORDS),
         )
         for name in names
     ]
@@ -184,6 +200,10 @@ def test_a_written_file_reads_as_the_same_rules(rules: RuleSet) -> None:
     read = parse_rules(dump_rules(rules))
     assert (read.rules, read.key, read.nulls) == (rules.rules, rules.key, rules.nulls)
     assert dump_rules(read) == dump_rules(rules)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "rules.yaml"
+        file.write_text(dump_rules(rules), encoding="utf-8")
+        assert read_rules(file).rules == rules.rules
 
 
 # Bad files -----------------------------------------------------------------------------------------------------

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.checking.annotated import ERRORS, FIELDS, WARNINGS, column_of
+from holdfast.checking.outcome import RuleOutcome
 from holdfast.encode.one_array import one_array
+from holdfast.encode.spark_text import cell_texts
 from holdfast.engines.result_table import ArrowResult
 from holdfast.presented import presentation
+from holdfast.rules.message import filled_message
 from holdfast.rules.rule import Rule
 
 Ints = NDArray[np.int64]
@@ -27,7 +31,7 @@ class BrokenRows:
     A row `ends[j]` of them has a partner in place `partners[j]` of `keys`, among which `order` says which is smaller.
     """
 
-    rule: Rule
+    found: RuleOutcome
     rows: Ints
     conflicts: Ints
     suspect: Bools
@@ -55,7 +59,7 @@ class BrokenRows:
 
 
 def broken_rows(
-    rule: Rule,
+    found: RuleOutcome,
     rows: Ints,
     conflicts: Ints,
     suspect: Bools,
@@ -66,7 +70,7 @@ def broken_rows(
     """The rows that break a rule of their table, with the others of its `pairs`; None where each breaks it alone."""
     left, right = (_NOTHING, _NOTHING) if pairs is None else pairs
     ends, partners = np.concatenate([left, right]), np.concatenate([right, left])
-    return BrokenRows(rule, rows, conflicts, suspect, ends, partners, keys, order)
+    return BrokenRows(found, rows, conflicts, suspect, ends, partners, keys, order)
 
 
 def annotated_rows(
@@ -77,10 +81,10 @@ def annotated_rows(
     schema = whole.schema.append(pa.field(ERRORS, kind)).append(pa.field(WARNINGS, kind))
 
     def compute() -> pa.Table:
-        rows, found = whole, broken()
+        rows, every = whole, broken()
         for name in (ERRORS, WARNINGS):
-            own = [of_rule for of_rule in found if column_of(of_rule.rule) == name]
-            entries = [_entries(of_rule, most).cast(kind.value_type) for of_rule in own]
+            own = [of_rule for of_rule in every if column_of(of_rule.found) == name]
+            entries = [_entries(of_rule, whole, most).cast(kind.value_type) for of_rule in own]
             positions = np.concatenate([_NOTHING, *(of_rule.rows for of_rule in own)])
             values = pa.concat_arrays(entries) if entries else pa.array([], kind.value_type)
             ordered = values.take(pa.array(np.argsort(positions, kind="stable")))
@@ -98,11 +102,11 @@ def _entry_type(key: pa.DataType) -> pa.StructType:
     return pa.struct(list(zip(FIELDS, kinds, strict=True)))
 
 
-def _entries(broken: BrokenRows, most: int) -> pa.StructArray:
-    rule, many = broken.rule, len(broken.rows)
+def _entries(broken: BrokenRows, whole: pa.Table, most: int) -> pa.StructArray:
+    rule, many = broken.found.rule, len(broken.rows)
     fields = (
         pa.repeat(rule.name, many),
-        pa.repeat(presentation("rule_words").message_words(rule), many),
+        _messages(rule, whole, broken.rows),
         pa.repeat(pa.scalar(list(rule.body.columns), pa.list_(pa.string())), many),
         pa.repeat(pa.scalar(rule.where, pa.string()), many),
         pa.repeat(rule.kind, many),
@@ -111,6 +115,18 @@ def _entries(broken: BrokenRows, most: int) -> pa.StructArray:
         pa.array(broken.suspect),
     )
     return pa.StructArray.from_arrays(fields, names=list(FIELDS))
+
+
+def _messages(rule: Rule, whole: pa.Table, rows: Ints) -> pa.Array:
+    """What the rule tells each of the rows."""
+    if rule.message is None:
+        return pa.repeat(presentation("rule_words").message_words(rule), len(rows))
+
+    def texts(column: str) -> pa.Array:
+        return pc.fill_null(cell_texts(whole.column(column).take(pa.array(rows))), "null")
+
+    pieces = filled_message(rule.message, texts, lambda text: pa.repeat(text, len(rows)))
+    return pc.binary_join_element_wise(*pieces, "")
 
 
 def _offsets(places: Ints, size: int) -> NDArray[np.int32]:

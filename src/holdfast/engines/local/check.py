@@ -18,6 +18,7 @@ from holdfast.checking.annotated import DEFAULT_PARTNERS, require_annotatable
 from holdfast.checking.group_sql import KEYS_PER_GROUP
 from holdfast.checking.outcome import CheckOutcome, FailOn, Summary
 from holdfast.checking.output_folders import BROKEN_RULES
+from holdfast.checking.plan_text import filter_note
 from holdfast.checking.shown_check import DOTS, GROUPS, KEYS, LINES, SIDES, WORST, Duplicate, ShownGroup, Side
 from holdfast.checking.task import Mode, Task, summaries
 from holdfast.encode.codes import Coded, dense_ids, shared_codes
@@ -25,7 +26,7 @@ from holdfast.encode.column_type import column_type
 from holdfast.encode.one_array import decoded, one_array
 from holdfast.encode.spark_hash import spark_xxhash64
 from holdfast.encode.spark_json import spark_json
-from holdfast.encode.spark_text import spark_text
+from holdfast.encode.spark_text import cell_texts, spark_text
 from holdfast.engines.check_result import (
     CheckResult,
     Values,
@@ -81,6 +82,17 @@ def schema_of(table: LocalTable) -> Schema:
             hint="rename one of them before the check.",
         )
     return Schema(table.name, {name: column_type(sql) for name, sql in table.sql_types.items()})
+
+
+def filtered_table(table: LocalTable, condition: str | None) -> LocalTable:
+    """The rows of the table that satisfy the condition, which a note says; all of them where there is none.
+
+    Raises ConditionError where it says more than can be computed in this process.
+    """
+    if condition is None:
+        return table
+    fit = flag_values(Where(condition), TableColumns(table.rows, schema_of(table).types, "sql"))
+    return replace(table, rows=table.rows.filter(pa.array(fit)), notes=(*table.notes, filter_note(condition)))
 
 
 def plan_check(table: LocalTable, rules: RuleSet, key: Sequence[str]) -> Plan:
@@ -372,7 +384,7 @@ class LocalCheckResult(CheckResult):
     def _broken_rows(self) -> list[BrokenRows]:
         """The rows that break each rule, beside those that break it with them."""
         pairs = {i: (left, right) for i, left, right in self.pairs_by_rule()}
-        rules = self.plan.rules.rules
+        rules = self.outcome.rules
         return [
             broken_rows(rules[i], rows, conflicts, suspect, pairs.get(i), self._scan.keys, self._scan.part.order)
             for i, rows, conflicts, suspect in self.rows_by_rule()
@@ -599,11 +611,9 @@ def plain_rows(rows: pa.Table) -> pa.Table:
 
 def value_texts(column: pa.ChunkedArray) -> pa.Array:
     """Values as results write them; bytes in hexadecimal."""
-    whole = one_array(decoded(column))
-    if pa.types.is_binary(whole.type):
-        return pa.array([None if value is None else value.hex().upper() for value in whole.to_pylist()], pa.string())
     # Groups have one zero, as on Spark.
-    return spark_text(pc.add(whole, pa.scalar(0.0, whole.type)) if pa.types.is_floating(whole.type) else whole)
+    floating = pa.types.is_floating(column.type)
+    return cell_texts(pc.add(column, pa.scalar(0.0, column.type)) if floating else column)
 
 
 def _side_order(side: Mapping[str, Any]) -> tuple[int, bool, str]:

@@ -9,9 +9,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from holdfast.checking.outcome import FailOn
-from holdfast.engines.local.check import LocalCheckResult, plan_check, run_check
+from holdfast.engines.local.check import LocalCheckResult, filtered_table, plan_check, run_check
 from holdfast.errors import UnknownColumnError
 from holdfast.programs.plan import Plan
+from holdfast.rules.message import message_columns
 from holdfast.rules.rule import RuleSet
 from holdfast.tables.local_table import LocalTable
 from holdfast.tables.read_local import local_table_of, read_local
@@ -26,8 +27,8 @@ class LocalJobTable:
 
     engine = "local"
 
-    def __init__(self, data: Any, options: ReadOptions) -> None:
-        self._data, self._options, self._opened = data, options, time.monotonic()
+    def __init__(self, data: Any, options: ReadOptions, where: str | None = None) -> None:
+        self._data, self._options, self._where, self._opened = data, options, where, time.monotonic()
         self._is_path = isinstance(data, str | os.PathLike)
         # What a check has read last: the columns that its rules name, or more.
         self._last: LocalTable | None = None
@@ -41,15 +42,16 @@ class LocalJobTable:
 
     @cached_property
     def _whole(self) -> LocalTable:
-        """The table with all its columns."""
+        """The table with all its columns. Raises ConditionError as plan_check() does."""
         in_memory = None if self._is_path else local_table_of(self._data)
-        return read_local(self._data, self._options) if in_memory is None else in_memory
+        return filtered_table(read_local(self._data, self._options) if in_memory is None else in_memory, self._where)
 
     def plan_check(self, rules: RuleSet, key: Sequence[str]) -> Plan:
         """The plan. Raises ConditionError where a `where` says more than can be computed in this process."""
-        needed = {*key, *(name for rule in rules for name in rule.body.columns)}
+        needed = {*key, *(name for rule in rules for name in (*rule.body.columns, *message_columns(rule.message)))}
         # A condition names columns in upper or lower case, so that all of them are read.
-        if not self._is_path or "_whole" in self.__dict__ or any(rule.where is not None for rule in rules):
+        conditions = [self._where, *(rule.where for rule in rules)]
+        if not self._is_path or "_whole" in self.__dict__ or any(where is not None for where in conditions):
             self._last = self._whole
         else:
             self._last = read_local(self._data, self._options, columns=needed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from holdfast.checking.outcome import MissingValue, RuleOutcome, rule_holds
+from holdfast.checking.outcome import MissingValue, RuleOutcome, rule_verdict
 from holdfast.checking.shown_check import KEYS, PAIRS, SIDES, WORST, ShownGroup, ShownRule, Side
 from holdfast.engines.check_result import CheckResult
 from holdfast.engines.tables.plan import JoinedPlan, OwnPlan
@@ -15,7 +15,7 @@ from holdfast.rules.dependency import Inclusion
 from holdfast.rules.plain_words import value_text
 from holdfast.rules.predicate import joint_name, quoted_name
 from holdfast.rules.rule import Rule, RuleSet
-from holdfast.violations.witness import HIDDEN, Witness, WorstRow, hidden_keys, hidden_witness
+from holdfast.violations.witness import HIDDEN, Witness, WorstRow, hidden_keys, hidden_witness, shown_message
 
 # So many missing values are told of an inclusion.
 _MISSING = 3
@@ -130,7 +130,7 @@ class JoinedRules:
     def _named(self, i: int, found: RuleOutcome) -> RuleOutcome:
         rule = self.rules.rules[i]
         left, right = (table.rows for table in self.tables)
-        holds = rule_holds(
+        verdict = rule_verdict(
             rule,
             suspects=found.suspect_rows,
             violating_rows=found.violating_rows,
@@ -140,7 +140,14 @@ class JoinedRules:
             possible_pairs=left * right,
         )
         witness = None if found.witness is None else self.witness(found.witness)
-        return replace(found, rule=rule, holds=holds, witness=witness, worst=tuple(map(self.worst, found.worst)))
+        return replace(
+            found,
+            rule=rule,
+            holds=verdict.holds,
+            beyond_error=verdict.beyond_error,
+            witness=witness,
+            worst=tuple(map(self.worst, found.worst)),
+        )
 
     def witness(self, witness: Witness) -> Witness:
         """The witness with the keys of the tables, each row with the columns of its table."""
@@ -201,8 +208,12 @@ class InclusionRule:
 
     def outcomes(self) -> dict[int, RuleOutcome]:
         many = self.dangling.rows
-        holds = rule_holds(self.rule, suspects=many, violating_rows=many, pairs=None, symmetric=False, rows=self.asked)
-        return {self.i: RuleOutcome(self.rule, holds, None, many, many, self.dangling.distinct)}
+        verdict = rule_verdict(
+            self.rule, suspects=many, violating_rows=many, pairs=None, symmetric=False, rows=self.asked
+        )
+        counts = (None, many, many, self.dangling.distinct)
+        found = RuleOutcome(self.rule, verdict.holds, *counts, beyond_error=verdict.beyond_error)
+        return {self.i: found}
 
     @cached_property
     def _sides(self) -> list[Side]:
@@ -232,7 +243,12 @@ class InclusionRule:
         """The row of the first table, as a person is shown it."""
         joint = {joint_name(self.table.name, name): value for name, value in values.items()}
         witness = Witness(
-            self.table.shown_key(key), joint, shown=tuple(joint), marked=tuple(joint), tables=(self.table.name,)
+            self.table.shown_key(key),
+            joint,
+            shown=tuple(joint),
+            marked=tuple(joint),
+            tables=(self.table.name,),
+            messages=(shown_message(self.rule, values, self.table.hidden),) if self.rule.message else (),
         )
         return hidden_witness(witness, self.table.hidden_joint, False)
 

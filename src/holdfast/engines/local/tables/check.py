@@ -10,7 +10,7 @@ from functools import cached_property
 from holdfast.checking.outcome import FailOn
 from holdfast.encode.codes import shared_codes
 from holdfast.engines.check_result import key_missing, key_twice
-from holdfast.engines.local.check import LocalScan, plan_check, run_check, schema_of
+from holdfast.engines.local.check import LocalScan, filtered_table, plan_check, run_check, schema_of
 from holdfast.engines.local.interruptible import interruptible
 from holdfast.engines.local.tables.parts import LocalDangling, LocalInclusion, LocalJoined, LocalOwn, LocalPart
 from holdfast.engines.local.tables.result import LocalTablesResult
@@ -39,7 +39,10 @@ class LocalOpenedTables:
     @cached_property
     def tables(self) -> dict[str, LocalTable]:
         """The tables with all their columns, under their names in rules."""
-        return {name: replace(_read(source), name=name) for name, source in self.sources.items()}
+        return {
+            name: replace(filtered_table(_read(source), source.where), name=name)
+            for name, source in self.sources.items()
+        }
 
     @cached_property
     def schemas(self) -> dict[str, Schema]:

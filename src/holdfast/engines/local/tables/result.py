@@ -186,8 +186,8 @@ class LocalTablesResult(TablesCheckResult):
         for line in self._row_lines:
             if line.table != at:
                 continue
-            rule, of_rule = self.outcome.rules[line.rule].rule, pairs.get(line.rule)
-            terms = (rule, line.rows, line.conflicts, line.suspect)
+            found_rule, of_rule = self.outcome.rules[line.rule], pairs.get(line.rule)
+            terms = (found_rule, line.rows, line.conflicts, line.suspect)
             if of_rule is None or of_rule.tables[0] == of_rule.tables[1]:
                 both = None if of_rule is None else (of_rule.left, of_rule.right)
                 found.append(broken_rows(*terms, both, self._all_keys(at), self._tables[at].order))

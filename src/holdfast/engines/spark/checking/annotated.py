@@ -9,8 +9,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BooleanType, DataType, LongType, StringType, StructField, StructType
 
 from holdfast.checking.annotated import ERRORS, FIELDS, WARNINGS, column_of
+from holdfast.checking.group_sql import value_text_sql
+from holdfast.checking.outcome import RuleOutcome
+from holdfast.encode.column_type import column_type
 from holdfast.engines.spark.frame_result import FrameResult
 from holdfast.presented import presentation
+from holdfast.rules.message import filled_message
 from holdfast.rules.rule import Rule
 
 
@@ -33,7 +37,7 @@ def first_partners(partners: DataFrame, most: int) -> DataFrame:
 def annotated_rows(
     rows: DataFrame,
     names: Sequence[str],
-    rules: Sequence[Rule],
+    outcomes: Sequence[RuleOutcome],
     lines: DataFrame,
     suspects: DataFrame,
     partners: DataFrame,
@@ -42,6 +46,7 @@ def annotated_rows(
 
     `lines` are (rule, key, conflicts), `suspects` (rule, key), and `partners` what first_partners() returns.
     """
+    rules = [found.rule for found in outcomes]
     if not rules:
         nothing = F.lit(None).cast(_entry_type(partners.schema["partner"].dataType))
         return FrameResult(
@@ -68,12 +73,25 @@ def annotated_rows(
     found = F.struct(F.element_at(number, F.col("rule")).alias("i"), "partners", "conflicts", "suspect")
     by_row = broken.groupBy("key").agg(F.sort_array(F.collect_list(found))).toDF("_hf_key", "_hf_broken")
     joined = rows.join(by_row, F.col("k") == F.col("_hf_key"), "left")
-    texts = {rule.name: F.lit(presentation("rule_words").message_words(rule)) for rule in rules}
+    texts = [_message(rule, names, rows) for rule in rules]
     annotations = [
-        _entries([i for i, rule in enumerate(rules) if column_of(rule) == name], rules, texts)
+        _entries([i for i, found in enumerate(outcomes) if column_of(found) == name], rules, texts)
         for name in (ERRORS, WARNINGS)
     ]
     return FrameResult(joined.select(*columns, *annotations).toDF(*names, ERRORS, WARNINGS))
+
+
+def _message(rule: Rule, names: Sequence[str], rows: DataFrame) -> Column:
+    """What the rule tells one of the rows, whose columns are `c0`, ... and have these names in the table."""
+    if rule.message is None:
+        return F.lit(presentation("rule_words").message_words(rule))
+    columns = {name: f"c{place}" for place, name in enumerate(names)}
+
+    def text_of(column: str) -> Column:
+        place = columns[column]
+        return F.expr(value_text_sql(place, column_type(rows.schema[place].dataType.simpleString())))
+
+    return F.concat(*filled_message(rule.message, text_of, F.lit))
 
 
 def _entry_type(key: DataType) -> ArrayType:
@@ -82,7 +100,7 @@ def _entry_type(key: DataType) -> ArrayType:
     return ArrayType(StructType([StructField(name, kind) for name, kind in zip(FIELDS, kinds, strict=True)]))
 
 
-def _entries(which: Sequence[int], rules: Sequence[Rule], texts: dict[str, Column]) -> Column:
+def _entries(which: Sequence[int], rules: Sequence[Rule], texts: Sequence[Column]) -> Column:
     """The entries of the rules with these numbers; null where there is none."""
 
     def of_these(found: Column) -> Column:
@@ -98,7 +116,7 @@ def _entries(which: Sequence[int], rules: Sequence[Rule], texts: dict[str, Colum
     def entry(found: Column) -> Column:
         said = [
             chosen(found, [F.lit(rule.name) for rule in rules]),
-            chosen(found, [texts[rule.name] for rule in rules]),
+            chosen(found, texts),
             chosen(found, [F.array(*map(F.lit, rule.body.columns)) for rule in rules]),
             chosen(found, [F.lit(rule.where).cast("string") for rule in rules]),
             chosen(found, [F.lit(rule.kind) for rule in rules]),

@@ -264,7 +264,7 @@ class SparkCheckResult(CheckResult):
         return annotated_rows(
             self.whole_rows,
             names,
-            [outcome.rule for outcome in self.outcome.rules],
+            self.outcome.rules,
             self.rows.to_spark(),
             self.suspects.to_spark(),
             first_partners(both_ways(self.pairs.to_spark()), partners),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException
@@ -11,8 +12,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, NullType, StructType
 
+from holdfast.checking.plan_text import filter_note
 from holdfast.encode.column_type import column_type
 from holdfast.engines.spark.query_log import query_log_off
+from holdfast.engines.spark.sources.table import Table
 from holdfast.errors import ConditionError, SourceError
 from holdfast.programs.bind import Schema, require_key_types
 from holdfast.programs.plan import Plan
@@ -101,6 +104,14 @@ def with_truths(frame: DataFrame, names: Sequence[str], conditions: Sequence[str
     known = real.select(*(F.col(f"`{name}`") for name in quoted))
     truths = {condition: f"w{number}" for number, condition in enumerate(conditions)}
     return _with_conditions(real, known, conditions).toDF(*own, *others, *truths.values()), truths
+
+
+def filtered_table(table: Table, condition: str | None) -> Table:
+    """The rows of the table that satisfy the condition, which a note says; all of them where there is none."""
+    if condition is None:
+        return table
+    require_condition(table.frame, condition)
+    return replace(table, frame=table.frame.where(condition), notes=(*table.notes, filter_note(condition)))
 
 
 def require_condition(frame: DataFrame, condition: str) -> None:

@@ -257,7 +257,7 @@ class SparkTablesResult(TablesCheckResult):
             name: annotated_rows(
                 _whole_rows(scan),
                 scan.table.frame.columns,
-                [outcome.rule for outcome in self.outcome.rules],
+                self.outcome.rules,
                 own(lines, name, "conflicts"),
                 own(suspects, name),
                 own(meetings, name, "partner", "place"),
