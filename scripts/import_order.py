@@ -26,6 +26,7 @@ ROOMS = (
     "violations",
     "live_rows",
     "search",
+    "linting",
     "checking",
     "discovery",
     "explaining",
@@ -45,7 +46,7 @@ ROOMS = (
 )
 
 # A job has a room of its own, and no job imports the room of another.
-JOBS = frozenset({"checking", "discovery", "explaining", "watching", "evolving", "fragments", "monitor"})
+JOBS = frozenset({"linting", "checking", "discovery", "explaining", "watching", "evolving", "fragments", "monitor"})
 SPARK_LIBRARIES = frozenset({"pyspark", "py4j"})
 SPARK_FOLDER = ("engines", "spark")
 KERNEL_LIBRARIES = frozenset({"cupy", "numba", "numpy"})

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         export_sql,
         fragments_plan,
         import_rules,
+        lint,
         watch,
     )
     from holdfast.errors import HoldfastError
@@ -53,6 +54,7 @@ _HOMES = {
     "export_sql": "holdfast.api",
     "fragments_plan": "holdfast.api",
     "import_rules": "holdfast.api",
+    "lint": "holdfast.api",
     "parse_rule": "holdfast.rules.rule",
     "read_rules": "holdfast.rules.rule_file",
     "watch": "holdfast.api",
@@ -77,6 +79,7 @@ __all__ = [
     "export_sql",
     "fragments_plan",
     "import_rules",
+    "lint",
     "parse_rule",
     "read_rules",
     "watch",

@@ -66,7 +66,11 @@ class TrivialRuleError(HoldfastError, ValueError):
 
 
 class RuleFileError(HoldfastError, ValueError):
-    """A rule file is invalid; the message names file, line and rule."""
+    """A rule file is invalid; the message names file, line and rule. `line` is that line, where it is known."""
+
+    def __init__(self, message: str, *, hint: str | None = None, line: int | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.line = line
 
 
 class DecisionsError(HoldfastError, ValueError):

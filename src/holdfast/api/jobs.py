@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from holdfast.explaining.explanation import RowExplanation
     from holdfast.fragments.shipment_plan import ShipmentPlan
     from holdfast.fragments.sites import SplitTable
+    from holdfast.linting.finding import LintOutcome
     from holdfast.programs.plan import Plan
     from holdfast.states.batch_outcome import BatchOutcome
 
@@ -373,6 +374,41 @@ def plan_check(
             raise
         table = open_job_table(data, engine="spark", note=f"checked on Spark: {problem.message}", **opening)
         return PlannedCheck(table, table.plan_check(rule_set, names))
+
+
+def lint(
+    rules: Place,
+    data: Data | Tables | None = None,
+    *,
+    variables: Mapping[str, Any] | None = None,
+    **reading: Any,
+) -> LintOutcome:
+    """What is wrong with a rule file: rules that cannot be read, that say nothing new, or that cannot be meant.
+
+    With `data`, a file or a table in memory, or a mapping from names to such, also names and types that do not fit.
+    It runs in this process, and no row is checked. `variables` and `reading` are as in `check`.
+    """
+    from holdfast.linting.finding import LintOutcome
+    from holdfast.linting.lint import lint_file
+
+    values = {name: str(value) for name, value in (variables or {}).items()}
+    read = lint_file(os.fspath(rules), values, list(data) if isinstance(data, Mapping) else ())
+    findings = list(read.findings)
+    if data is not None and read.rules:
+        from holdfast.engines.local.lint import lint_table, lint_tables
+
+        if isinstance(data, Mapping):
+            checkable = [found for found in read.findings if found.level == "error"]
+            if not checkable:
+                _, sources = table_sources(data, rules, key=None, nulls=None, variables=variables, **reading)
+                for source in sources.values():
+                    engine_for(source.data, engine="local", **vars(source.options))
+                findings += lint_tables(sources, read.rules, read.nulls)
+        else:
+            table = open_job_table(data, engine="local", **reading)
+            findings += lint_table(table, read.rules, read.nulls)  # type: ignore[arg-type]
+    findings.sort(key=lambda found: (found.file, found.line or 0))
+    return LintOutcome(tuple(findings), len(read.rules))
 
 
 def explain(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import cache, lru_cache
 from typing import Any
 
@@ -77,6 +78,31 @@ def common_pattern(pattern: str) -> str:
         elif rest[:1] in _QUANTIFIERS and pattern[:place][-1:] in ("*", "+", "?", "}"):
             reason = "engines differ in what is repeated twice, as in a++"
         raise ValueError(f"at character {place + 1} of the pattern {pattern!r}: {reason}") from None
+
+
+def matches_nothing(pattern: str) -> bool:
+    """Whether no text matches the pattern: it needs a character of a set that has none.
+
+    >>> everything = chr(0) + "-" + chr(sys.maxunicode)
+    >>> matches_nothing("a+[^b]"), matches_nothing(f"a[^{everything}]"), matches_nothing(f"(a[^{everything}])*")
+    (False, True, False)
+    """
+    return _is_empty(_parser().parse(pattern))
+
+
+def _is_empty(tree: Tree[Token] | Token) -> bool:
+    """Whether no text matches this part of a pattern."""
+    if isinstance(tree, Token):
+        return False
+    if tree.data == "set":
+        written = str(_Written().transform(tree))
+        return not any(re.match(written, chr(code)) for code in range(sys.maxunicode + 1))
+    if tree.data == "choice":
+        return all(map(_is_empty, tree.children))
+    if tree.data == "repeated":
+        part, quantifier = tree.children
+        return not str(quantifier or "").startswith(("*", "?", "{0")) and _is_empty(part)
+    return any(map(_is_empty, tree.children))
 
 
 def _most_repeats(tree: Tree[Token]) -> int:

@@ -172,7 +172,7 @@ def rules_of(root: yaml.Node, *, origin: str, tables: Collection[str] | None = N
 
 
 @dataclass(frozen=True)
-class RulePart:
+class RuleFile:
     """One file of rules: its content, which is well-formed, and where its folder lies from that of the first."""
 
     content: Mapping[str, Any]
@@ -185,13 +185,13 @@ class RulePart:
         return [_Entry(**entry) for entry in self.content.get("rules", ())]
 
 
-def file_parts(path: str | Path, variables: Mapping[str, str]) -> list[RulePart]:
+def file_parts(path: str | Path, variables: Mapping[str, str]) -> list[RuleFile]:
     """Returns a rule file behind those that it includes, each once. RuleFileError where one includes itself.
 
     A variable has the value that is given, or else the default of the file itself, or of one that includes it.
     """
     require_variable_names(variables)
-    parts: dict[Path, RulePart] = {}
+    parts: dict[Path, RuleFile] = {}
     used: set[str] = set()
 
     def take(place: Path, folder: str, values: Mapping[str, str], above: tuple[Path, ...]) -> None:
@@ -234,7 +234,7 @@ def _as_mapping(root: yaml.Node, origin: str) -> yaml.MappingNode:
     return root
 
 
-def _part(raw: yaml.MappingNode, origin: str, folder: str, values: Mapping[str, str] | None) -> RulePart:
+def _part(raw: yaml.MappingNode, origin: str, folder: str, values: Mapping[str, str] | None) -> RuleFile:
     root = node_with_values(raw, values, origin)
     content = _written_out(plain_content(root, origin))
     for name in ("include", "variables"):
@@ -246,8 +246,9 @@ def _part(raw: yaml.MappingNode, origin: str, folder: str, values: Mapping[str, 
     check = settings(_FILE_SETTINGS, required=() if "include" in content else {"rules"})
     problem = first_problem(check, content)
     if problem is not None:
-        raise _rule_file_error(problem, root, origin)
-    return RulePart(content, root, origin, folder)
+        told = _rule_file_error(problem, root, origin)
+        raise RuleFileError(told.message, hint=told.hint, line=line_of(root, problem.location))
+    return RuleFile(content, root, origin, folder)
 
 
 def dump_rules(rules: RuleSet) -> str:
@@ -360,7 +361,7 @@ def _entry_name(root: yaml.Node, location: Sequence[int | str]) -> str | None:
     return f"rule {location[1] + 1}"
 
 
-def _named_tables(part: RulePart) -> Iterator[NamedTable]:
+def _named_tables(part: RuleFile) -> Iterator[NamedTable]:
     for name, given in part.content.get("tables", {}).items():
         if not is_table_name(name):
             line = line_of(part.root, ("tables", name))
@@ -379,7 +380,7 @@ def _named_tables(part: RulePart) -> Iterator[NamedTable]:
         yield NamedTable(name, data, tuple(given.get("key", ())), reading)
 
 
-def _all_tables(parts: Sequence[RulePart]) -> tuple[NamedTable, ...]:
+def _all_tables(parts: Sequence[RuleFile]) -> tuple[NamedTable, ...]:
     """The tables of all files; several may name one of them alike."""
     tables: dict[str, NamedTable] = {}
     for part in parts:
@@ -398,7 +399,7 @@ def _all_tables(parts: Sequence[RulePart]) -> tuple[NamedTable, ...]:
     return tuple(tables.values())
 
 
-def _nulls_of(parts: Sequence[RulePart]) -> Nulls:
+def _nulls_of(parts: Sequence[RuleFile]) -> Nulls:
     """The null mode that the files say, which is one."""
     saying = [part for part in parts if "nulls" in part.content]
     for part in saying[:-1]:
@@ -411,13 +412,12 @@ def _nulls_of(parts: Sequence[RulePart]) -> Nulls:
     return saying[-1].content["nulls"] if saying else "sql"
 
 
-def rule_set_of(parts: Sequence[RulePart], others: Collection[str] | None = None) -> RuleSet:
+def rule_set_of(parts: Sequence[RuleFile], others: Collection[str] | None = None) -> RuleSet:
     """Returns the rules of the files, the last of which is the one that includes the others, as one set.
 
     They may name the tables in `others`, too. The key is that of the last file that has one.
     """
-    tables = _all_tables(parts)
-    known = {table.name for table in tables}.union(others or ()) if tables or others is not None else None
+    tables, known = _all_tables(parts), table_names(parts, others)
     rules: list[Rule] = []
     generated: list[bool] = []
     given: dict[str, str] = {}
@@ -440,7 +440,13 @@ def rule_set_of(parts: Sequence[RulePart], others: Collection[str] | None = None
     return RuleSet(unique, tuple(key), _nulls_of(parts), parts[-1].origin, tables)
 
 
-def entry_rule(part: RulePart, i: int, tables: Collection[str] | None) -> Rule:
+def table_names(parts: Sequence[RuleFile], others: Collection[str] | None) -> frozenset[str] | None:
+    """Returns the tables that rules of the files may name, which are also the `others`; None for any."""
+    tables = _all_tables(parts)
+    return frozenset({table.name for table in tables}.union(others or ())) if tables or others is not None else None
+
+
+def entry_rule(part: RuleFile, i: int, tables: Collection[str] | None) -> Rule:
     """Returns the rule of an entry of the file, which may name these tables. RuleFileError where it is none."""
     entry = part.entries[i]
     with _placed(part, entry, i, "rule"):
@@ -457,7 +463,7 @@ def entry_rule(part: RulePart, i: int, tables: Collection[str] | None) -> Rule:
     return rule
 
 
-def _terms(part: RulePart, entry: _Entry, i: int) -> dict[str, Any]:
+def _terms(part: RuleFile, entry: _Entry, i: int) -> dict[str, Any]:
     """What the entry says beside the rule itself, as the fields of a rule."""
     allowed: dict[str, Allowance | None] = {}
     for setting in ("allow", "allow_pairs", "warn", "error"):
@@ -529,14 +535,14 @@ def _is_url(data: str) -> bool:
 
 
 @contextmanager
-def _placed(part: RulePart, entry: _Entry, i: int, setting: str) -> Iterator[None]:
+def _placed(part: RuleFile, entry: _Entry, i: int, setting: str) -> Iterator[None]:
     """Raises an error of the block again as RuleFileError with file, line and rule."""
     try:
         yield
     except HoldfastError as problem:
         line = line_of(part.root, ("rules", i, setting))
         message = f"{part.origin}, line {line}, rule {entry.name or i + 1!r}: {problem.message}"
-        raise RuleFileError(message, hint=problem.hint) from problem
+        raise RuleFileError(message, hint=problem.hint, line=line) from problem
 
 
 def _with_patterns(body: Body, patterns: list[dict[str, str]] | None) -> Body:

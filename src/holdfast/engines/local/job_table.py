@@ -46,6 +46,11 @@ class LocalJobTable:
         in_memory = None if self._is_path else local_table_of(self._data)
         return filtered_table(read_local(self._data, self._options) if in_memory is None else in_memory, self._where)
 
+    @property
+    def whole(self) -> LocalTable:
+        """The table with all its columns."""
+        return self._whole
+
     def plan_check(self, rules: RuleSet, key: Sequence[str]) -> Plan:
         """The plan. Raises ConditionError where a `where` says more than can be computed in this process."""
         needed = {*key, *(name for rule in rules for name in (*rule.body.columns, *message_columns(rule.message)))}
