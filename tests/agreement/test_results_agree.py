@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections import Counter
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from holdfast.demo.run import DATA, KEY, RULES, copy_demo
 from holdfast.engines.check_result import CheckResult
 
 UTC = dt.UTC
+UTC_START = dt.datetime(2026, 1, 1, tzinfo=UTC)
 # Values that engines write differently if they can: numbers and times as text, bytes, nulls, odd characters.
 ODD = pa.table(
     {
@@ -174,3 +176,10 @@ def test_kept_rules_mean_the_same_also_of_some_of_the_rows(spark: SparkSession, 
     assert re.sub(r"[\d.]+ s\b", "", summary) == re.sub(r"[\d.]+ s\b", "", there.summary())
     for one, other in zip(here.split(), there.split(), strict=True):
         assert lines(one) == lines(other)
+    for number, result in enumerate((here, there)):
+        result.append_metrics(str(tmp_path / f"metrics {number}"))
+        result.append_metrics(str(tmp_path / "both"))
+    own = [hf.history(tmp_path / f"metrics {number}").rules for number in range(2)]
+    plain = [[(r.table, r.rule, replace(r.points[0], run_id="", run_time=UTC_START)) for r in rules] for rules in own]
+    assert plain[0] == plain[1]
+    assert [len(rule.points) for rule in hf.history(tmp_path / "both").rules] == [2] * 5

@@ -99,7 +99,8 @@ def test_metrics_are_added_run_by_run(folder: Path) -> None:
         assert run(folder, "--metrics", folder / "metrics").exit_code == 1
     table = pq.read_table(folder / "metrics")
     assert table.column_names == [
-        "run_id", "run_time", "rule", "rows", "violating_rows", "violating_pairs", "seconds"
+        "run_id", "run_time", "rule", "rows", "violating_rows", "violating_pairs", "seconds",
+        "table", "verdict", "severity", "suspect_rows", "rule_fingerprint",
     ]  # fmt: skip
     lines = table.to_pylist()
     assert len({line["run_id"] for line in lines}) == 2
@@ -108,6 +109,10 @@ def test_metrics_are_added_run_by_run(folder: Path) -> None:
     email = next(line for line in lines if line["rule"] == "email")
     assert (email["rows"], email["violating_rows"], email["violating_pairs"]) == (5, 1, None)
     assert email["seconds"] > 0
+    told = [(line["table"], line["verdict"], line["severity"], line["suspect_rows"]) for line in lines[:4]]
+    assert told[0] == told[2] == ("t.csv", "violated", "error", 1)
+    assert told[3] == ("t.csv", "allowed", "error", 1)
+    assert len({line["rule_fingerprint"] for line in lines}) == 4
     (folder / "file").write_text("")
     assert run(folder, "--metrics", folder / "file").exit_code == 2
 

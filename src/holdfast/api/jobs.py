@@ -31,6 +31,7 @@ from holdfast.search.options import (
 )
 
 if TYPE_CHECKING:
+    from holdfast.checking.history import History
     from holdfast.discovery.explain import ExplainedSpace
     from holdfast.engines.check_result import CheckResult
     from holdfast.engines.choose import EngineChoice
@@ -409,6 +410,17 @@ def lint(
             findings += lint_table(table, read.rules, read.nulls)  # type: ignore[arg-type]
     findings.sort(key=lambda found: (found.file, found.line or 0))
     return LintOutcome(tuple(findings), len(read.rules))
+
+
+def history(metrics: Place, *, last: int = 30) -> History:
+    """What became of each rule in the checks whose metrics are in the folder; at most the last runs of each."""
+    from holdfast.checking.history import history_of
+    from holdfast.engines.local.metrics_folder import read_metric_lines
+
+    if last < 2:
+        raise OptionError(f"--last is {last}.", hint="two runs are the least that can be compared.")
+    folder = os.fspath(metrics)
+    return history_of(read_metric_lines(folder), folder=folder, last=last)
 
 
 def explain(

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from holdfast.presented import Presented
-from holdfast.rules.rule import Rule, Severity
+from holdfast.rules.rule import Nulls, Rule, Severity
 from holdfast.violations.witness import Witness, WorstRow
 
 FailOn = Literal["error", "warn"]
+VerdictWord = Literal["holds", "allowed", "warning", "violated"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,13 @@ class RuleOutcome:
     new_suspects: int | None = None
     missing: tuple[MissingValue, ...] = ()
     beyond_error: bool = False
+
+    @property
+    def verdict(self) -> VerdictWord:
+        """In a word: holds, allowed (violated no more than is tolerated), warning or violated."""
+        if self.holds:
+            return "allowed" if self.violating_rows else "holds"
+        return "violated" if self.severity == "error" else "warning"
 
     @property
     def severity(self) -> Severity:
@@ -122,6 +130,7 @@ class CheckOutcome(Presented):
     place: str | None = None
     engine: str = "spark"
     tables: tuple[TableSummary, ...] = ()
+    nulls: Nulls = "sql"
 
     @property
     def holds(self) -> bool:

@@ -22,6 +22,7 @@ _COMMANDS = {
     "check": "Detect every violation of a set of rules, and count them exactly.",
     "explain": "Say which rules a row breaks, with which others, and which change of one cell would mend most of it.",
     "lint": "Say what is wrong with rule files: mistakes, rules said twice or implied, columns that DATA has not.",
+    "history": "Draw what became of each rule from check to check, and say what got worse.",
     "sql": "Print rules as SQL queries, to check them in any database. No Spark is started.",
     "mcp": "Serve discover, check and explain to agents, read-only, on the files that are named.",
     "doctor": "Look at Python, Java, memory, folders and Spark, and say what to do where something is missing.",

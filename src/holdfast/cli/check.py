@@ -22,6 +22,8 @@ from holdfast.checking.output_folders import (
 from holdfast.cli import options
 from holdfast.cli.command import VIOLATED
 from holdfast.cli.files import emit, emit_json, require_writable_files
+from holdfast.cli.notify import NotifyOn, destinations
+from holdfast.cli.notify import notify as send_notifications
 from holdfast.cli.tables import TableData, named_data
 from holdfast.errors import OptionError
 from holdfast.report.progress import Progress
@@ -109,6 +111,16 @@ def check(
     metrics: Annotated[
         str | None, typer.Option(metavar="DIR", help="Add a line per rule to the Parquet table there.")
     ] = None,
+    notify: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="URL|env:NAME",
+            help="Post a short JSON there, or to the URL that a variable has; slack:URL in Slack's form.",
+        ),
+    ] = None,
+    notify_on: Annotated[
+        NotifyOn, typer.Option(help="When to post: where the check fails, on warnings too, always.")
+    ] = "violated",
     redact: options.Redact = None,
     limit: options.PairLimit = str(DEFAULT_LIMIT),
     fail_on: Annotated[FailOn, typer.Option(help="Which severity makes the check fail.")] = "error",
@@ -133,6 +145,7 @@ def check(
     spark: options.OnEngine,
 ) -> None:
     """Detect every violation of a set of rules, and count them exactly."""
+    told = destinations(notify)
     chosen: dict[str, Any] = {"variables": options.assignments(var, "--var"), "tags": tag or ()}
     tables = _tables(data, rules, table, chosen)
     if rules is None:
@@ -173,6 +186,7 @@ def check(
             _write_folders(progress, found, violations, quarantine, annotate, suggest)
             _write_rest(progress, found, metrics, report)
             _tell(progress, found, format, output)
+            send_notifications(found.outcome, told, notify_on)
         raise typer.Exit(0 if found.holds else VIOLATED)
     if len(where or ()) > 1:
         raise OptionError("--where is given twice.", hint="join the conditions with and.")
@@ -202,6 +216,7 @@ def check(
         _write_folders(progress, result, violations, quarantine, annotate, suggest)
         _write_rest(progress, result, metrics, report)
         _tell(progress, result, format, output)
+        send_notifications(result.outcome, told, notify_on)
         if format == "text" and (row := _worst_row(result)) is not None:
             wanted = [("--key", key), *(("--var", value) for value in var or ())]
             more = [part for option, value in wanted if value is not None for part in (option, value)]

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 def verdict(result: RuleOutcome) -> str:
     """Returns holds, allowed, warning or violated."""
-    if result.holds:
-        return "allowed" if result.violating_rows else "holds"
-    return "violated" if result.severity == "error" else "warning"
+    return result.verdict
 
 
 def counts(result: RuleOutcome) -> str:

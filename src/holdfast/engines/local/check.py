@@ -251,6 +251,7 @@ def run_check(
         notes=(*notes, *rounding_notes(plan, outcomes)),
         place=table.place,
         engine="local",
+        nulls=plan.rules.nulls,
     )
     return LocalCheckResult(scan, outcome, hidden, found, tuple(counted), whole or (lambda: table.rows))
 

@@ -21,6 +21,7 @@ from holdfast.engines.tables.parts import RulesPart, TableRows
 from holdfast.errors import OptionError, closest_hint, unknown_column
 from holdfast.explaining.explanation import RowExplanation
 from holdfast.rules.predicate import joint_name
+from holdfast.rules.rule import Nulls
 
 
 class TablesCheckResult(ShownResult):
@@ -157,6 +158,7 @@ def tables_outcome(
     notes: Iterable[str],
     started: float,
     engine: str,
+    nulls: Nulls,
 ) -> CheckOutcome:
     """The counts and verdicts of all parts together. `started` is when the check began, by the monotonic clock."""
     found: dict[int, RuleOutcome] = {}
@@ -172,6 +174,7 @@ def tables_outcome(
         limit=limit,
         notes=tuple(dict.fromkeys(notes)),
         engine=engine,
+        nulls=nulls,
         tables=tuple(TableSummary(table.name, table.rows, table.key) for table in tables),
     )
 

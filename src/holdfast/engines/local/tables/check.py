@@ -102,6 +102,7 @@ class LocalOpenedTables:
             notes=notes,
             started=started,
             engine="local",
+            nulls=plan.rules.nulls,
         )
         return LocalTablesResult(outcome, plan, tables, parts)
 

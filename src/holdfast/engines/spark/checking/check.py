@@ -145,6 +145,7 @@ def _result(
         limit=limit,
         notes=(*notes, *scan.vanished, *rounding_notes(plan, outcomes)),
         place=scan.table.place,
+        nulls=plan.rules.nulls,
     )
     return SparkCheckResult(scan, plan, outcome, engines)
 

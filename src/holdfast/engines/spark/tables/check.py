@@ -103,6 +103,7 @@ class SparkTables:
                 notes=notes,
                 started=started,
                 engine="spark",
+                nulls=plan.rules.nulls,
             )
         return SparkTablesResult(outcome, scans, parts, self._translated)
 

@@ -1,0 +1,37 @@
+"""The outcome of a check as a short message for other programs. It has counts and names, and no value of the table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.checking.outcome import CheckOutcome
+from holdfast.report.words import closing, counts
+from holdfast.rules.plain_words import number, on_one_line
+
+# A message names so many rules; the others are counted.
+MOST_RULES = 10
+
+
+def notification(outcome: CheckOutcome) -> dict[str, Any]:
+    """Returns the verdict, the text of the message, and the violated rules with their counts and labels."""
+    violated = [found.to_dict() for found in outcome.rules if not found.holds]
+    return {
+        "text": notification_text(outcome),
+        "table": outcome.table,
+        "rows": outcome.rows,
+        "holds": outcome.holds,
+        "violated": violated[:MOST_RULES],
+        "violated_count": len(violated),
+    }
+
+
+def notification_text(outcome: CheckOutcome) -> str:
+    """Returns a line for the table, and one for each violated rule."""
+    lines = [f"{outcome.table} ({number(outcome.rows, 'row')}): {closing(outcome)}"]
+    violated = [found for found in outcome.rules if not found.holds]
+    for found in violated[:MOST_RULES]:
+        owner = f", owner {found.rule.owner}" if found.rule.owner else ""
+        lines.append(f"{found.verdict}: {found.rule.name}, {counts(found)}{owner}")
+    if len(violated) > MOST_RULES:
+        lines.append(f"and {number(len(violated) - MOST_RULES, 'more rule')}")
+    return "\n".join(map(on_one_line, lines))
