@@ -1,4 +1,4 @@
-"""What is wrong with a text that should be SARIF or JUnit XML, by the formats' own schemas."""
+"""What is wrong with a text that should be SARIF, JUnit XML or an event of OpenLineage, by the formats' own schemas."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import jsonschema
 import rfc3986_validator
 import xmlschema
+from referencing import Registry, Resource
 
 FORMATS = Path(__file__).parent / "formats"
 
@@ -31,6 +32,27 @@ def _junit() -> xmlschema.XMLSchema:
 def wrong_in_sarif(text: str) -> list[str]:
     """One line for each place that breaks the schema of SARIF 2.1.0."""
     return [f"{problem.json_path}: {problem.message}" for problem in _sarif().iter_errors(json.loads(text))]
+
+
+@lru_cache(maxsize=1)
+def _openlineage() -> jsonschema.Draft202012Validator:
+    event, facet = (
+        json.loads((FORMATS / f"openlineage-{name}.json").read_text("utf-8")) for name in ("1-0-3", "assertions-1-0-1")
+    )
+    # The facet's schema refers to an earlier version of the other, which differs in nothing that it refers to.
+    known = dict.fromkeys((event["$id"], "https://openlineage.io/spec/1-0-1/OpenLineage.json"), event)
+    registry = Registry().with_resources(
+        [(name, Resource.from_contents(content)) for name, content in {**known, facet["$id"]: facet}.items()]
+    )
+    facets = {"properties": {"inputs": {"items": {"properties": {"inputFacets": {"$ref": facet["$id"]}}}}}}
+    schema = {"$schema": event["$schema"], "allOf": [{"$ref": event["$id"]}, facets]}
+    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
+    return jsonschema.Draft202012Validator(schema, registry=registry, format_checker=checker)
+
+
+def wrong_in_openlineage(text: str) -> list[str]:
+    """One line for each place that breaks the schema of an event, or of the facet of assertions."""
+    return [f"{problem.json_path}: {problem.message}" for problem in _openlineage().iter_errors(json.loads(text))]
 
 
 def wrong_in_junit(text: str) -> list[str]:

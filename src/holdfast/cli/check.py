@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -41,6 +42,7 @@ holdfast check orders.csv rules.yaml --key order_id
 holdfast check orders.csv "zip -> city, state"
 holdfast check orders.csv rules.yaml --format json --output result.json
 holdfast check orders.csv rules.yaml --format junit --output holdfast.xml
+holdfast check orders.csv rules.yaml --format openlineage --output event.json
 holdfast check orders.csv rules.yaml --key order_id --violations found --quarantine split --suggest mends
 holdfast check orders.csv rules.yaml --key order_id --report report.html
 holdfast check orders.csv rules.yaml --key order_id --annotate annotated
@@ -53,7 +55,7 @@ Exit code: 0 all rules hold, 1 a rule of severity error is violated beyond what 
 """
 
 
-CheckFormat = Literal["text", "json", "junit", "sarif"]
+CheckFormat = Literal["text", "json", "junit", "sarif", "openlineage"]
 
 
 def check(
@@ -322,6 +324,8 @@ def _print_result(result: CheckResult | TablesCheckResult, format: CheckFormat, 
         emit(result.to_junit(), output)
     elif format == "sarif":
         emit(result.to_sarif(), output)
+    elif format == "openlineage":
+        emit(result.to_openlineage(namespace=os.environ.get("OPENLINEAGE_NAMESPACE", "holdfast")), output)
     elif output is not None:
         emit(result.summary() + "\n", output)
     else:

@@ -96,6 +96,10 @@ class ShownResult(ABC):
         """The result as SARIF, as `holdfast check --format sarif` prints it."""
         return str(presentation("sarif").sarif_text(self.detailed))
 
+    def to_openlineage(self, *, namespace: str = "holdfast") -> str:
+        """The result as an event of OpenLineage, as `holdfast check --format openlineage` prints it."""
+        return str(presentation("openlineage").openlineage_text(self.outcome, namespace=namespace))
+
     def write_report(self, file: str | os.PathLike[str]) -> None:
         """Writes the report to the file, whole or not at all."""
         write_whole(file, self.to_html())

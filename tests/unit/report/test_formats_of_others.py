@@ -10,13 +10,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from holdfast.checking.outcome import CheckOutcome, RuleOutcome
+from holdfast.checking.outcome import CheckOutcome, RuleOutcome, TableSummary
 from holdfast.report.junit import junit_text
+from holdfast.report.openlineage import openlineage_text
 from holdfast.report.sarif import sarif_text
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import Rule, allowance, parse_rule
 from holdfast.violations.witness import Witness, WorstRow
-from valid_formats import wrong_in_junit, wrong_in_sarif
+from valid_formats import wrong_in_junit, wrong_in_openlineage, wrong_in_sarif
 
 # Names of files and columns may hold nearly anything, also halves of characters.
 ODD = ['"', "<b>", "a&b", "]]>", "{0}", "[x](1)", "%41", "c:\\d", "//h/t", "#", "?", " ", "\x1b[1m", "🐘", "a\nb"]
@@ -111,3 +112,41 @@ def test_what_is_wrong_in_sarif_is_seen(good: str, bad: str) -> None:
 def test_what_is_wrong_in_junit_is_seen(good: str, bad: str) -> None:
     assert good in junit_text(HALF)
     assert wrong_in_junit(junit_text(HALF).replace(good, bad)) != []
+
+
+@settings(max_examples=60)
+@given(outcomes())
+def test_openlineage_is_what_its_schemas_say(outcome: CheckOutcome) -> None:
+    text = openlineage_text(outcome, namespace="shop")
+    assert wrong_in_openlineage(text) == []
+    (table,) = json.loads(text)["inputs"]
+    assertions = table["inputFacets"]["dataQualityAssertions"]["assertions"]
+    assert [assertion["success"] for assertion in assertions] == [result.holds for result in outcome.rules]
+    assert {a["column"] for a in assertions if a["assertion"] == "not_null"} <= {
+        column for result in outcome.rules for column in result.rule.body.columns
+    }
+
+
+def test_what_is_no_event_is_seen() -> None:
+    event = json.loads(openlineage_text(CheckOutcome("t", 1, (), 0.1, ())))
+    for broken in (
+        {name: value for name, value in event.items() if name != "run"},
+        {**event, "inputs": [{"namespace": "x"}]},
+        {
+            **event,
+            "inputs": [{"namespace": "x", "name": "t", "inputFacets": {"dataQualityAssertions": {"assertions": 3}}}],
+        },
+    ):
+        assert wrong_in_openlineage(json.dumps(broken)) != []
+
+
+def test_a_rule_over_two_tables_is_asserted_of_the_first() -> None:
+    rule = Rule("r", parse_rule("orders(customer) in customers(id)").body)
+    tables = (TableSummary("customers", 2, ("id",)), TableSummary("orders", 3, ("id",)))
+    outcome = CheckOutcome("shop", 5, (), 0.1, (RuleOutcome(rule, False, None, 1, 1, 1),), tables=tables)
+    text = openlineage_text(outcome)
+    assert wrong_in_openlineage(text) == []
+    customers, orders = json.loads(text)["inputs"]
+    assert customers["inputFacets"]["dataQualityAssertions"]["assertions"] == []
+    (assertion,) = orders["inputFacets"]["dataQualityAssertions"]["assertions"]
+    assert (assertion["assertion"], assertion["column"], assertion["actual"]) == ("relationships", "customer", "1")
