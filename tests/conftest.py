@@ -55,6 +55,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
+def s3_bucket() -> Iterator[str]:
+    """The URL of a bucket of an S3 server on this machine, whose clients find it in the environment."""
+    from object_stores import s3_server
+
+    with s3_server() as bucket:
+        yield bucket
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of copies of objects, empty."""
+    monkeypatch.setenv("HOLDFAST_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     from holdfast.engines.spark.session import get_session, running_session
 

@@ -176,7 +176,7 @@ def entries(state: WatchedTable | FragmentedTable) -> dict[str, list[str]]:
     for name, table in state.manifest.body.tables.items():
         lines = [line for part in table.segments for line in OpenSegment(state.store, part).table.to_pylist()]
         told[name] = sorted(str(sorted(line.items())).replace("-0.0", "0.0") for line in lines)
-    told["log"] = sorted(str(line) for line in pq.read_table(state.store.path("changes")).to_pylist())
+    told["log"] = sorted(str(line) for line in pq.read_table(Path(state.store.root, "changes")).to_pylist())
     return told
 
 

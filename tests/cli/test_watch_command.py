@@ -275,9 +275,9 @@ def test_the_door(state: Path, tmp_path: Path, changes: Callable[..., Path]) -> 
     nowhere = run("watch", "apply", tmp_path / "nowhere", changes("1,,,,,,delete"))
     assert nowhere.exit_code == 2
     assert "there is no state at" in nowhere.stderr
-    remote = run("watch", "show", "s3://bucket/state")
+    remote = run("watch", "show", "hdfs://host/state")
     assert remote.exit_code == 2
-    assert "was never tested on 's3'" in remote.stderr
+    assert "was never tested on 'hdfs'" in remote.stderr
     with open_store(state).only_writer():
         busy = run("watch", "apply", state, changes("1,,,,,,delete"))
     assert busy.exit_code == 3

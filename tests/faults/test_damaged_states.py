@@ -205,17 +205,17 @@ def test_verify_reads_what_was_found_whole_before(tmp_path: Path) -> None:
 
 
 def test_a_file_is_read_once_as_long_as_nobody_touches_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from holdfast.states import file_sums
+    from holdfast.states import checksum, file_sums, store
 
     place, _ = made(WatchState, tmp_path)
     read: list[Path] = []
-    whole = file_sums.sum_of_file
+    whole = checksum.sum_of_file
 
-    def counted(path: Path) -> file_sums.FileSum:
+    def counted(path: Path) -> checksum.FileSum:
         read.append(path)
         return whole(path)
 
-    monkeypatch.setattr(file_sums, "sum_of_file", counted)
+    monkeypatch.setattr(store, "sum_of_file", counted)
     monkeypatch.setattr(file_sums, "_TIME_STEP", 0.0)
     assert WatchState.open(place, engine="local").status.rows
     read.clear()

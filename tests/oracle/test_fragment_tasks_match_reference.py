@@ -47,7 +47,7 @@ from holdfast.states.messages import (
     segments_of,
     total_shipped,
 )
-from holdfast.states.store import Store
+from holdfast.states.store import FolderStore
 
 COLUMNS = ("a", "b", "c", "d", "g")
 Row = Mapping[str, Any]
@@ -126,7 +126,7 @@ class Sites3:
     """The three steps of a state of fragments, as Spark would run them, in this process."""
 
     def __init__(self, folder: Path, case: Case, pieces: int) -> None:
-        self.case, self.store, self.pieces = case, Store(str(folder / "state")), pieces
+        self.case, self.store, self.pieces = case, FolderStore(str(folder / "state")), pieces
         self.record = folder / "crossings"
         self.record.mkdir()
         plan = plan_shipments(case.sites, improving=0.05, searching=0.05)
@@ -172,7 +172,7 @@ class Sites3:
         )
         table = _table(lines, {**kinds, "ids": pa.binary(), "bits": pa.binary(), "inside": pa.binary()})
         messages, shipped = self._steps(task, table, first=False)
-        logs = [pq.read_table(self.store.path(f"{PENDING}/{log.name}")) for log in of_type(messages, LogFile)]
+        logs = [pq.read_table(self.store.file(f"{PENDING}/{log.name}")) for log in of_type(messages, LogFile)]
         listed = [line for log in logs for line in log.to_pylist()]
         added, removed = ({(x["rule"], x["left"]) for x in listed if x["change"] == sign} for sign in (1, -1))
         assert len(listed) == len(added) + len(removed)

@@ -40,7 +40,7 @@ from holdfast.states.messages import (
 )
 from holdfast.states.row_changes import CHANGE_TYPE, CHANGE_TYPES, RowChangesTask
 from holdfast.states.segment import Segment
-from holdfast.states.store import Store
+from holdfast.states.store import FolderStore
 from holdfast.violations.part import BOTH, LEFT, RIGHT
 from holdfast.watching.pair_changes import PairChangesTask
 from holdfast.watching.pair_groups import GroupedPrograms, pair_groups
@@ -71,7 +71,7 @@ Row = Mapping[str, Any]
 class Watched:
     """A state as the driver keeps it, with hashes of our own in place of Spark's."""
 
-    store: Store
+    store: FolderStore
     rules: RuleSet
     groups: GroupedPrograms
     hashes: int
@@ -95,7 +95,7 @@ class Watched:
             counts = found[count.rule][2]
             counts[:] = [counts[0] + count.added, counts[1] + count.removed]
         for log in of_type(messages, LogFile):
-            for line in pq.read_table(self.store.path(f"{PENDING}/{log.name}")).to_pylist():
+            for line in pq.read_table(self.store.file(f"{PENDING}/{log.name}")).to_pylist():
                 added, removed, _ = found[line["rule"]]
                 side = added if line["change"] > 0 else removed
                 assert (line["left"], line["right"]) not in side, "a pair is told once"
@@ -188,7 +188,7 @@ def watched(rules: RuleSet, hashes: int, folder: str, options: Mapping[str, int]
     schema = Schema("random", {name: column_type("bigint") for name in ("id", *COLUMNS)})
     groups = pair_groups(make_plan(rules, schema, ("id",)).programs)
     # Blocks of two rows, so that small tables have many.
-    store = Store(folder, StateLimits(block_rows=2))
+    store = FolderStore(folder, StateLimits(block_rows=2))
     store.make([PENDING, *(f"g{i}" for i in range(len(groups.groups)))])
     return Watched(store, rules, groups, hashes, options)
 
@@ -243,7 +243,7 @@ def in_order(rows: Mapping[int, int], events: Sequence[tuple[int, int, int]]) ->
 @given(batches=st.lists(EVENTS, max_size=5))
 def test_a_batch_has_the_net_effect_of_its_changes_in_order(batches: list[list[tuple[int, int, int]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        store = Store(folder)
+        store = FolderStore(folder)
         store.make([ROWS])
         rows: dict[int, int] = {}
         monitor = Monitor("not(t.v > 4)", key="id", schema={"id": "bigint", "v": "bigint"})

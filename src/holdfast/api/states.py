@@ -1,4 +1,4 @@
-"""States in folders: create one, open it, apply changes, follow a source, show how things are. The same verbs for all.
+"""States in folders or on object stores: create one, open it, apply changes, follow a source, show how things are.
 
 A batch of changes is applied once, however often it is given, and whole or not at all.
 """
@@ -72,8 +72,9 @@ class _State(Generic[_Table, _Outcome]):
         master: str | None = None,
         conf: Mapping[str, str] | None = None,
     ) -> Self:
-        """Returns the state in the folder `state`. Raises StateError where there is none, or that of another job.
+        """Returns the state in the folder `state`, or at its address on an object store.
 
+        Raises StateError where there is none, or that of another job.
         `engine` is where its jobs run, as in `check`: a state may be made on one engine and applied to on the other.
         """
         from holdfast.engines.states.state_engine_choice import StateEngineChoice

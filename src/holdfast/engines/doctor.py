@@ -16,6 +16,7 @@ _EXTRAS = {
     "deltalake": ("Delta tables", "delta"),
     "pyiceberg": ("Iceberg tables", "iceberg"),
     "grpcio": ("Spark Connect", "connect"),
+    "obstore": ("states on object stores", "objectstore"),
 }
 
 

@@ -172,7 +172,7 @@ class ChangedEvidenceTask(_RelatingTask):
             yield from lines_of({_MESSAGES: _packed(messages)})
         if changed is None:
             return
-        kept = KeptRules.from_bytes(self.table.store.read(self.kept))
+        kept = KeptRules.from_bytes(self.table.store.file(self.kept).read_bytes())
         for share in shares:
             yield from lines_of(self._share_parts(kept, changed, share))
 
@@ -203,7 +203,7 @@ class RepairTask:
             yield message_batch(self._repaired(parts, abouts))
 
     def _repaired(self, parts: Mapping[str, bytes], abouts: Sequence[Mapping[str, Any]]) -> RepairedRules:
-        before = KeptRules.from_bytes(self.store.read(self.kept))
+        before = KeptRules.from_bytes(self.store.file(self.kept).read_bytes())
         space = before.space
         change = EvidenceChange(_evidence_in(parts, "came", space), _evidence_in(parts, "went", space))
         rows = before.rows + sum(about["size"] for about in abouts)
@@ -230,7 +230,7 @@ class SearchTask(_RelatingTask):
             yield message_batch(self._searched(changed))
 
     def _searched(self, changed: pa.Table) -> RepairedRules:
-        before = KeptRules.from_bytes(self.table.store.read(self.kept))
+        before = KeptRules.from_bytes(self.table.store.file(self.kept).read_bytes())
         rows = self._related(changed, range(self.table.places))
         go, come, stay = rows.coded
         way = way_of_change(before, go.size, come.size, stay.size, self.strategy)
@@ -258,7 +258,7 @@ class SpaceTask:
         table = arrived(batches, self.types)
         if table is None:
             return
-        space = KeptRules.from_bytes(self.store.read(self.kept)).space
+        space = KeptRules.from_bytes(self.store.file(self.kept).read_bytes()).space
         codes = family_codes(table, together(self.types, self.options))
         notes = other_pairs(space, {name: codes[name] for name in self.types}, self.types, self.options)
         yield message_batch(*map(SpaceNote, notes))

@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, replace
 
-from holdfast.errors import StateError
+from holdfast.errors import BusyStateError, StateError
 from holdfast.fragments.condition_columns import was_misread
 from holdfast.fragments.index_changes import SiteMeetings
 from holdfast.fragments.parts import parts_of
 from holdfast.fragments.shipment_plan import GroupPlan, ShipmentPlan
 from holdfast.fragments.sites import SplitTable, parse_sites
+from holdfast.states.checksum import FileSum, sum_of_bytes
 from holdfast.states.formats import FRAGMENTS_PLAN_FORMAT, READABLE_FRAGMENTS_PLANS, require_format
 from holdfast.states.key_json import from_json
 from holdfast.states.store import Store, written_name
@@ -31,8 +32,8 @@ class Fixed:
     as_cast: bool = False
 
 
-def write_fixed(store: Store, fixed: Fixed) -> None:
-    """The file is there; one that a killed load left behind is replaced."""
+def write_fixed(store: Store, fixed: Fixed) -> FileSum:
+    """The sum of the file, which is there now; one that a killed load left behind is replaced."""
     plan = fixed.plan
     sites = replace(plan.sites, sites=tuple(replace(site, data=None) for site in plan.sites.sites))
     content = {
@@ -43,8 +44,10 @@ def write_fixed(store: Store, fixed: Fixed) -> None:
         "groups": [asdict(replace(group, atoms=())) for group in plan.groups],
     }
     store.remove(name for name in store.names("") if written_name(name) == NAME)
-    store.create(NAME, json.dumps(content, ensure_ascii=False).encode())
-    store.path(NAME).chmod(0o600)
+    written = json.dumps(content, ensure_ascii=False).encode()
+    if not store.create(NAME, written, private=True):
+        raise BusyStateError(f"another process is making a state at {store.root}.", hint="name another place.")
+    return sum_of_bytes(written)
 
 
 def read_fixed(store: Store) -> Fixed:

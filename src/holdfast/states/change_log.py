@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from holdfast.states.batch_outcome import BatchOutcome
 from holdfast.states.manifest import PENDING, AnyBody, Manifest
 from holdfast.states.messages import LogFile, Message, Unit, ViolationCount, WrittenSegment, net_rows, of_type
-from holdfast.states.store import Store, translate_os_errors
+from holdfast.states.store import Store
 from holdfast.states.violations_change import RuleViolationsChange, Violation, ViolationsChange
 
 
@@ -103,7 +103,7 @@ def _cut(
     """The files and what they list; one new file where they list more of a rule than the limit."""
     if not files:
         return (), None
-    table = pa.concat_tables([pq.read_table(store.path(f"{PENDING}/{name}")) for name in files])
+    table = pa.concat_tables([pq.read_table(store.file(f"{PENDING}/{name}")) for name in files])
     if limit is None:
         return tuple(files), table
     rules = np.searchsorted(np.sort(names), table.column("rule").to_numpy(zero_copy_only=False).astype(str))
@@ -117,29 +117,25 @@ def _cut(
     if len(kept) == table.num_rows:
         return tuple(files), table
     table = table.take(pa.array(np.sort(kept)))
-    name = f"{version:012}-{secrets.token_hex(12)}.parquet"
-    with translate_os_errors(store.root):
-        pq.write_table(table, store.path(f"{PENDING}/{name}"))
-    return (name,), table
+    return (_written(store, version, table),), table
 
 
 def write_log(store: Store, version: int, changes: pa.Table) -> str:
     """The name of a file of (rule, left, right, change), each with the version; it is on the disk when this returns."""
     table = changes.add_column(0, "version", pa.array(np.full(changes.num_rows, version, np.int64)))
-    name = f"{version:012}-{secrets.token_hex(12)}.parquet"
-    with translate_os_errors(store.root), open(store.path(f"{PENDING}/{name}"), "xb") as file:
-        pq.write_table(table, file)
-        file.flush()
-        os.fsync(file.fileno())
-    return name
+    return _written(store, version, table)
 
 
 def empty_log(store: Store, key: pa.DataType) -> str:
     """The name of a file of no changes, so that the log has its columns from the start."""
     columns = {"version": pa.int64(), "rule": pa.string(), "left": key, "right": key, "change": pa.int8()}
-    name = f"{0:012}-{secrets.token_hex(12)}.parquet"
-    with translate_os_errors(store.root):
-        pq.write_table(pa.schema(list(columns.items())).empty_table(), store.path(f"{PENDING}/{name}"))
+    return _written(store, 0, pa.schema(list(columns.items())).empty_table())
+
+
+def _written(store: Store, version: int, changes: pa.Table) -> str:
+    """The name of a new file of the log of this version."""
+    name = f"{version:012}-{secrets.token_hex(12)}.parquet"
+    store.write(f"{PENDING}/{name}", partial(pq.write_table, changes))
     return name
 
 

@@ -8,47 +8,20 @@ reading everything: `unlike_written` with `anew`.
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import time
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from holdfast.errors import DamagedStateError
+from holdfast.errors import DamagedStateError, OutputError
+from holdfast.states.checksum import FileSum
 from holdfast.states.store import Store
 
 CHECKED = "checked.json"
-_PIECE = 1 << 20
 # A file that was written again so soon may have the same time: such a time says nothing.
 _TIME_STEP = 0.1
-
-
-@dataclass(frozen=True)
-class FileSum:
-    """The length of a file in bytes, and the CRC-32 of its content."""
-
-    length: int
-    crc: int
-
-    def to_json(self) -> list[int]:
-        return [self.length, self.crc]
-
-
-def sum_of_bytes(content: bytes) -> FileSum:
-    return FileSum(len(content), zlib.crc32(content))
-
-
-def sum_of_file(path: Path) -> FileSum:
-    """Reads the file. Raises OSError where it cannot be read."""
-    length = crc = 0
-    with open(path, "rb", buffering=0) as file:
-        while piece := file.read(_PIECE):
-            length, crc = length + len(piece), zlib.crc32(piece, crc)
-    return FileSum(length, crc)
+# Files that are opened by who does not know their sums.
+_OPENED_WITHOUT_SUM = ".npz"
 
 
 def damaged(root: str, file: str, problem: str) -> DamagedStateError:
@@ -72,25 +45,40 @@ def unlike_written(store: Store, written: Mapping[str, FileSum], *, anew: bool =
 
     With `anew` all of them are read, whatever was found before.
     """
-    known = {} if anew else _checked(store)
-    whole: dict[str, list[int]] = {}
+    known = {} if anew or store.checked_when_fetched else _checked(store)
+    whole: dict[str, list[int | str]] = {}
+    marks = store.marks(written)
     for file, expected in written.items():
         try:
-            now = os.stat(store.path(file))
-            same = [expected.length, expected.crc, now.st_ino, now.st_mtime_ns, now.st_ctime_ns]
-            if now.st_size != expected.length:
-                yield file, f"has {now.st_size:,} bytes, and was written with {expected.length:,}"
+            mark = marks[file]
+            if isinstance(mark, OSError):
+                raise mark
+            same = [expected.length, expected.crc, *mark.identity]
+            if mark.length != expected.length:
+                yield file, f"has {mark.length:,} bytes, and was written with {expected.length:,}"
                 continue
-            if known.get(file) != same and sum_of_file(store.path(file)) != expected:
+            if known.get(file) != same and not _is_whole(store, file, expected, anew):
                 yield file, "has another content than was written"
                 continue
         except OSError as problem:
             yield file, "is missing" if isinstance(problem, FileNotFoundError) else f"cannot be read ({problem})"
             continue
-        if time.time() - now.st_ctime > _TIME_STEP:
+        if time.time() - mark.changed > _TIME_STEP:
             whole[file] = same
-    if any(known.get(file) != same for file, same in whole.items()):
+    if not store.checked_when_fetched and any(known.get(file) != same for file, same in whole.items()):
         _remember(store, whole)
+
+
+def _is_whole(store: Store, file: str, expected: FileSum, anew: bool) -> bool:
+    if anew or not store.checked_when_fetched or "/" not in file:
+        return store.sum_of(file) == expected
+    # Whoever opens the file compares it, or finds the copy that is made here.
+    if file.endswith(_OPENED_WITHOUT_SUM):
+        try:
+            store.file(file, expected)
+        except DamagedStateError:
+            return False
+    return True
 
 
 def _checked(store: Store) -> dict[str, Any]:
@@ -101,12 +89,7 @@ def _checked(store: Store) -> dict[str, Any]:
     return known if isinstance(known, dict) else {}
 
 
-def _remember(store: Store, whole: Mapping[str, list[int]]) -> None:
+def _remember(store: Store, whole: Mapping[str, list[int | str]]) -> None:
     # Whoever may only read the state looks again next time.
-    waiting = store.path(f".{CHECKED}.{secrets.token_hex(6)}")
-    with suppress(OSError):
-        try:
-            waiting.write_text(json.dumps(whole))
-            os.replace(waiting, store.path(CHECKED))
-        finally:
-            waiting.unlink(missing_ok=True)
+    with suppress(OutputError):
+        store.replace(CHECKED, json.dumps(whole).encode())

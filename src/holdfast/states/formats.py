@@ -15,7 +15,7 @@ from dataclasses import fields
 from typing import Any
 
 from holdfast.errors import StateError
-from holdfast.states.file_sums import FileSum
+from holdfast.states.checksum import FileSum
 from holdfast.states.manifest import ROWS, Body, EvolveBody, FragmentsBody, Manifest, StoredTable, WatchBody, by_name
 from holdfast.states.past import PastFile
 from holdfast.states.segment import Segment

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from holdfast.states.file_sums import FileSum
+from holdfast.states.checksum import FileSum
 from holdfast.states.messages import Message, segments_of
 from holdfast.states.past import PastFile
 from holdfast.states.segment import Segment

@@ -10,13 +10,14 @@ import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from holdfast.states.file_sums import FileSum, sum_of_bytes, sum_of_file
-from holdfast.states.store import Store, translate_os_errors
+from holdfast.states.checksum import FileSum, sum_of_bytes
+from holdfast.states.store import Store
 
 PAST = "past"
 # So many files of one size become one; a log of more bytes is left in the files it has.
@@ -79,16 +80,14 @@ def write_past(
     if len(listed) > 1 and sum(own.length for own in listed.values()) <= LONGEST_LOG:
         merged = f"{first:012}-{last:012}-{secrets.token_hex(6)}.parquet"
         places = [pending if store.exists(f"{pending}/{log}") else changes for log in listed]
-        tables = [pq.read_table(store.path(f"{place}/{log}")) for place, log in zip(places, listed, strict=True)]
-        with translate_os_errors(store.root):
-            pq.write_table(pa.concat_tables(tables), store.path(f"{pending}/{merged}"))
-        listed = {merged: sum_of_file(store.path(f"{pending}/{merged}"))}
+        tables = [pq.read_table(store.file(f"{place}/{log}")) for place, log in zip(places, listed, strict=True)]
+        listed = {merged: store.write(f"{pending}/{merged}", partial(pq.write_table, pa.concat_tables(tables)))}
     return PastFile(name, first, last, sum_of_bytes(content), listed)
 
 
 def read_past(store: Store, past: PastFile) -> list[PastVersion]:
     """The versions of the file, in order."""
-    return [PastVersion(**own) for own in json.loads(store.read(past.file))]
+    return [PastVersion(**own) for own in json.loads(store.file(past.file, past.sum).read_bytes())]
 
 
 def crowded(past: Sequence[PastFile]) -> tuple[PastFile, ...]:
@@ -104,4 +103,4 @@ def crowded(past: Sequence[PastFile]) -> tuple[PastFile, ...]:
 def has_batch(store: Store, past: Iterable[PastFile], batch: str) -> bool:
     """Whether one of the versions has taken in the batch of this id."""
     wanted = json.dumps(batch, ensure_ascii=False).encode()
-    return any(wanted in store.read(file.file) for file in past)
+    return any(wanted in store.file(own.file, own.sum).read_bytes() for own in past)

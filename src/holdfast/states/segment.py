@@ -9,22 +9,21 @@ entries.
 
 from __future__ import annotations
 
-import os
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any
+from functools import cached_property, partial
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.encode.codes import dense_ids, shared_codes
-from holdfast.states.file_sums import FileSum, damaged, sum_of_file
-from holdfast.states.store import Store, translate_os_errors
+from holdfast.states.checksum import FileSum
+from holdfast.states.file_sums import damaged
+from holdfast.states.store import Store
 from holdfast.tables.pieces import pieces_of
 
 Ints = NDArray[np.int64]
@@ -86,25 +85,20 @@ def write_segment(
     block_rows = store.limits.block_rows
     zones = _zones(ordered, zoned, block_rows) if zoned and len(hashes) > block_rows else None
     with_zones = zones is not None and zones.num_rows > 0
-    with translate_os_errors(store.root):
-        _write(store.path(name), ordered)
-        if with_zones:
-            _write(store.path(name + ZONES_ENDING), zones)
-    written = Segment(name, len(hashes), int(hashes.min()), int(hashes.max()), with_zones, base)
-    return with_sums(store, written)
+    sums = [store.write(name, partial(_write, ordered))]
+    if with_zones:
+        sums.append(store.write(name + ZONES_ENDING, partial(_write, zones)))
+    return Segment(name, len(hashes), int(hashes.min()), int(hashes.max()), with_zones, base, tuple(sums))
 
 
 def with_sums(store: Store, segment: Segment) -> Segment:
     """Returns the segment with the sums of its files as they are now."""
-    return replace(segment, sums=tuple(sum_of_file(store.path(file)) for file in segment.files))
+    return replace(segment, sums=tuple(map(store.sum_of, segment.files)))
 
 
-def _write(path: Path, table: pa.Table) -> None:
-    with open(path, "xb") as file:
-        with pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-        file.flush()
-        os.fsync(file.fileno())
+def _write(table: pa.Table, file: IO[bytes]) -> None:
+    with pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
 
 
 def _zones(ordered: pa.Table, columns: Sequence[str], block_rows: int) -> pa.Table:
@@ -159,14 +153,14 @@ class OpenSegment:
 
     @cached_property
     def table(self) -> pa.Table:
-        return _mapped(self._store, self.segment.file)
+        return self._mapped(0)
 
     @cached_property
     def zones(self) -> pa.Table | None:
         """The bounds of the blocks of its long runs of one hash; None where it has no such run."""
         if not self.segment.zoned:
             return None
-        return _mapped(self._store, self.segment.file + ZONES_ENDING)
+        return self._mapped(1)
 
     def ranges(self, hashes: Ints) -> tuple[Ints, Ints]:
         """Where the entries with each of the hashes, which are in order, start and end."""
@@ -185,12 +179,14 @@ class OpenSegment:
     def entries(self, at: Ints) -> pa.Table:
         return self.table.take(pa.array(at))
 
-
-def _mapped(store: Store, file: str) -> pa.Table:
-    try:
-        return pa.ipc.open_file(pa.memory_map(str(store.path(file)))).read_all()
-    except (OSError, pa.ArrowException) as problem:  # of a file without a sum, or one that goes while it is used
-        raise damaged(store.root, file, f"cannot be read ({problem})") from None
+    def _mapped(self, number: int) -> pa.Table:
+        """The file of the segment at this place among its files, as a map."""
+        file = self.segment.files[number]
+        written = self.segment.sums[number] if self.segment.sums else None
+        try:
+            return pa.ipc.open_file(pa.memory_map(str(self._store.file(file, written)))).read_all()
+        except (OSError, pa.ArrowException) as problem:  # of a file without a sum, or one that goes while it is used
+            raise damaged(self._store.root, file, f"cannot be read ({problem})") from None
 
 
 def meeting_hashes(segments: Sequence[Segment], hashes: Ints) -> list[tuple[Segment, Ints]]:

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.errors import BusyStateError, DamagedStateError, StateError
-from holdfast.states.file_sums import FileSum, damaged, require_whole, sum_of_bytes, sum_of_file, unlike_written
+from holdfast.states.checksum import FileSum, sum_of_bytes, sum_of_file
+from holdfast.states.file_sums import damaged, require_whole, unlike_written
 from holdfast.states.formats import manifest_from_json, manifest_to_json
+from holdfast.states.lease import CLOCK, LEASE
 from holdfast.states.manifest import BATCHES, CHANGES, FOLDERS, HISTORY, KEPT, PENDING, VERSIONS, AnyBody, Manifest
 from holdfast.states.past import PAST, PastVersion, crowded, has_batch, read_past, write_past
 from holdfast.states.segment import ENDING, with_sums
@@ -153,11 +155,11 @@ def require_free(
     """
     if has_state(store):
         raise StateError(f"there is a state at {store.root} already.", hint=hint)
-    place = store.path("")
-    if place.exists() and not place.is_dir():
-        raise StateError(f"{store.root} is a file, not a folder.")
-    names = sorted(entry.name for entry in place.iterdir()) if place.is_dir() else []
-    others = [name for name in map(written_name, names) if name not in (*ours, LOCK) and not name.startswith(prefix)]
+    others = [
+        name
+        for name in map(written_name, store.top_names())
+        if name not in (*ours, LOCK, LEASE, CLOCK) and not name.startswith(prefix)
+    ]
     if others:
         raise StateError(
             f"the folder {store.root} holds other things ({', '.join(others[:3])}), so no state is made there.",
@@ -167,10 +169,27 @@ def require_free(
 
 def read_version(store: Store, name: str) -> Manifest[Any]:
     """Returns the version in the file of this name; raises StateError if it cannot be read."""
+    try:
+        content = store.read(f"{VERSIONS}/{name}")
+    except OSError as problem:
+        raise damaged(store.root, f"{VERSIONS}/{name}", f"cannot be read ({problem})") from None
+    return _version(store, name, content)
+
+
+def _read_versions(store: Store, names: Sequence[str]) -> list[Manifest[Any]]:
+    """Returns the versions in the files of these names; raises StateError as `read_version` does."""
+    try:
+        contents = store.read_all([f"{VERSIONS}/{name}" for name in names])
+    except OSError:
+        return [read_version(store, name) for name in names]  # which says of which of them that is
+    return [_version(store, name, content) for name, content in zip(names, contents, strict=True)]
+
+
+def _version(store: Store, name: str, content: bytes) -> Manifest[Any]:
     file = f"{VERSIONS}/{name}"
     try:
-        manifest = manifest_from_json(store.read(file), store.root)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        manifest = manifest_from_json(content, store.root)
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
         if isinstance(problem, StateError):
             raise
         raise damaged(store.root, file, f"cannot be read ({problem})") from None
@@ -184,16 +203,32 @@ def commit(store: Store, manifest: Manifest[AnyBody]) -> Manifest[AnyBody]:
 
     Returns it as it was written: with the sums of its files, and with what is left of versions that are gone.
     """
-    summed = _with_sums(store, _with_past(store, manifest))
-    if not store.create(f"{VERSIONS}/{_name(manifest.version)}", manifest_to_json(summed)):
+    store.require_writer()
+    try:
+        summed = _created(store, manifest)
+    except FileNotFoundError:
+        store.require_writer()  # who has become it takes away what this one has not committed
+        raise
+    if summed is None:
         raise BusyStateError(
             f"another process has written version {manifest.version} of the state {store.root}; nothing was changed.",
             hint="run this again.",
         )
+    _make_known(store, summed)
+    return summed
+
+
+def _created(store: Store, manifest: Manifest[AnyBody]) -> Manifest[AnyBody] | None:
+    """Returns the version as it is there now; None where somebody else has made one of its number."""
+    summed = _with_sums(store, _with_past(store, manifest))
+    made = store.create(f"{VERSIONS}/{_name(manifest.version)}", manifest_to_json(summed))
+    return summed if made else None
+
+
+def _make_known(store: Store, manifest: Manifest[Any]) -> None:
     newest = str(manifest.version).encode()
     store.replace(NEWEST, newest + f" {zlib.crc32(newest):08x}".encode())
-    publish(store, summed)
-    return summed
+    publish(store, manifest)
 
 
 def _with_sums(store: Store, manifest: Manifest[AnyBody]) -> Manifest[AnyBody]:
@@ -205,9 +240,15 @@ def _with_sums(store: Store, manifest: Manifest[AnyBody]) -> Manifest[AnyBody]:
     sums: dict[str, FileSum] = {}
     for file in manifest.body.single_files:
         if file in manifest.sums or store.exists(file):
-            sums[file] = manifest.sums.get(file) or sum_of_file(store.path(file))
-    sums |= {name: sum_of_file(store.path(f"{PENDING}/{name}")) for name in manifest.log}
+            sums[file] = manifest.sums.get(file) or store.sum_of(file)
+    sums |= {name: _log_sum(store, name) for name in manifest.log}
     return replace(manifest, body=manifest.body.with_tables(tables), sums=sums)
+
+
+def _log_sum(store: Store, name: str) -> FileSum:
+    file = f"{PENDING}/{name}"
+    # Only tables have names that no other file ever had.
+    return sum_of_file(store.file(file)) if name.endswith(".parquet") else store.sum_of(file)
 
 
 def _with_past(store: Store, manifest: Manifest[AnyBody]) -> Manifest[AnyBody]:
@@ -220,14 +261,14 @@ def _with_past(store: Store, manifest: Manifest[AnyBody]) -> Manifest[AnyBody]:
     versions, logs = [], {}
     for name in old:
         version = read_version(store, name)
-        came = store.path(f"{VERSIONS}/{name}").stat().st_mtime
+        came = came_at(store, name)
         change = None
         for log in version.log:
-            file = store.path(f"{CHANGES}/{log}")
+            file = f"{CHANGES}/{log}"
             if log.endswith(".json"):
-                change = json.loads(file.read_bytes())
-            elif file.exists():
-                logs[log] = version.sums.get(log) or sum_of_file(file)
+                change = json.loads(store.read(file))
+            elif store.exists(file):
+                logs[log] = version.sums.get(log) or store.sum_of(file)
         versions.append(PastVersion(version.version, came, version.rows, version.totals, version.batches, change))
     fresh = write_past(store, versions, logs, PENDING, CHANGES)
     past = (*past, fresh)
@@ -261,12 +302,14 @@ def was_applied(store: Store, manifest: Manifest[Any], batch: str) -> bool:
     """Whether this version or an earlier one has applied the batch of this id."""
     if batch in manifest.batches or store.exists(f"{BATCHES}/{batch}") or has_batch(store, manifest.past, batch):
         return True
-    return any(batch in read_version(store, name).batches for name in _versions(store))
+    return any(batch in version.batches for version in _read_versions(store, _versions(store)))
 
 
 def tidy(store: Store) -> None:
     """What no version needs is gone, also what a killed writer left. Only the one writer may call this."""
-    kept = [read_version(store, name) for name in _versions(store)[-store.limits.kept_versions :]]
+    if store.others_may_write:
+        _fence(store)
+    kept = _read_versions(store, _versions(store)[-store.limits.kept_versions :])
     publish(store, kept[-1])
     needed = {file for manifest in kept for file in manifest.body.files}
     needed |= {past.file for manifest in kept for past in manifest.past}
@@ -277,9 +320,22 @@ def tidy(store: Store) -> None:
         files = (f"{folder}/{name}" for name in store.names(folder) if ENDING in name)
         store.remove(file for file in files if file not in needed)
     store.remove(f"{PENDING}/{name}" for name in store.names(PENDING))
-    for folder in (".", VERSIONS, BATCHES, HISTORY):
+    for folder in ("", f"{VERSIONS}/", f"{BATCHES}/", f"{HISTORY}/"):
         # A name with a dot is that of a file on its way to its own name.
-        store.remove(f"{folder}/{name}" for name in store.names(folder) if name.startswith("."))
+        store.remove(f"{folder}{name}" for name in store.names(folder) if name.startswith("."))
+
+
+def _fence(store: Store) -> None:
+    """No writer that began before now can commit any more: the number of its version is taken, by one without changes.
+
+    Its files may then go, and the next version counts on those that are there.
+    """
+    made = None
+    while made is None:  # where another was quicker, its version is the newest now
+        newest = read_version(store, _versions(store)[-1])
+        publish(store, newest)  # its writer may have died before that
+        made = _created(store, replace(newest, version=newest.version + 1, batches=(), log=()))
+    _make_known(store, made)
 
 
 def versions_there(store: Store) -> Iterator[Manifest[Any]]:
@@ -297,6 +353,15 @@ def read_log(store: Store, manifest: Manifest[Any], name: str) -> bytes:
     if manifest.sums.get(name, own := sum_of_bytes(content)) != own:
         raise damaged(store.root, file, "has another content than was written")
     return content
+
+
+def came_at(store: Store, name: str) -> float:
+    """When the version in the file of this name came, in seconds since 1970. Raises OSError where it is gone."""
+    file = f"{VERSIONS}/{name}"
+    mark = store.marks([file])[file]
+    if isinstance(mark, OSError):
+        raise mark
+    return mark.modified
 
 
 def past_versions(store: Store, manifest: Manifest[Any]) -> list[PastVersion]:

@@ -11,7 +11,7 @@ from holdfast.presented import Presented
 from holdfast.states.key_json import plain_json
 from holdfast.states.manifest import HISTORY, VERSIONS
 from holdfast.states.store import Store
-from holdfast.states.versions import past_versions, read_version
+from holdfast.states.versions import came_at, past_versions, read_version
 
 # At most so many versions are listed, the newest.
 MOST_VERSIONS = 500
@@ -84,4 +84,4 @@ def _point(store: Store, name: str) -> Point:
         kept = json.loads(store.read(f"{HISTORY}/{name}"))
         return Point(kept["version"], kept["at"], kept["rows"], kept["totals"])
     manifest = read_version(store, name)
-    return Point(manifest.version, store.path(f"{VERSIONS}/{name}").stat().st_mtime, manifest.rows, manifest.totals)
+    return Point(manifest.version, came_at(store, name), manifest.rows, manifest.totals)

@@ -13,8 +13,9 @@ from holdfast.states.formats import manifest_to_json
 from holdfast.states.manifest import FOLDERS, Manifest, StoredTable, WatchBody, by_name
 from holdfast.states.past import PastFile
 from holdfast.states.segment import Segment
-from holdfast.states.store import Store, open_store
+from holdfast.states.store import Store
 from holdfast.states.versions import commit, has_state, latest, past_versions, read_version, tidy, was_applied
+from object_stores import fresh_store
 
 FIRST = Manifest(
     version=0,
@@ -42,9 +43,9 @@ def newest(store: Store) -> Manifest[WatchBody]:
     return read_version(store, store.names("versions")[-1])
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    store = open_store(tmp_path / "state")
+@pytest.fixture(params=["folder", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, cache: Path) -> Store:
+    store = fresh_store(request.param, tmp_path, "")
     store.make([*FOLDERS, "pairs-0-0"])
     return store
 
@@ -67,7 +68,7 @@ def test_a_version_has_one_maker(store: Store) -> None:
 
 def test_what_no_version_needs_is_tidied_away(store: Store) -> None:
     for name in ("rows/a.arrow", "rows/a.arrow.zones", "rows/lost.arrow", "pairs-0-0/b.arrow", "pending/lost.parquet"):
-        store.path(name).write_bytes(b"")
+        store.replace(name, b"")
     commit(store, FIRST)
     tidy(store)
     assert store.names("rows") == ["a.arrow", "a.arrow.zones"]
@@ -76,7 +77,7 @@ def test_what_no_version_needs_is_tidied_away(store: Store) -> None:
 
 
 def test_a_log_that_a_crash_left_behind_is_published(store: Store) -> None:
-    store.path("pending/x.parquet").write_bytes(b"log")
+    store.replace("pending/x.parquet", b"log")
     assert store.create("versions/000000000000.json", manifest_to_json(replace(FIRST, log=("x.parquet",))))
     tidy(store)
     assert store.names("changes") == ["x.parquet"]
@@ -131,7 +132,7 @@ def test_what_a_killed_commit_left_is_tidied_away(store: Store) -> None:
     left = ["versions/.000000000001.json.abc", ".checked.json.abc", "kept/.x.npz.abc"]
     store.make(["kept"])
     for name in left:
-        store.path(name).write_bytes(b"{")
+        store.replace(name, b"{")
     tidy(store)
     assert not any(map(store.exists, left))
 

@@ -101,7 +101,7 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
 
     @cached_property
     def kept(self) -> KeptRules:
-        return KeptRules.from_bytes(self.store.read(self.manifest.body.kept))
+        return KeptRules.from_bytes(self.store.file(self.manifest.body.kept).read_bytes())
 
     # Batches --------------------------------------------------------------------------------------------------
 
@@ -267,7 +267,7 @@ def init_evolve(
     if not types:
         raise OptionError("there are no columns to compare.", hint="name some with --columns, or leave out --exclude.")
     store.make((*FOLDERS, KEPT))
-    with store.only_writer():
+    with store.only_writer() as store:
         require_free(store)
         with engine.check(table, plan, limit=0, whole=True) as result:
             rows = result.outcome.rows

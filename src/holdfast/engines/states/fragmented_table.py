@@ -141,7 +141,7 @@ class FragmentedTable(StateTable[FragmentsOutcome, FragmentsBody]):
     def violation_bytes(self) -> int:
         """How many bytes the files of the rows in violation have."""
         files = [file for segment in self.manifest.body.tables[VIOLATIONS].segments for file in segment.files]
-        return sum(self.store.path(file).stat().st_size for file in files)
+        return self.store.bytes_of(files)
 
     def status(self, *, seconds: float = 0.0, shipped: Shipped | None = None) -> FragmentsStatus:
         """What the state's version says of itself; nothing is computed."""

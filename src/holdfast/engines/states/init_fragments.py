@@ -64,7 +64,7 @@ def init_fragments(
     packing = IdPacking(schema, sites.key, held_atoms, sites.rules.nulls, fixed.secret)
     names = tuple(rule.name for rule in sites.rules)
     store.make([*_FOLDERS, *body.tables])
-    with store.only_writer():
+    with store.only_writer() as store:
         _require_free(store)
         by_name = {site.name: table for site, table in zip(sites.sites, sources.tables, strict=True)}
         with engine.translate_site_errors(by_name, sites.origin):
@@ -79,7 +79,7 @@ def init_fragments(
         if refused:
             discard(store, messages)
             raise _refused(min(refused, key=lambda fragment: (fragment.problem, str(fragment.key))), plan)
-        write_fixed(store, fixed)
+        written = write_fixed(store, fixed)
         manifest = Manifest(
             version=0,
             key=sites.key,
@@ -90,6 +90,7 @@ def init_fragments(
             body=body.with_written(messages),
             log=(empty_log(store, arrow_type(key["type"])),),
             table=sites.origin,
+            sums={NAME: written},
         )
         commit(store, manifest)
     return FragmentedTable(engine, store, record), total_shipped(messages)

@@ -93,9 +93,9 @@ class StateTable(ABC, Generic[Outcome, AnyBody]):
     @contextmanager
     def _written(self) -> Iterator[Self]:
         """The newest version of the state, to which nobody else writes in here; what no version needs is gone."""
-        with self.store.only_writer():
-            tidy(self.store)
-            yield self.newest()
+        with self.store.only_writer() as store:
+            tidy(store)
+            yield replace(self, store=store)
 
     def _apply(
         self,

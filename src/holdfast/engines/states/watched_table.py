@@ -223,7 +223,7 @@ def init_watch(
     schema = engine.schema_of(table)
     plan = make_typed_plan(rules, first_schema(schema, table.name), key)
     store.make(FOLDERS)
-    with store.only_writer():
+    with store.only_writer() as store:
         require_free(store)
         with engine.check(table, plan, limit=0, whole=True) as result:
             groups, count = pair_groups(plan.programs), result.outcome.rows

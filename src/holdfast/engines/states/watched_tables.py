@@ -172,7 +172,7 @@ def init_watch_tables(
         for name in tables
     )
     store.make(FOLDERS)
-    with store.only_writer():
+    with store.only_writer() as store:
         require_free(store)
         groups = _groups(plan, rules)
         stored = [StoredTable(f"pairs-0-{i}", about=groups.about(i, plan)) for i in range(len(groups.groups))]

@@ -111,7 +111,7 @@ class WholeTable(StateTable[Outcome, AnyWholeBody]):
     def row_bytes(self) -> int:
         """How many bytes the files of the rows have."""
         files = [file for segment in self.manifest.body.row_table.segments for file in segment.files]
-        return sum(self.store.path(file).stat().st_size for file in files)
+        return self.store.bytes_of(files)
 
     def table_of(self, table: StoredTable, rows: int) -> SourceTable:
         """The rows of the table, about so many, under its own column names."""

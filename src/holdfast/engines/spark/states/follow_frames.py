@@ -49,8 +49,10 @@ def follow(spark: SparkSession, store: Store, follower: Follower, *, once: bool)
 
     What does not fit ends it: what was before it is taken in, it is not, and the next run begins with it.
     """
-    if is_connect(spark):
-        # There, batches of a stream run on the server, where nobody hears what they tell. The state knows what it has.
+    folder = store.local_folder
+    if folder is None or is_connect(spark):
+        # A stream needs a folder, and on Connect its batches run where nobody hears what they tell. The state knows
+        # what it has.
         follower.look()
         while not once:
             time.sleep(_LOOK_AGAIN)
@@ -65,7 +67,7 @@ def follow(spark: SparkSession, store: Store, follower: Follower, *, once: bool)
             failed.append(problem)
             raise
 
-    checkpoint = store.path(f"streams/{hashlib.sha256(follower.identity.encode()).hexdigest()[:16]}")
+    checkpoint = folder / f"streams/{hashlib.sha256(follower.identity.encode()).hexdigest()[:16]}"
     writer = follower.new().writeStream.foreachBatch(take).option("checkpointLocation", str(checkpoint))
     query = (writer.trigger(availableNow=True) if once else writer.trigger(processingTime="1 second")).start()
     try:
@@ -98,6 +100,8 @@ def watch_frame(
     The state lies in the checkpoint, empty at first, and watches these rules from now on.
     """
     place = state_of(checkpoint)
+    if frame.isStreaming:
+        _require_folder(open_store(place))
     if has_state(open_store(place)):
         state = watched(frame.sparkSession, place)
         if state.other_rules(rules):
@@ -106,6 +110,14 @@ def watch_frame(
     else:
         state = init_watch(empty_table(frame), rules, key, place, {})
     return follow_frame(frame, state, batch=batch, limit=limit, trigger=trigger, on_batch=on_batch, opened=watched)
+
+
+def _require_folder(store: Store) -> None:
+    if store.local_folder is None:
+        raise OptionError(
+            f"the checkpoint of a stream cannot be at {store.root}: Spark writes notes of its own into a folder there.",
+            hint="name a folder, or take batches in with foreachBatch, whose batch and number holdfast.watch takes.",
+        )
 
 
 def empty_table(frame: DataFrame) -> Table:
@@ -150,6 +162,7 @@ def follow_frame(
         if on_batch is not None:
             on_batch(outcome)
 
+    _require_folder(state.store)
     writer = frame.writeStream.foreachBatch(take).option(
         "checkpointLocation", os.path.join(os.path.dirname(place), "stream")
     )
