@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -29,6 +30,7 @@ ROWS, BATCHES, MANY_BATCHES = 60, 2, 4
 PROGRAM = """
 import json, sys
 from pathlib import Path
+from typing import Any
 from holdfast.errors import HoldfastError
 from holdfast.api import WatchState
 from holdfast.rules.rule import rule_set
@@ -202,14 +204,18 @@ def crash(folder: Path, seed: int, whom: str, batches: int = BATCHES) -> None:
 def assert_log_adds_up(state: Path, totals: dict[str, int]) -> None:
     """Each pair comes and goes in turn, and what came less what went, since the first version, makes the totals."""
     first = json.loads((state / "versions" / f"{0:012}.json").read_bytes())
+    assert_adds_up(pq.read_table(state / "changes").to_pylist(), first["totals"], totals)
+
+
+def assert_adds_up(lines: list[dict[str, Any]], first: dict[str, int], totals: dict[str, int]) -> None:
     by_pair: dict[tuple[object, ...], list[int]] = {}
-    log = sorted(pq.read_table(state / "changes").to_pylist(), key=lambda line: line["version"])
+    log = sorted(lines, key=lambda line: line["version"])
     net = dict.fromkeys(totals, 0)
     for line in log:
         by_pair.setdefault((line["rule"], line["left"], line["right"]), []).append(line["change"])
         net[line["rule"]] += line["change"]
     assert all(a != b for changes in by_pair.values() for a, b in pairwise(changes))
-    assert {name: first["totals"][name] + n for name, n in net.items()} == totals
+    assert {name: first[name] + n for name, n in net.items()} == totals
 
 
 @pytest.mark.parametrize("whom", [pytest.param("driver", marks=pytest.mark.soak), "worker"])
