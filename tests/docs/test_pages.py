@@ -18,9 +18,16 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_does_what_it_says(
-    page: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cache: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    if "s3://states" in page.read_text():
+        request.getfixturevalue("s3_bucket")  # which is that one
     monkeypatch.delenv("COLUMNS", raising=False)  # pages show what is printed 120 wide
     try:
         run_page(page, tmp_path)

@@ -118,7 +118,7 @@ def kill_at_every_change(job: type[WatchState] | type[EvolveState], tmp_path: Pa
     raise AssertionError("there are more changes than batches")
 
 
-@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.soak), 6])
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.soak), 8])
 def test_a_batch_counts_once_wherever_its_writer_dies(tmp_path: Path, s3_bucket: str, cache: Path, step: int) -> None:
     place = kill_at_every_change(WatchState, tmp_path, s3_bucket, step)
     assert not WatchState.verify(place).problems

@@ -28,7 +28,9 @@ Data = Annotated[
 Rules = Annotated[
     str, typer.Argument(metavar="RULES", help="A rule file (YAML), or one rule in quotes.", show_default=False)
 ]
-State = Annotated[str, typer.Argument(metavar="STATE", help="The folder of the state.", show_default=False)]
+State = Annotated[
+    str, typer.Argument(metavar="STATE", help="The folder of the state, or s3://BUCKET/FOLDER.", show_default=False)
+]
 Changes = Annotated[
     str, typer.Argument(metavar="CHANGES", help="A file or folder of changes, as DATA.", show_default=False)
 ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from holdfast.rules.plain_words import on_one_line
+from holdfast.states.object_address import without_secrets
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -35,6 +36,7 @@ class Progress:
 
     @contextlib.contextmanager
     def step(self, what: str) -> Iterator[None]:
+        what = without_secrets(what)
         if self._quiet:
             yield
         elif self._console.is_terminal:
