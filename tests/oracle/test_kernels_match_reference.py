@@ -18,11 +18,12 @@ from holdfast.kernels import without_compiler
 from holdfast.programs.compile import compile_rules
 from holdfast.programs.form import AllOf, AnyOf, BreaksConstant, Flag, LeavesFree, Satisfies, Where
 from holdfast.programs.lower import Computed, lower_rules
-from holdfast.programs.program import GroupProgram
+from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairProgram, Program
 from holdfast.programs.shifted import call_value
 from holdfast.rules.dependency import CFD, Pattern
 from holdfast.rules.predicate import Column, Constant, Operand, equals
 from holdfast.rules.relation import GT, LT
+from holdfast.violations import evaluate as evaluating
 from holdfast.violations.evaluate import UNLIMITED, evaluate, pairs_of
 from holdfast.violations.part import Part
 from strategies import NUMBERS, TIMES, RandomRules, RandomTable, rule_sets, tables
@@ -98,6 +99,13 @@ class ByHand:
         )
 
 
+def programs_over_part(table: RandomTable, random: RandomRules) -> tuple[tuple[Program, ...], Part]:
+    """The compiled rules, and the rows as what they are run on."""
+    hand = ByHand(table, random)
+    order = np.array([row["id"] for row in table.rows], np.int64)
+    return hand.programs.programs, Part(len(table.rows), hand.forms, hand.flags, order, random.rules.nulls)
+
+
 def _order(a: Any, b: Any) -> int:
     return {LT: -1, GT: 1}.get(reference.relation(a, b), 0)
 
@@ -122,12 +130,40 @@ def test_programs_match_reference_without_the_compiler(case: tuple[RandomTable, 
         assert_programs_match_reference(*case)
 
 
+@settings(max_examples=120)
+@given(case=cases())
+def test_a_cover_needs_no_list_of_pairs(case: tuple[RandomTable, RandomRules]) -> None:
+    table, random = case
+    expected = reference.check(table.rows, random.rules, where=random.conditions)
+    programs, part = programs_over_part(table, random)
+    with patch.object(evaluating, "LISTED_PAIRS", 0), patch.object(evaluating, "LOOKED_AT", UNLIMITED):
+        for program, wanted in zip(programs, expected, strict=True):
+            found = evaluate(program, part, limit=1)
+            # Of several constraints a pair may violate more than one, and would be met more than once.
+            one = not isinstance(program, PairProgram) or len(evaluating.by_constraint(program.denials)) == 1
+            assert one or found.suspects is None or (found.pairs or 0) <= 1
+            if one or found.suspects is not None:
+                assert found.suspects is not None
+                assert {int(part.order[r]) for r in found.suspects} == wanted.suspects, f"{wanted.rule} {table.rows}"
+
+
+def test_a_cover_that_takes_too_long_is_not_made() -> None:
+    values = np.arange(60)
+    form = Coded(values, np.ones(60, np.bool_))
+    program = PairProgram((PairDenial(None, None, (Compare(0, 0, LT),), symmetric=False),), symmetric=False)
+    part = Part(60, [form], [], values, "sql")
+    with patch.object(evaluating, "LISTED_PAIRS", 0):
+        assert evaluate(program, part, limit=20).suspects is None
+        listed, looked_up = (evaluate(program, part, limit=limit).suspects for limit in (UNLIMITED, 100))
+    assert listed is not None
+    assert looked_up is not None
+    assert listed.tolist() == looked_up.tolist()
+
+
 def assert_programs_match_reference(table: RandomTable, random: RandomRules) -> None:
     expected = reference.check(table.rows, random.rules, where=random.conditions)
-    hand = ByHand(table, random)
-    programs = hand.programs.programs
-    order = np.array([row["id"] for row in table.rows], np.int64)
-    part = Part(len(table.rows), hand.forms, hand.flags, order, random.rules.nulls)
+    programs, part = programs_over_part(table, random)
+    order = part.order
     for program, wanted in zip(programs, expected, strict=True):
         told = f"{wanted.rule} {random.rules.nulls} {table.rows}"
         found = evaluate(program, part, limit=UNLIMITED)

@@ -21,6 +21,7 @@ from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
 from holdfast.kernels.pairs_between import BlockPair, beside
 from holdfast.kernels.partitions import broken_dependency, broken_within, frequent_codes, refined, whole
+from holdfast.kernels.range_cover import UnlistedPairs, cover_of_ranges
 from holdfast.kernels.ranges import PairedRows, ranges_of
 from holdfast.kernels.row_arithmetic import equal_expressions
 from holdfast.kernels.runs import Arena, PairCounting, Probe, Rows, alone_together, collides, hash_rows, probed
@@ -57,6 +58,8 @@ def _compile_ranges(groups: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
     first, second, third = ranges_of(
         PairedRows(groups, groups, rows, rows), np.tile(rows, (3, 1)), np.tile(rows, (3, 1))
     )
+    pairs = UnlistedPairs(groups, groups, rows[None, :], rows[None, :], (rows[None, :], rows[None, :]))
+    cover_of_ranges([pairs], np.ones(2, np.int64), rows, most=9)
     count_from_three_edges(
         first.left_ids, first.right_ids, first.lefts, first.rights, first.starts, second.starts, second.places,
         third.starts, third.places, 1, np.zeros(2, np.int64), np.zeros(2, np.int64),

@@ -100,7 +100,8 @@ def _details(result: RuleOutcome, outcome: CheckOutcome) -> list[RenderableType]
     if said := labels_text(result.rule):
         parts.append(Text(on_one_line(f"  {said}"), style="dim"))
     if result.pairs_cut and outcome.limit is not None:
-        parts.append(Text(f"  more pairs than the limit of {outcome.limit:,}: suspects are not known", style="yellow"))
+        unknown = ": suspects are not known" if result.suspect_rows is None else ""
+        parts.append(Text(f"  more pairs than the limit of {outcome.limit:,}{unknown}", style="yellow"))
     return parts
 
 

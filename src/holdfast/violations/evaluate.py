@@ -14,6 +14,7 @@ import numpy as np
 
 from holdfast.encode.codes import Coded, compacted, dense_ids
 from holdfast.kernels.cover import greedy_cover
+from holdfast.kernels.order import order_in_groups
 from holdfast.kernels.pair_counts import count_pairs
 from holdfast.kernels.pair_lists import list_pairs
 from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairProgram, Program, RowProgram
@@ -21,13 +22,17 @@ from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE
 from holdfast.violations.part import Bools, Ints, Part
 
 UNLIMITED = 2**62
+# So many pairs are listed for their suspects, in some twenty megabytes; where there are more, partners are looked up.
+LISTED_PAIRS = 1 << 20
+# For suspects so many times the limit of listed pairs are looked at.
+LOOKED_AT = 1 << 6
 
 
 @dataclass(frozen=True)
 class Finding:
     """What a rule's program finds in a part. Rows are named by position.
 
-    `suspects` is None where they would follow from more pairs than may be listed. `groups` counts violating groups.
+    `suspects` is None where they would follow from more pairs than may be looked at. `groups` counts violating groups.
     """
 
     pairs: int | None
@@ -39,7 +44,7 @@ class Finding:
 
 
 def evaluate(program: Program, part: Part, *, limit: int) -> Finding:
-    """What the program finds in the part; greedy suspects only when there are at most `limit` pairs."""
+    """What the program finds in the part; greedy suspects where `LOOKED_AT` times `limit` looks at rows are enough."""
     match program:
         case RowProgram():
             broken = part.flags[program.alone]
@@ -81,14 +86,20 @@ def _overlaps(denials: Sequence[PairDenial]) -> Iterator[tuple[int, tuple[PairDe
 
     Of denials with the same origin a pair violates one at most, so that their counts add up.
     """
+    constraints = by_constraint(denials)
+    for size in range(1, len(constraints) + 1):
+        for chosen in combinations(constraints, size):
+            for one_of_each in product(*chosen):
+                yield (1 if size % 2 else -1), one_of_each
+
+
+def by_constraint(denials: Sequence[PairDenial]) -> list[list[PairDenial]]:
+    """The denials of each constraint, of which a pair violates one at most; of constraints, it may violate several."""
     origins: dict[tuple[bool, int], list[PairDenial]] = {}
     for at, denial in enumerate(denials):
         own = (False, at) if denial.origin is None else (True, denial.origin)
         origins.setdefault(own, []).append(denial)
-    for size in range(1, len(origins) + 1):
-        for chosen in combinations(origins.values(), size):
-            for one_of_each in product(*chosen):
-                yield (1 if size % 2 else -1), one_of_each
+    return list(origins.values())
 
 
 def _shifted(denial: PairDenial, forms: int, flags: int) -> PairDenial:
@@ -212,7 +223,8 @@ class _Pairs:
         witness = None
         if pairs:
             witness = _one_pair(self.pairs, int(np.argmax(conflicts)))
-            suspects = _cover(*self.pairs(pairs), self.part.order) if pairs <= limit else None
+            listed = pairs <= max(limit, min(LISTED_PAIRS, LOOKED_AT * limit))
+            suspects = _cover(*self.pairs(pairs), self.part.order) if listed else self._cover_of_ranges(limit)
         return Finding(pairs, conflicts, conflicts > 0, suspects, None, witness)
 
     @cached_property
@@ -228,6 +240,31 @@ class _Pairs:
             as_left += sign * left
             as_right += sign * right
         return as_left, as_right
+
+    def _cover_of_ranges(self, limit: int) -> Ints | None:
+        """Rows of the same cover without a list of pairs; None where that takes too long, or a pair may count twice."""
+        denials, (as_left, as_right) = self.program.denials, self.counts
+        conflicts = as_left if self.program.symmetric else as_left + as_right
+        too_many = int(conflicts.sum()) // 2 > LOOKED_AT * limit
+        if too_many or len(by_constraint(denials)) > 1 or self.part.roles is not None:
+            return None
+        from holdfast.kernels.range_cover import UnlistedPairs, cover_of_ranges
+
+        shapes = [shape for denial in denials if (shape := _shape((denial,), self.part)) is not None]
+        rows = np.flatnonzero(conflicts)
+        first = shapes[0]
+        values = first.a[0][rows] if len(first.a) else rows
+        rows = rows[order_in_groups(first.left_group[rows] + 1, values)]
+        pairs = []
+        for shape in shapes:
+            unequal = shape.unequal[0][:, rows], shape.unequal[1][:, rows]
+            own = UnlistedPairs(
+                shape.left_group[rows], shape.right_group[rows], shape.a[:, rows], shape.b[:, rows], unequal
+            )
+            pairs += [own] if self.program.symmetric else [own, own.turned()]
+        by_key = np.argsort(self.part.order[rows])
+        cover = cover_of_ranges(pairs, conflicts[rows], by_key, most=LOOKED_AT * limit)
+        return None if cover is None else rows[cover]
 
     def _counted_mirror(
         self, denials: Sequence[PairDenial], counted: Mapping[PairDenial, tuple[Ints, Ints]]

@@ -321,12 +321,12 @@ class SpreadEngine(CheckEngine):
             return sum(line["n"] for line in lines if line["what"] == what)
 
         pairs, rows = total("pairs"), total("rows")
-        suspects: int | None = total("suspects")
+        told = [line["what"] for line in lines]
+        # A piece of work with more pairs than may be looked at tells no suspects.
+        suspects: int | None = total("suspects") if told.count("pairs") == told.count("suspects") else None
         if i in self._scattered:
             # Without pairs, only rows that break the rule alone; with pairs, a cover is made later.
             suspects = None if pairs else rows
-        if not self._may_list(pairs):
-            suspects = None
         shown = [line for line in lines if line["what"] == "witness"]
         witness = next((line for line in shown if line["other"] is not None), shown[0] if shown else {})
         if pairs and witness.get("other") is None:  # every pair is of rows in two pieces of work
