@@ -34,3 +34,4 @@ def assert_check_matches(
         assert found.suspect_rows == len(wanted.suspects), told
         assert found.violating_groups == wanted.violating_groups, told
         assert found.holds == wanted.holds, told
+        assert found.severity == wanted.severity, told

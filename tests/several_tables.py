@@ -100,20 +100,21 @@ def cases(draw: st.DrawFn) -> Case:
     for i in range(draw(st.integers(1, 4))):
         shape = draw(st.sampled_from(["inclusion", "inclusion", "denial", "denial", "own"]))
         allow = allowance(draw(st.sampled_from(["0", "1", "20%"])))
+        warn = draw(st.sampled_from([None, allowance("0%" if allow.percent else "0")]))
         if shape == "own":
             table = draw(st.sampled_from(NAMES))
             try:
                 body = draw(bodies(made[table].types))
             except TrivialRuleError:
                 assume(False)
-            rules.append(Rule(f"r{i}", body, allow=allow, table=table))
+            rules.append(Rule(f"r{i}", body, allow=allow, table=table, warn=warn))
             continue
         try:
             body = draw(inclusions(made) if shape == "inclusion" else denials(made))
         except TrivialRuleError:
             assume(False)
         pairs = allowance("30%") if body.kind == "dc" and draw(st.booleans()) else None
-        rules.append(Rule(f"r{i}", body, allow=allow, allow_pairs=pairs))
+        rules.append(Rule(f"r{i}", body, allow=allow, allow_pairs=pairs, warn=warn if pairs is None else None))
     return Case(made, RuleSet(tuple(rules), nulls=draw(st.sampled_from(["sql", "equal"]))), draw(st.booleans()))
 
 
@@ -145,7 +146,9 @@ def assert_matches(case: Case, result: TablesCheckResult) -> None:
         assert found.suspect_rows == len(wanted.suspects), told
         assert found.violating_groups == wanted.violating_groups, told
         assert found.holds == wanted.holds, told
-    gone = {(line["table"], line["key"]) for line in listed["suspects"]}
+        assert found.severity == wanted.severity, told
+    counted = {found.rule.name for found in result.outcome.rules if result.outcome.counts(found)}
+    gone = {(line["table"], line["key"]) for line in listed["suspects"] if line["rule"] in counted}
     for table, (clean, quarantined) in result.split().items():
         assert quarantined.count() == len([row for row in gone if row[0] == table])
         assert clean.count() + quarantined.count() == len(case.tables[table].rows)

@@ -428,6 +428,8 @@ def rule_sets(draw: st.DrawFn, table: RandomTable, *, size: int = 4) -> RandomRu
             conditions[rule.name] = lambda row: row["id"] % 2 == 0
         if draw(st.integers(0, 3)) == 0:
             rule = replace(rule, allow=allowance(draw(st.sampled_from(["1", "2", "20%", "50%"]))))
+            if rule.severity == "error":
+                rule = replace(rule, warn=draw(st.none() | st.just(allowance(0 if rule.allow.count else "10%"))))
         made.append(rule)
     nulls = draw(st.sampled_from(["sql", "equal"]))
     return RandomRules(RuleSet(tuple(made), ("id",), nulls), conditions)  # type: ignore[arg-type]

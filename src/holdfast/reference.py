@@ -40,7 +40,7 @@ from holdfast.rules.predicate import (
     quoted_name,
 )
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE
-from holdfast.rules.rule import Nulls, Rule, RuleSet
+from holdfast.rules.rule import Nulls, Rule, RuleSet, Severity
 
 TableRow: TypeAlias = Mapping[str, Any]
 RowKey: TypeAlias = Any
@@ -71,6 +71,7 @@ class RuleResult:
     groups: tuple[Group, ...] | None
     violating_groups: int | None
     holds: bool
+    severity: Severity
 
 
 def check(
@@ -227,12 +228,25 @@ def _check_rule(scope: Mapping[RowKey, TableRow], rule: Rule, nulls: Nulls) -> R
         groups=groups,
         violating_groups=violating_groups,
         holds=_holds(rule, len(suspects), len(pairs) if two_row else None, symmetric, len(scope)),
+        severity=_severity(rule, len(suspects), len(scope)),
     )
+
+
+def _tolerated(rule: Rule, suspects: int, rows: int) -> bool:
+    """Whether so many suspects are neither an error nor a warning."""
+    return all(most.covers(suspects, rows) for most in (rule.allow, rule.warn) if most is not None)
+
+
+def _severity(rule: Rule, suspects: int, rows: int) -> Severity:
+    """As what the rule counts: one with two thresholds is an error beyond the higher one only."""
+    if rule.warn is None:
+        return rule.severity
+    return "warn" if rule.allow.covers(suspects, rows) else "error"
 
 
 def _holds(rule: Rule, suspects: int, pairs: int | None, symmetric: bool, rows: int) -> bool:
     if rule.allow_pairs is None or pairs is None:
-        return rule.allow.covers(suspects, rows)
+        return _tolerated(rule, suspects, rows)
     ordered = pairs * 2 if symmetric else pairs
     if rule.allow_pairs.percent is None:
         return rule.allow_pairs.covers(pairs, 0)
@@ -412,7 +426,8 @@ def _check_inclusion(
         suspects=frozenset(missing),
         groups=tuple(groups),
         violating_groups=len(groups),
-        holds=rule.allow.covers(len(missing), len(scope)),
+        holds=_tolerated(rule, len(missing), len(scope)),
+        severity=_severity(rule, len(missing), len(scope)),
     )
 
 
@@ -431,7 +446,7 @@ def _check_pairs(
     names = {0: rule.tables[0], 1: rule.tables[1]}
     suspects = frozenset((names[table], key) for table, key in _greedy_cover(numbered))
     if rule.allow_pairs is None:
-        holds = rule.allow.covers(len(suspects), len(lefts) + len(rights))
+        holds = _tolerated(rule, len(suspects), len(lefts) + len(rights))
     else:
         holds = rule.allow_pairs.covers(len(pairs), len(lefts) * len(rights))
     return RuleResult(
@@ -442,6 +457,7 @@ def _check_pairs(
         groups=None,
         violating_groups=None,
         holds=holds,
+        severity=_severity(rule, len(suspects), len(lefts) + len(rights)),
     )
 
 

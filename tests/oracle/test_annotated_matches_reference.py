@@ -40,7 +40,7 @@ def test_each_row_has_its_rules_conflicts_partners_and_suspicion(
         for column, severity in ((ERRORS, "error"), (WARNINGS, "warn")):
             wanted = []
             for of_rule in found:
-                if of_rule.rule.severity == severity and row["id"] in of_rule.conflicts:
+                if of_rule.severity == severity and row["id"] in of_rule.conflicts:
                     ends = [pair for pair in of_rule.pairs or () if row["id"] in pair]
                     partners = sorted({left if right == row["id"] else right for left, right in ends})
                     conflicts, suspect = of_rule.conflicts[row["id"]], row["id"] in of_rule.suspects

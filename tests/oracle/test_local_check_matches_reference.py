@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import holdfast as hf
 from holdfast import reference
 from holdfast.engines.local.check import plan_check, run_check
 from holdfast.tables.local_table import LocalTable
@@ -34,6 +35,21 @@ def test_check_in_this_process_matches_reference(case: tuple[RandomTable, Random
     assert {row["id"] for row in quarantined} == {row["key"] for row in listed[3] if row["rule"] in counted(result)}
     result.shown  # noqa: B018 (whatever the values are, a report can be made of them)
     assert result.summary()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(case=cases())
+def test_a_check_of_some_rows_is_one_of_the_table_that_these_are(
+    case: tuple[RandomTable, RandomRules, bool],
+) -> None:
+    table, random, dictionaries = case
+    some = RandomTable(table.types, tuple(row for row in table.rows if row["id"] > 2))
+    rows = arrow_of(table, dictionaries=dictionaries)
+    result = hf.check(rows, random.rules, where="id > 2", limit=None, engine="local")
+    expected = reference.check(some.rows, random.rules, where=random.conditions)
+    listed = [list(part) for part in (result.pairs, result.rows, result.groups, result.suspects)]
+    assert_check_matches((some, random), expected, result.outcome.rules, listed)
+    assert result.outcome.rows == result.annotated().count() == len(some.rows)
 
 
 def counted(result: Any) -> set[str]:
