@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ import jinja2
 import pytest
 import yaml
 
+import holdfast as hf
 from valid_formats import wrong_in_junit, wrong_in_sarif
 
 Shell = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -163,6 +165,54 @@ def test_an_iceberg_table_is_followed_commit_by_commit(shell: Shell, examples: P
     assert (monday["totals"], monday["removed_count"]) == ({"zip-city": 2}, 0)
     assert (tuesday["added_count"], tuesday["removed_count"], tuesday["totals"]) == (0, 2, {"zip-city": 0})
     assert "3 rows, 2 batches" in done.stdout
+
+
+# dbt_on_duckdb.sh -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("dbt") is None, reason="dbt is not on PATH")
+def test_dbt_fails_the_rules_that_check_finds_violated(
+    shell: Shell, examples: Path, demo: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "project"
+    done = shell(
+        examples / "dbt_on_duckdb.sh", demo / "orders.csv", demo / "rules.yaml", "order_id", place, cwd=tmp_path
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    results = json.loads((place / "target/run_results.json").read_text("utf-8"))["results"]
+    tests = {result["unique_id"].split(".")[2]: result for result in results if result["unique_id"].startswith("test.")}
+    with hf.check(demo / "orders.csv", demo / "rules.yaml", key="order_id") as checked:
+        for found in checked.outcome.rules:
+            test = tests.pop(found.rule.name.replace("-", "_"))
+            failed = "warn" if found.rule.severity == "warn" else "fail"
+            assert test["status"] == ("pass" if found.holds else failed)
+            pairs = found.violating_rows if found.violating_pairs is None else found.violating_pairs
+            assert test["failures"] == (0 if found.holds else pairs)
+    assert tests == {}
+    clean = shell(
+        examples / "dbt_on_duckdb.sh", demo / "clean.csv", demo / "rules.yaml", "order_id", place, cwd=tmp_path
+    )
+    assert clean.returncode == 0, clean.stdout
+
+
+# dagster_asset_check.py -------------------------------------------------------------------------------------------
+
+
+def test_dagster_has_a_check_for_each_rule(examples: Path, demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dagster = pytest.importorskip("dagster", reason="Dagster is not installed")
+    for orders, broken in (("clean.csv", 0), ("orders.csv", 8)):
+        monkeypatch.setenv("ORDERS", str(demo / orders))
+        monkeypatch.setenv("RULES", str(demo / "rules.yaml"))
+        defs = runpy.run_path(str(examples / "dagster_asset_check.py"))["defs"]
+        assets = [*defs.assets, *defs.asset_checks]
+        done = dagster.materialize(assets, raise_on_error=False)
+        found = done.get_asset_check_evaluations()
+        assert (len(found), sum(not check.passed for check in found)) == (10, broken)
+        made = {str(event.asset_key.path[-1]) for event in done.get_asset_materialization_events()}
+        assert made == ({"orders"} if broken else {"orders", "revenue"})
+        with hf.check(demo / orders, demo / "rules.yaml", key="order_id") as checked:
+            wanted = {rule.rule.name.replace("-", "_"): rule.holds for rule in checked.outcome.rules}
+        assert {check.check_name: check.passed for check in found} == wanted
 
 
 # github_actions.yml -----------------------------------------------------------------------------------------------

@@ -54,6 +54,8 @@ def dbt_tests(rules: RuleSet, *, tables: Mapping[str, DatabaseTable], dialect: D
 def _counted(rule: Rule) -> str | None:
     if rule.allow_pairs is not None:
         return "dbt knows no allow_pairs; the test fails on any pair"
+    if rule.warn is not None and rule.warn.percent is not None:
+        return "dbt knows no share to warn of"
     if rule.allow != Allowance() and rule.kind not in ("row", "ind"):
         return "dbt counts violations, and allow speaks of suspect rows, which are fewer"
     return None
@@ -87,8 +89,11 @@ def _own_test(
 
 def _config(rule: Rule) -> dict[str, Any]:
     config: dict[str, Any] = {"severity": "warn"} if rule.severity == "warn" else {}
-    if rule.allow.count:
-        config |= {"error_if": f">{rule.allow.count}", "warn_if": f">{rule.allow.count}"}
+    if rule.allow.count or (rule.warn is not None and rule.warn.count is not None):
+        warned = rule.allow if rule.warn is None or rule.warn.count is None else rule.warn
+        config |= {"error_if": f">{rule.allow.count or 0}", "warn_if": f">{warned.count or 0}"}
+    if rule.tags:
+        config["tags"] = list(rule.tags)
     return config
 
 
@@ -132,7 +137,7 @@ def _singular(rule: Rule, rules: RuleSet, tables: Mapping[str, DatabaseTable], d
     query = re.sub(r"\{(?=[{%#])", "{{ '{' }}", query)
     for i, table in reversed(list(enumerate(tables.values()))):
         query = query.replace(f"{_MODEL}{i}", f"{{{{ ref('{table.name}') }}}}")
-    config = ", ".join(f"{name}='{value}'" for name, value in _config(rule).items())
+    config = ", ".join(f"{name}={value!r}" for name, value in _config(rule).items())
     head = f"{{{{ config({config}) }}}}\n" if config else ""
     said = " ".join(str(rule).split())
     return f"{head}-- {re.sub(r'[{}]', '', said)}\n{query}\n"

@@ -34,6 +34,7 @@ from holdfast.rules.rule_file import dump_rules, parse_rules
 
 ENGINE = "holdfast"
 _TYPES = "what types columns have is said with --types, or by the table itself"
+_DIMENSIONS = ("accuracy", "completeness", "conformity", "consistency", "coverage", "timeliness", "uniqueness")
 _AGGREGATE = "it is about a number computed from the whole table, and rules are about rows and pairs of rows"
 
 
@@ -209,6 +210,10 @@ def _quality_terms(given: CheckArguments) -> dict[str, Any]:
         terms["name"] = str(given["name"])
     if given.get("description"):
         terms["description"] = str(given["description"])
+    if given.get("dimension"):
+        terms["dimension"] = str(given["dimension"])
+    if isinstance(given.get("tags"), list):
+        terms["tags"] = tuple(map(str, given["tags"]))
     if str(given.get("severity", "error")).casefold() in ("warn", "warning", "info", "low"):
         terms["severity"] = "warn"
     bounds = {name: value for name, value in given.items() if name.startswith("must")}
@@ -319,10 +324,13 @@ def _entry(rule: Rule) -> dict[str, Any]:
     told: dict[str, Any] = {"name": rule.name}
     if rule.description is not None:
         told["description"] = rule.description
+    if rule.dimension in _DIMENSIONS:
+        told["dimension"] = rule.dimension
+    if rule.tags:
+        told["tags"] = list(rule.tags)
     told["severity"] = "error" if rule.severity == "error" else "warning"
-    if isinstance(rule.body, Key) and rule == Rule(
-        rule.name, rule.body, severity=rule.severity, description=rule.description, table=rule.table
-    ):
+    plain = replace(rule, allow=Allowance(), allow_pairs=None, where=None, warn=None, message=None, owner=None)
+    if isinstance(rule.body, Key) and rule == plain and rule.dimension in (None, *_DIMENSIONS):
         columns = {"arguments": {"properties": list(rule.body.columns)}, "mustBe": 0}
         return {"type": "library", "metric": "duplicateValues", **told, **columns}
     (entry,) = yaml.safe_load(dump_rules(RuleSet((replace(rule, table=None),))))["rules"]

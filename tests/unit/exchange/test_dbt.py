@@ -109,6 +109,16 @@ def test_a_share_that_is_allowed_is_asked_of_all_rows() -> None:
         assert len(database.execute(rendered(query)).fetchall()) == listed
 
 
+def test_two_thresholds_and_tags_are_in_the_config() -> None:
+    text = (
+        "key: id\nrules:\n- {rule: not(t.a is null), warn: 1, error: 5, tags: [shop]}\n- {rule: a -> b, tags: [shop]}"
+    )
+    made = hf.export_dbt(parse_rules(text, origin="x"), "t")
+    ((*_, settings),) = own_tests(made)
+    assert settings["config"] == {"error_if": ">5", "warn_if": ">1", "tags": ["shop"]}
+    assert made.files["tests/a_b.sql"].startswith("{{ config(tags=['shop']) }}\n")
+
+
 def test_what_dbt_counts_otherwise_is_told() -> None:
     rules = parse_rules(
         "key: id\nrules: [{rule: a -> b, allow: 3, name: r}, {rule: a -> c, allow_pairs: 1%}]", origin="x"

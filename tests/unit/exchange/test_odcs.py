@@ -154,6 +154,19 @@ def test_rules_go_into_a_contract_and_come_back() -> None:
     assert [back[rule.name] for rule in RULES] == list(RULES)
 
 
+def test_tags_and_dimensions_are_those_of_the_standard() -> None:
+    text = "rules:\n- {name: r, rule: unique(zip), tags: [shop, eu], dimension: uniqueness, owner: ann}\n"
+    text += "- {name: s, rule: unique(city), tags: [shop], dimension: uniqueness}\n"
+    rules = parse_rules(text, origin="x")
+    written = written_contract(CONTRACT, rules, origin="x")
+    assert wrong(written) == []
+    first, second = yaml.safe_load(written)["schema"][0]["quality"]
+    assert (first["type"], first["tags"], first["dimension"]) == ("custom", ["shop", "eu"], "uniqueness")
+    assert (second["type"], second["tags"], second["dimension"]) == ("library", ["shop"], "uniqueness")
+    back = {rule.name: rule for rule in read_contract(yaml.safe_load(written), origin="x").rules}
+    assert [back["r"], back["s"]] == list(rules)
+
+
 def test_a_rule_that_is_there_is_replaced_and_others_stay() -> None:
     once = written_contract(CONTRACT, RULES, origin="x")
     assert written_contract(once, RULES, origin="x") == once
