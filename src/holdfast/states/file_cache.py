@@ -79,15 +79,25 @@ class FileCache:
 
 
 def cache_folder() -> Path:
-    """The folder of all copies of this user: `HOLDFAST_CACHE`, or one in the user's cache or among temporary files."""
+    """The folder of all copies of this user: `HOLDFAST_CACHE`, or one in the user's cache or among temporary files.
+
+    Raises OutputError where it cannot be made, or is another user's.
+    """
     if os.environ.get(PLACE):
-        folder = Path(os.environ[PLACE]).absolute()
-    elif os.environ.get("XDG_CACHE_HOME") or os.environ.get("HOME"):
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path(os.environ["HOME"], ".cache"), "holdfast", "states")
+        places = [Path(os.environ[PLACE]).absolute()]
     else:
-        folder = Path(tempfile.gettempdir(), f"holdfast-{os.getuid()}")
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return folder
+        home = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("HOME") and Path(os.environ["HOME"], ".cache"))
+        places = [Path(home, "holdfast", "states")] if home else []
+        places.append(Path(tempfile.gettempdir(), f"holdfast-{os.getuid()}"))
+    for folder in places:
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if os.access(folder, os.W_OK) and folder.stat().st_uid == os.getuid():
+                return folder
+    raise OutputError(
+        f"files of a state on an object store are kept for a while in {places[-1]}, where this user cannot write.",
+        hint=f"name another folder with {PLACE}.",
+    )
 
 
 def _most_bytes() -> float:

@@ -284,17 +284,15 @@ def publish(store: Store, manifest: Manifest[Any]) -> None:
 
     A crash may have come between.
     """
-    for name in manifest.log:
+    waiting, listed = {*store.names(PENDING)}, store.names(CHANGES)
+    logs = {name for past in manifest.past for name in past.logs}
+    own = {*manifest.log} - {*listed}
+    for name in sorted((waiting & (logs | {*manifest.log})) | own):
         store.move(f"{PENDING}/{name}", f"{CHANGES}/{name}")
-    for past in manifest.past:
-        for name in past.logs:
-            if store.exists(f"{PENDING}/{name}"):
-                store.move(f"{PENDING}/{name}", f"{CHANGES}/{name}")
     if manifest.past:
         first, last = manifest.past[0].first, manifest.past[-1].last
-        logs = {name for past in manifest.past for name in past.logs}
-        listed = [name for name in store.names(CHANGES) if name[:12].isdecimal() and first <= int(name[:12]) <= last]
-        store.remove(f"{CHANGES}/{name}" for name in listed if name not in logs)
+        old = [name for name in listed if name[:12].isdecimal() and first <= int(name[:12]) <= last]
+        store.remove(f"{CHANGES}/{name}" for name in old if name not in logs)
         store.remove(f"{VERSIONS}/{name}" for name in _versions(store) if int(name[:12]) <= last)
 
 
