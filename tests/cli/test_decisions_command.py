@@ -69,6 +69,20 @@ def test_kept_rules_that_no_longer_hold_are_told_first(place: Path) -> None:
     assert "new rules" in done.stdout
 
 
+def test_rules_on_single_columns_that_somebody_decided_on_are_left_out(place: Path) -> None:
+    before = [rule["rule"] for rule in discovered(place)["column_rules"] if rule["rule"] is not None]
+    assert "not(t.city not in ('c0', 'c1', 'c2'))" in before
+    # What is kept in other words, and what follows from it; a stronger rule than the rejected one is another.
+    kept = "kept: [\"not(t.city not in ('c2', 'c1', 'c0'))\", not(t.zip <= 0)]"
+    file = decide(place, kept + "\nrejected: [not(t.zip is null), not(t.zip > 4)]")
+    told = discovered(place, "--decisions", file)
+    gone = {"not(t.city not in ('c0', 'c1', 'c2'))", "not(t.zip is null)"}
+    assert {rule["rule"] for rule in told["column_rules"] if rule["rule"] is not None} == set(before) - gone
+    assert [(entry["rule"], entry["holds"]) for entry in told["decisions"]["kept"]][1:] == [("not(t.zip <= 0)", False)]
+    assert told["decisions"]["left_out"]["rejected"] == 1
+    assert told["decisions"]["columns"] == [], "a rule on values of one column moves no others"
+
+
 def test_a_refinement_to_the_same_effect_is_left_out(place: Path) -> None:
     lines = [*ROWS, "60,0,s1,c9,x0,5"]
     (place / "t.csv").write_text("\n".join([HEADER, *lines]) + "\n", encoding="utf-8")

@@ -14,7 +14,8 @@ import holdfast as hf
 from holdfast.cli import app
 from holdfast.rules.rule_file import dump_rules
 
-TOP_KEYS = ["rows", "predicates", "evidence", "complete", "seconds", "engine", "rules"]
+TOP_KEYS = ["rows", "predicates", "evidence", "complete", "seconds", "engine", "column_rules", "rules"]
+COLUMN_KEYS = ["column", "kind", "rule", "dc", "says", "evidence", "breaks"]
 RULE_KEYS = ["rule", "dc", "kind", "score", "coverage", "violating_pairs", "accident", "entry"]
 
 
@@ -57,6 +58,7 @@ def test_json_has_exactly_the_keys_of_the_design(found: dict[str, Any]) -> None:
     assert {rule["violating_pairs"] for rule in found["rules"]} == {0}
     scores = [rule["score"] for rule in found["rules"]]
     assert scores == sorted(scores, reverse=True)
+    assert all(list(rule) == COLUMN_KEYS for rule in found["column_rules"])
 
 
 def test_the_laws_of_the_table_are_found(found: dict[str, Any]) -> None:
@@ -68,17 +70,19 @@ def test_the_laws_of_the_table_are_found(found: dict[str, Any]) -> None:
 
 def test_written_rules_hold_on_the_same_table(found: dict[str, Any], place: Path) -> None:
     everything = hf.read_rules(place / "all.yaml")
-    assert [str(rule) for rule in everything] == [rule["rule"] for rule in found["rules"]]
+    single = [rule["rule"] for rule in found["column_rules"] if rule["rule"] is not None]
+    texts = [*single, *(rule["rule"] for rule in found["rules"])]
+    assert [str(rule) for rule in everything] == texts
     (place / "many.yaml").write_text(dump_rules(replace(everything, rules=everything.rules[::40])), encoding="utf-8")
     done = holdfast("check", place / "people.csv", place / "many.yaml", "--format", "json")
     assert done.exit_code == 0, done.output
     checked = json.loads(done.stdout)["rules"]
-    assert [rule["rule"] for rule in checked] == [rule["rule"] for rule in found["rules"][::40]]
+    assert [rule["rule"] for rule in checked] == texts[::40]
     assert all(rule["violating_rows"] == 0 for rule in checked)
 
 
 def test_text_says_what_was_found_in_words(place: Path) -> None:
-    done = holdfast("discover", place / "people.csv", "--top", "5", "-o", place / "five.yaml")
+    done = holdfast("discover", place / "people.csv", "--top", "5", "--no-column-rules", "-o", place / "five.yaml")
     assert done.exit_code == 0, done.output
     for words in ("people.csv  60 rows", "The best 5 rules: ", "no two rows have the same id", "unique(id)"):
         assert words in done.stdout
@@ -96,8 +100,38 @@ def test_rules_are_written_with_how_nulls_compare(place: Path) -> None:
     assert (done.exit_code, done.output) == (0, "")
     rules = hf.read_rules(place / "equal.yaml")
     assert rules.nulls == "equal"
-    assert [str(rule) for rule in rules] == ["zip -> city"]
+    assert [str(rule) for rule in rules if rule.kind != "row"] == ["zip -> city"]
     assert "rows with the same zip have the same city" in (place / "text.txt").read_text(encoding="utf-8")
+
+
+def test_what_single_columns_keep_comes_first_and_is_written(place: Path, found: dict[str, Any]) -> None:
+    options = ("--exclude", "salary,rate", "--max-predicates", "1")
+    done = holdfast("discover", place / "people.csv", *options, "-o", place / "single.yaml")
+    assert done.exit_code == 0, done.output
+    plain = " ".join(done.stdout.split())
+    assert "never null id, zip, city, first, last (60 rows)" in plain
+    assert "city one of 'c0', 'c1', 'c2' (each in 20 rows or more)" in plain
+    assert "zip at least 10 (10 rows have it); at most 15 (10 rows have it)" in plain
+    assert plain.index("never null") < plain.index("unique(id)")
+    rules = hf.read_rules(place / "single.yaml")
+    assert str(rules["city-values"]) == "not(t.city not in ('c0', 'c1', 'c2'))"
+    assert rules["city-values"].description == "city is one of 'c0', 'c1', 'c2'"
+    assert holdfast("check", place / "people.csv", place / "single.yaml", "--quiet").exit_code == 0
+    facts = [rule for rule in found["column_rules"] if rule["rule"] is None]
+    assert [(rule["column"], rule["says"]) for rule in facts] == []
+
+
+def test_column_rules_are_left_out_on_request(place: Path) -> None:
+    options = ("--no-column-rules", "--max-predicates", "1", "--format", "json")
+    done = holdfast("discover", place / "people.csv", *options, "-o", place / "none.yaml")
+    assert "column_rules" not in json.loads(done.stdout)
+    assert all(rule.kind != "row" for rule in hf.read_rules(place / "none.yaml"))
+    found = hf.discover(place / "people.csv", max_predicates=1, column_rules=False)
+    assert (found.column_rules, found.rule_set) == ((), found.rules)
+    assert "single columns" not in found.summary()
+    refused = holdfast("discover", "--no-column-rules", "--table", f"a={place / 'people.csv'}")
+    assert refused.exit_code == 2
+    assert "column-rules is for the discovery of one table" in refused.output
 
 
 def test_columns_are_compared_as_asked(place: Path) -> None:

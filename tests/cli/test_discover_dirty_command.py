@@ -41,7 +41,7 @@ def holdfast(*arguments: str | Path) -> Any:
 
 def test_rules_that_hold_but_for_a_few_pairs_are_found_and_accepted(place: Path) -> None:
     options = ("--error", "0.01", "--one-row", "--max-predicates", "2", "--format", "json")
-    done = holdfast("discover", place / "dirty.csv", *options, "-o", place / "rules.yaml")
+    done = holdfast("discover", place / "dirty.csv", *options, "--no-column-rules", "-o", place / "rules.yaml")
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
     assert told["complete"] is True
@@ -90,7 +90,7 @@ def test_many_rows_are_sampled_and_the_rules_shown_are_counted_on_all(tmp_path: 
     city = np.where(rng.random(6_000) < 0.01, 99, zips % 7)
     lines = [f"{i},{z},{c},{s}" for i, (z, c, s) in enumerate(zip(zips, city, rng.integers(0, 9, 6_000), strict=True))]
     (tmp_path / "large.csv").write_text("id,zip,city,size\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    found = hf.discover(tmp_path / "large.csv", error=0.002, strategy="hybrid", top=10)
+    found = hf.discover(tmp_path / "large.csv", error=0.002, strategy="hybrid", top=10, column_rules=False)
     assert not found.complete
     plain = " ".join(found.summary().split())
     assert "note: rules come from a sample of 5,000,000 pairs of rows" in plain

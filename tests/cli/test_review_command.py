@@ -18,6 +18,9 @@ TABLE = "id,zip,city,n\n" + "".join(
 )
 
 
+PLAIN = ("--no-column-rules", "--format", "json")
+
+
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -27,7 +30,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(*options: str) -> list[str]:
-    told = run("discover", "t.csv", "--max-predicates", "2", "--cross-columns", "off", *options, "--format", "json")
+    told = run("discover", "t.csv", "--max-predicates", "2", "--cross-columns", "off", *options, *PLAIN)
     assert told.exit_code == 0, told.output
     Path("found.json").write_text(told.stdout, encoding="utf-8")
     return [rule["rule"] for rule in json.loads(told.stdout)["rules"]]

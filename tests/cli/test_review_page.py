@@ -37,7 +37,7 @@ def run(*arguments: str | Path) -> Any:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("review")
     (folder / "t.csv").write_text(TABLE, encoding="utf-8")
-    options = ("--error", "0.002", "--max-predicates", "2", "--report", folder / "found.html")
+    options = ("--error", "0.002", "--max-predicates", "2", "--no-column-rules", "--report", folder / "found.html")
     done = run("discover", folder / "t.csv", *options, "--format", "json", "--output", folder / "found.json")
     assert done.exit_code == 0, done.output
     return folder
@@ -92,7 +92,15 @@ def test_what_is_kept_is_downloaded_and_holds(page: Any, folder: Path, tmp_path:
     decisions = read_decisions(downloaded(page, "decisions.yaml", tmp_path))
     assert [str(rule) for rule in decisions.kept] == rules[:-1]
     assert [str(entry.rule) for entry in decisions.rejected] == rules[-1:]
-    again = ("--error", "0.002", "--max-predicates", "2", "--decisions", tmp_path / "decisions.yaml")
+    again = (
+        "--error",
+        "0.002",
+        "--max-predicates",
+        "2",
+        "--no-column-rules",
+        "--decisions",
+        tmp_path / "decisions.yaml",
+    )
     told = json.loads(run("discover", folder / "t.csv", *again, "--format", "json").stdout)
     assert [rule["rule"] for rule in told["rules"]] == []
     assert all(entry["holds"] for entry in told["decisions"]["kept"])
@@ -263,8 +271,8 @@ def test_earlier_decisions_come_back_and_go_on(browser: Any, folder: Path, tmp_p
         'kept: ["unique(id)", {rule: "zip -> city", name: wrong}]\nrejected: [{rule: "unique(n)", why: a number}]',
         encoding="utf-8",
     )
-    given = ("--max-predicates", "2", "--decisions", tmp_path / "before.yaml", "--report", tmp_path / "next.html")
-    assert run("discover", folder / "t.csv", *given).exit_code == 0
+    given = ("--decisions", tmp_path / "before.yaml", "--no-column-rules", "--report", tmp_path / "next.html")
+    assert run("discover", folder / "t.csv", "--max-predicates", "2", *given).exit_code == 0
     context = browser.new_context()
     page = context.new_page()
     page.goto((tmp_path / "next.html").as_uri())
@@ -277,6 +285,36 @@ def test_earlier_decisions_come_back_and_go_on(browser: Any, folder: Path, tmp_p
     read = read_decisions(downloaded(page, "decisions.yaml", tmp_path))
     assert [str(rule) for rule in read.kept] == ["unique(id)"]
     assert {str(entry.rule): entry.why for entry in read.rejected} == {"unique(n)": "a number", "zip -> city": None}
+    context.close()
+
+
+def test_rules_on_single_columns_are_kept_at_once_and_written(browser: Any, folder: Path, tmp_path: Path) -> None:
+    given = ("--max-predicates", "1", "--report", tmp_path / "single.html")
+    assert run("discover", folder / "t.csv", *given).exit_code == 0
+    context = browser.new_context(accept_downloads=True, viewport={"width": 390, "height": 800})
+    page = context.new_page()
+    page.goto((tmp_path / "single.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    single = page.locator("#single [data-entry]")
+    rules = [text.strip() for text in single.locator("pre").all_text_contents()]
+    assert "not(t.zip < 8000)" in rules
+    fact = page.locator("#single [data-item]:not([data-entry])")
+    assert fact.locator(".words").all_inner_texts() == ["rises from row to row"]
+    item(page, rules[0]).get_by_role("button", name="Reject").click()
+    page.get_by_role("button", name="Keep all of these").click()
+    assert page.locator("#single [data-entry][data-state=kept]").count() == len(rules) - 1
+    page.get_by_role("button", name="Undo").click()
+    assert page.locator("#single [data-entry][data-state=kept]").count() == 0, "one step back"
+    page.get_by_label("Rules on a column").select_option("zip")
+    page.get_by_role("button", name="Keep all of these").click()
+    kept = hf.read_rules(downloaded(page, "rules.yaml", tmp_path))
+    assert [str(rule) for rule in kept] == [rule for rule in rules if "t.zip" in rule and rule != rules[0]]
+    assert run("check", folder / "t.csv", tmp_path / "rules.yaml").exit_code == 0
+    decisions = read_decisions(downloaded(page, "decisions.yaml", tmp_path))
+    assert [str(entry.rule) for entry in decisions.rejected] == rules[:1]
+    again = run("discover", folder / "t.csv", *given, "--decisions", tmp_path / "decisions.yaml", "--format", "json")
+    now = [rule["rule"] for rule in json.loads(again.stdout)["column_rules"] if rule["rule"] is not None]
+    assert now == [rule for rule in rules if rule not in (rules[0], *map(str, kept))]
     context.close()
 
 

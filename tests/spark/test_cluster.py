@@ -71,6 +71,7 @@ for least in (10 ** 9, 2):
     outcome = run_discover(SparkDiscovery(Table(some, "some")), options).outcome
     found.append([sorted(str(rule) for rule in outcome.rules), outcome.to_dict()["evidence"], outcome.complete])
     found[-1].append([one["coverage"] for one in outcome.to_dict()["rules"]])
+    found[-1].append([(one.column, one.says, str(one.rule)) for one in outcome.column_rules])
 import os, signal, threading
 from pathlib import Path
 from holdfast.api import WatchState

@@ -493,6 +493,7 @@ def discover(
     top: int | str | None = DEFAULT_TOP,
     decisions: Decisions | Place | None = None,
     arithmetic: bool = True,
+    column_rules: bool = True,
     max_accidents: Share | None = None,
     engine: EngineChoice = "auto",
     master: str | None = None,
@@ -508,10 +509,11 @@ def discover(
     at most that share of the rows would have to go. With `conditional`, dependencies on rows with given values that
     `min_support` of the rows support (a share, or a number) and `min_confidence` of these hold; with `constants`, also
     rules that speak of the rows with values that so many rows have. With `arithmetic`, also columns that are computed
-    from others of their row, such as sums and products. `top` is how many rules are shown ("all" or None: all of them);
-    with `max_accidents`, of these only rules that are accidents of this table at most so likely: 0.05, or "5%". After
-    `time_limit` seconds the search ends with what it has, and says so ("none" or None: it goes on to the end). `engine`
-    and `reading` are as in `check`.
+    from others of their row, such as sums and products; with `column_rules`, also what single columns are likely to
+    keep in the next rows, such as a format or a list of values, as `column_rules` of the result. `top` is how many
+    other rules are shown ("all" or None: all of them); with `max_accidents`, of these only rules that are accidents of
+    this table at most so likely: 0.05, or "5%". After `time_limit` seconds the search ends with what it has, and says
+    so ("none" or None: it goes on to the end). `engine` and `reading` are as in `check`.
 
     With `decisions`, or a file of them, only rules are shown that nobody decided on; the outcome says which kept rules
     no longer hold, and what decisions on columns did to the order.
@@ -527,7 +529,7 @@ def discover(
             "conditional": conditional, "constants": constants, "min_support": min_support is not None,
             "min_confidence": min_confidence is not None, "max_predicates": max_predicates is not None,
             "strategy": strategy != "auto", "device": device != "auto", "decisions": decisions is not None,
-            "arithmetic": not arithmetic, "max_accidents": max_accidents is not None,
+            "arithmetic": not arithmetic, "column_rules": not column_rules, "max_accidents": max_accidents is not None,
         }  # fmt: skip
         refuse_for_tables([name for name, given in one_table.items() if given])
         where: dict[str, Any] = {"engine": engine, "master": master, "conf": conf}
@@ -554,6 +556,7 @@ def discover(
             device=device,
         ),
         arithmetic=arithmetic,
+        column_rules=column_rules,
         engine=engine,
         master=master,
         conf=conf,
@@ -622,6 +625,7 @@ class PlannedDiscovery:
     table: JobTable
     options: DiscoverOptions
     arithmetic: bool = True
+    column_rules: bool = True
 
     def explain(self) -> ExplainedSpace:
         """What would be compared. Scans the table once: which columns overlap is in their values."""
@@ -644,7 +648,9 @@ class PlannedDiscovery:
 
         started = time.monotonic()
         source = self.table.discovery()
-        limits: dict[str, Any] = {"max_accidents": max_accidents, "arithmetic": self.arithmetic}
+        limits: dict[str, Any] = {
+            "max_accidents": max_accidents, "arithmetic": self.arithmetic, "column_rules": self.column_rules
+        }  # fmt: skip
         if known is not None:
             from holdfast.engines.decided_discovery import run_decided_discover
 
@@ -657,12 +663,13 @@ def plan_discover(
     *,
     options: DiscoverOptions,
     arithmetic: bool = True,
+    column_rules: bool = True,
     engine: EngineChoice = "auto",
     **opening: Any,
 ) -> PlannedDiscovery:
     """The table that `discover` would read with these options; nothing is scanned. `opening` is for `open_table`."""
     refuse_several(data, "discover")
-    return PlannedDiscovery(open_job_table(data, engine=engine, **opening), options, arithmetic)
+    return PlannedDiscovery(open_job_table(data, engine=engine, **opening), options, arithmetic, column_rules)
 
 
 def refuse_several(data: Data, job: str) -> None:

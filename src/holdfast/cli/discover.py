@@ -105,6 +105,13 @@ def discover(
             "--arithmetic/--no-arithmetic", help="Also columns that are sums or products of others of their row."
         ),
     ] = True,
+    column_rules: Annotated[
+        bool,
+        typer.Option(
+            "--column-rules/--no-column-rules",
+            help="Also what single columns are likely to keep: values, ranges, formats.",
+        ),
+    ] = True,
     strategy: Annotated[
         Strategy, typer.Option(help="Look at all pairs of rows, or sample and complete (hybrid).")
     ] = "auto",
@@ -128,6 +135,7 @@ def discover(
             min_support,
             min_confidence,
             arithmetic,
+            column_rules,
             strategy,
             max_accidents,
             decisions,
@@ -154,7 +162,12 @@ def discover(
     progress = spark.progress
     with progress.step(spark.opening(data, reading)):
         planned = plan_discover(
-            data, options=options, arithmetic=arithmetic, **spark.job_options, **reading.job_options
+            data,
+            options=options,
+            arithmetic=arithmetic,
+            column_rules=column_rules,
+            **spark.job_options,
+            **reading.job_options,
         )
     if explain:
         from holdfast.report.space_text import space_text
@@ -168,7 +181,7 @@ def discover(
     if rules is not None:
         from holdfast.rules.rule_file import dump_rules
 
-        emit(dump_rules(result.rules), rules)
+        emit(dump_rules(result.rule_set), rules)
     if report is not None:
         with progress.step(f"writing {report}"):
             page = result.to_html(examples=examples, redact=names_in(redact))
@@ -177,7 +190,7 @@ def discover(
         emit_json(result.to_dict(), printing.output)
     else:
         _print_rules(result, printing.output)
-        if result.rules:
+        if len(result.rule_set):
             written = ("check", data, str(rules)) if rules is not None else ("discover", data, "-o", "rules.yaml")
             progress.next("holdfast", *written)
 
@@ -190,6 +203,7 @@ def _options_of_one_table(comparing: SearchOptions, *given: Any) -> list[str]:
         "min_support": None,
         "min_confidence": None,
         "arithmetic": True,
+        "column_rules": True,
         "strategy": "auto",
         "max_accidents": None,
         "decisions": None,

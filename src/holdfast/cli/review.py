@@ -191,6 +191,8 @@ def _facts(entry: PrintedRule) -> str:
     for name, said in (("score", "score {:.2f}"), ("coverage", "tested by {:.2%} of the pairs")):
         if isinstance(printed.get(name), int | float):
             parts.append(said.format(printed[name]))
+    if isinstance(printed.get("evidence"), str):
+        parts.append(printed["evidence"])
     accident = printed.get("accident")
     if isinstance(accident, int | float) and (words := accident_words(accident)) is not None:
         parts.append(words)

@@ -84,7 +84,7 @@ class _Story:
             from holdfast.report.discovery_text import print_discovery
 
             result = discover(self._place / CLEAN, one_row=True, max_predicates=MOST_PREDICATES, top=TOP)
-        _put(self._place, DISCOVERED, dump_rules(result.rules).encode())
+        _put(self._place, DISCOVERED, dump_rules(result.rule_set).encode())
         print_discovery(result.outcome, self._console)
 
     def check(self) -> CheckResult:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from holdfast.discovery.column_rules import ColumnRules, column_rules_first, column_rules_json, read_column_rules
 from holdfast.discovery.conditional_rules import ConditionalRules, conditional_rules
 from holdfast.discovery.with_constants import ConstantsOutcome, Given, PartRules, find_with_constants
 from holdfast.encode.column_type import ColumnType
@@ -33,19 +34,30 @@ from holdfast.search.options import Device, DiscoverOptions
 from holdfast.search.result import ByRows, SearchResult
 from holdfast.search.space import PredicateSpace
 
+# The part that has the rules on single columns.
+_COLUMNS = "columns"
+
 
 @dataclass(frozen=True)
 class TableTask:
-    """A task on all rows of a table; their columns are c0, c1, ... in the order of `types`."""
+    """A task on all rows of a table; their columns are c0, c1, ... in the order of `types`. With `column_rules` it also
+    returns what single columns are likely to keep."""
 
     types: Mapping[str, ColumnType]
     options: DiscoverOptions
     piece_bytes: int = field(default=PIECE_BYTES, kw_only=True)
+    column_rules: bool = field(default=False, kw_only=True)
 
     def __call__(self, batches: Batches) -> Batches:
         table = arrived(batches, self.types)
         if table is not None:
-            yield from lines_of(_unless_refused(lambda: self.parts(table)), piece_bytes=self.piece_bytes)
+            yield from lines_of(_unless_refused(lambda: self._all_parts(table)), piece_bytes=self.piece_bytes)
+
+    def _all_parts(self, table: pa.Table) -> Parts:
+        if not self.column_rules:
+            return self.parts(table)
+        columns, options = column_rules_first(table, self.types, self.options)
+        return {**replace(self, options=options).parts(table), _COLUMNS: column_rules_json(columns).encode()}
 
     def parts(self, table: pa.Table) -> Parts:
         raise NotImplementedError
@@ -192,6 +204,12 @@ def read_search(lines: Iterable[tuple[str, int, bytes]]) -> SearchResult | None:
         evidence=Evidence(words, np.frombuffer(parts["counts"], np.int64)),
         **{name: about[name] for name in _PLAIN_FIELDS},
     )
+
+
+def read_columns(lines: Iterable[tuple[str, int, bytes]]) -> ColumnRules | None:
+    """Returns the rules on single columns from the lines of a task; None where it did not look for them."""
+    parts = joined_parts(line for line in lines if line[0] == _COLUMNS)
+    return read_column_rules(parts[_COLUMNS].decode()) if parts else None
 
 
 def read_constants(lines: Iterable[tuple[str, int, bytes]]) -> ConstantsOutcome | None:

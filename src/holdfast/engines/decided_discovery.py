@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,14 @@ from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.decisions import Decisions
 from holdfast.rules.dependency import Denial
 from holdfast.rules.rule import Nulls, Rule, RuleSet
-from holdfast.search.decided import DecidedSummary, KeptEarlier, column_decisions, new_rules, rules_looked_at
+from holdfast.search.decided import (
+    DecidedSummary,
+    KeptEarlier,
+    column_decisions,
+    new_column_rules,
+    new_rules,
+    rules_looked_at,
+)
 from holdfast.search.options import DiscoverOptions, Share
 from holdfast.search.outcome import DiscoverOutcome
 
@@ -29,11 +37,14 @@ def run_decided_discover(
     max_accidents: Share | None = None,
     started: float | None = None,
     arithmetic: bool = True,
+    column_rules: bool = True,
 ) -> DiscoverResult:
     """Returns the rules that nobody decided on, and how kept rules are now. Otherwise as run_discover()."""
     started = time.monotonic() if started is None else started
     wide = None if top is None else rules_looked_at(top, decisions)
-    limits: dict[str, Any] = {"max_accidents": max_accidents, "arithmetic": arithmetic}
+    limits: dict[str, Any] = {
+        "max_accidents": max_accidents, "arithmetic": arithmetic, "column_rules": column_rules
+    }  # fmt: skip
     # What is told first is counted first: the search has the rest of the time.
     kept = kept_rules_now(decisions, source.counted, options.nulls)
     outcome = run_discover(source, options, top=wide, started=started, **limits).outcome
@@ -56,15 +67,18 @@ def decided(
     holding = [entry.rule for entry in kept if entry.holds]
     counting = _PairCounts(check, outcome.rows, nulls)
     new = new_rules(outcome.found, decisions, holding, counting, top=top, nulls=nulls)
+    single, without = new_column_rules(outcome.column_rules or (), decisions, holding, nulls=nulls)
+    left_out = Counter(new.left_out) + Counter(without)
     summary = DecidedSummary(
         kept=kept,
-        rejected=new.left_out.get("rejected", 0),
-        refining=new.left_out.get("refining", 0),
-        following=new.left_out.get("following", 0),
+        rejected=left_out["rejected"],
+        refining=left_out["refining"],
+        following=left_out["following"],
         columns=tuple(column_decisions(decisions).values()),
         rejected_before=decisions.rejected,
     )
-    return replace(outcome, found=new.rules, top=top, decided=summary)
+    single_columns = None if outcome.column_rules is None else single
+    return replace(outcome, found=new.rules, top=top, decided=summary, column_rules=single_columns)
 
 
 def kept_rules_now(decisions: Decisions, check: Counting, nulls: Nulls) -> tuple[KeptEarlier, ...]:

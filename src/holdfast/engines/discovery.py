@@ -6,13 +6,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
 from holdfast.checking.outcome import RuleOutcome
+from holdfast.discovery.column_rules import ColumnRules, skipped_note
 from holdfast.discovery.conditional_rules import ConditionalRules
 from holdfast.discovery.explain import ExplainedSpace, explained_space
 from holdfast.discovery.with_constants import ConstantsOutcome, ranked_with_constants
@@ -26,6 +27,7 @@ from holdfast.presented import presentation
 from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import RuleSet
+from holdfast.search.column_rule import ColumnRule, without_values_of
 from holdfast.search.examples import RuleExamples
 from holdfast.search.options import DiscoverOptions, Share
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
@@ -34,8 +36,16 @@ from holdfast.search.result import SearchResult
 
 # Examples are looked for of so many rules, as a page shows.
 MOST_RULES = 500
-# What a search finds, and with the option `constants` the rules of rows with given values; None without rows.
-Searched: TypeAlias = tuple[SearchResult | ConditionalRules | None, ConstantsOutcome | None]
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What a search finds, with the option `constants` the rules of rows with given values, and the rules on single
+    columns, where these were asked for; None without rows."""
+
+    result: SearchResult | ConditionalRules | None = None
+    constants: ConstantsOutcome | None = None
+    columns: ColumnRules | None = None
 
 
 # A search whose time is up before it begins gets so many seconds, and says that time was up.
@@ -59,7 +69,7 @@ class DiscoverySource(ABC):
         """How many rows the table has."""
 
     @abstractmethod
-    def search(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Searched:
+    def search(self, types: Mapping[str, ColumnType], options: DiscoverOptions, *, column_rules: bool) -> Searched:
         """What the search over these columns finds."""
 
     @abstractmethod
@@ -84,7 +94,8 @@ class DiscoverySource(ABC):
 
 
 class DiscoverResult:
-    """The result of a discovery. `rules` are the shown rules, best first; a result can be used wherever rules can."""
+    """The result of a discovery. `rules` are the shown rules, best first, and `column_rules` those on single columns; a
+    result can be used wherever rules can."""
 
     def __init__(self, outcome: DiscoverOutcome, source: DiscoverySource | None = None) -> None:
         self.outcome = outcome
@@ -96,8 +107,14 @@ class DiscoverResult:
 
     @property
     def rule_set(self) -> RuleSet:
-        """The shown rules; `check` and other functions that take rules look here."""
-        return self.rules
+        """All shown rules, those on single columns first; `check` and other functions that take rules look here."""
+        return self.outcome.rule_set
+
+    @property
+    def column_rules(self) -> tuple[ColumnRule, ...]:
+        """What single columns are likely to keep in the next rows, too; the `rule` of each is None where a rule cannot
+        say it."""
+        return self.outcome.column_rules or ()
 
     @cached_property
     def all_rules(self) -> RuleSet:
@@ -128,9 +145,15 @@ class DiscoverResult:
 
     def to_html(self, *, examples: bool = True, redact: Sequence[str] = ()) -> str:
         """Returns the HTML page that `holdfast discover --report` writes, where rules are kept and rejected; it needs
-        no other file. `examples` are rows that test a rule; values of the columns in `redact` are hidden."""
+        no other file. `examples` are rows that test a rule; values of the columns in `redact` are hidden, and rules on
+        single columns that tell them left out."""
         shown = self.examples(redact=redact) if examples else ()
-        return str(presentation("discovery_page").discovery_page(self.outcome, examples=shown))
+        return str(presentation("discovery_page").discovery_page(self._redacted(redact), examples=shown))
+
+    def _redacted(self, hidden: Sequence[str]) -> DiscoverOutcome:
+        if self.outcome.column_rules is None:
+            return self.outcome
+        return replace(self.outcome, column_rules=without_values_of(self.outcome.column_rules, hidden))
 
     def examples(self, *, redact: Sequence[str] = ()) -> Sequence[RuleExamples]:
         """Returns, for the shown rules, rows that put them to the test, and for approximate ones such that break them;
@@ -180,18 +203,22 @@ def run_discover(
     max_accidents: Share | None = None,
     started: float | None = None,
     arithmetic: bool = True,
+    column_rules: bool = True,
 ) -> DiscoverResult:
     """Returns the most general rules that the table satisfies, best first; `top` of them are shown (None: all).
 
     With `max_accidents`, of these only the rules that are accidents at most so likely. With `arithmetic` there are also
-    the columns that are computed from others of their row. `started` is when the job began, by the monotonic clock.
+    the columns that are computed from others of their row, and with `column_rules` what single columns are likely to
+    keep. `started` is when the job began, by the monotonic clock.
     """
     most = most_accidents(max_accidents, options)
     started = time.monotonic() if started is None else started
     options = replace(options, top=top)
     types, notes = compared_columns(source.types, options, source.name)
     with source.translate_errors("discovering the rules of"):
-        result, constants = source.search(types, _from_now_on(options, started)) if types else (None, None)
+        left = _from_now_on(options, started)
+        searched = source.search(types, left, column_rules=column_rules) if types else Searched()
+        result, constants = searched.result, searched.constants
         rows = result.rows if result is not None else source.row_count()
     rules, more = _counted_rules(source, result, constants, options, top, started)
     over = options.time_limit is not None and time.monotonic() >= started + options.time_limit * _SEARCH_SHARE
@@ -205,6 +232,7 @@ def run_discover(
     if most is not None:
         rules, left_out = believed(rules, most, options)
         more = (*more, *left_out)
+    columns = searched.columns or ColumnRules()
     unfinished = [part for part in (result, constants) if part is not None and not part.complete]
     outcome = DiscoverOutcome(
         table=source.name,
@@ -220,9 +248,10 @@ def run_discover(
         strategy="item-sets" if options.conditional else "all-pairs",
         why=unfinished[0].why if unfinished else None,
         phases={} if result is None else result.phases,
-        notes=(*source.notes, *notes, *more, *why_nothing(rows, types)),
+        notes=(*source.notes, *notes, *more, *skipped_note(columns), *why_nothing(rows, types)),
         seconds=time.monotonic() - started,
         engine=source.engine,
+        column_rules=columns.rules if column_rules else None,
     )
     if isinstance(result, SearchResult):
         outcome = replace(outcome, predicates=result.space.predicates, evidence=len(result.evidence))

@@ -20,6 +20,7 @@ from holdfast.report.rule_words import rule_words
 from holdfast.report.words import number
 from holdfast.rules.dependency import FD, Key, as_dependency
 from holdfast.rules.plain_words import on_one_line
+from holdfast.search.column_rule import ColumnRule
 from holdfast.search.decided import KeptEarlier
 from holdfast.search.examples import RuleExamples
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
@@ -27,6 +28,8 @@ from holdfast.violations.witness import Witness
 
 # A page shows at most so many rules, and so many columns of the map; of more rules it gives the number.
 RULES, COLUMNS = 500, 40
+# Beside these so many rules on single columns.
+COLUMN_RULES = 400
 # Of each change a page shows so many removed rules, and so many added ones.
 CHANGED = 20
 
@@ -43,10 +46,35 @@ def discovery_page(outcome: DiscoverOutcome, *, examples: Sequence[RuleExamples]
     """Returns the report of the shown rules, at most RULES of them, as one HTML page in which a person decides on them;
     `examples` are rows that test each."""
     values = discovery_values(outcome)
-    values["review"] = review_json(outcome, outcome.shown[:RULES], examples)
+    single = outcome.column_rules or ()
+    values["single"] = _by_column(single[:COLUMN_RULES])
+    values["single_count"] = len(single)
+    values["single_cut"] = max(len(single) - COLUMN_RULES, 0)
+    if single:
+        values["kinds"] = [("column", min(len(single), COLUMN_RULES)), *values["kinds"]]
+        columns = {*(name for _, name in values["columns"]), *(entry.column for entry in single)}
+        values["columns"] = [(_lines([name]), name) for name in sorted(columns)]
+    values["review"] = review_json(outcome, outcome.shown[:RULES], examples, single[:COLUMN_RULES])
     kept = () if outcome.decided is None else outcome.decided.kept
     values["kept"] = [[_kept_values(entry) for entry in kept if entry.holds == holds] for holds in (False, True)]
     return page("discovery.html", title=f"Holdfast: rules of {outcome.table}", scripts=("review.js",), **values)
+
+
+def _by_column(rules: Sequence[ColumnRule]) -> list[tuple[str, str, list[dict[str, Any]]]]:
+    """The rules on single columns for the template: per column its name, its line, and what is said of it."""
+    columns: dict[str, list[dict[str, Any]]] = {}
+    for place, entry in enumerate(rules, start=1):
+        columns.setdefault(entry.column, []).append(
+            {
+                "place": place,
+                "words": entry.words,
+                "says": entry.says,
+                "text": None if entry.rule is None else str(entry.rule),
+                "evidence": entry.evidence,
+                "breaks": f"{entry.breaks * 100:.2g}%",
+            }
+        )
+    return [(name, _lines([name]), entries) for name, entries in columns.items()]
 
 
 def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
@@ -86,6 +114,9 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
         "columns": [(_lines([name]), name) for name in sorted(used)],
         "map": column_map(shown),
         "review": None,
+        "single": (),
+        "single_count": 0,
+        "single_cut": 0,
         "kept": ((), ()),
         "decided": decided_lines(outcome),
     }

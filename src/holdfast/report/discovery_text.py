@@ -8,6 +8,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from holdfast.report.column_lines import column_lines, column_title
 from holdfast.report.decided_lines import broken_lines, kept_line, left_out_line, order_line
 from holdfast.report.discovery_lines import (
     SURELY_NONE,
@@ -25,6 +26,8 @@ from holdfast.search.outcome import DiscoverOutcome
 
 # How many of the rules of an entry are written out below its first.
 ALSO = 3
+# Longer names of columns take more than one line.
+_HEAD = 24
 
 
 def print_discovery(outcome: DiscoverOutcome, console: Console) -> None:
@@ -42,6 +45,8 @@ def _view(outcome: DiscoverOutcome) -> RenderableType:
     parts += [Text(on_one_line(f"note: {note}"), style="yellow") for note in outcome.notes]
     if outcome.decided is not None:
         parts += _decided(outcome.decided)
+    if outcome.column_rules:
+        parts += _single_columns(outcome)
     parts.append(Text(tally(outcome), style="bold" if outcome.complete else "bold yellow"))
     lines = discovery_lines(outcome)
     line_at = belief_line(lines)
@@ -81,6 +86,16 @@ def _also(texts: Sequence[str]) -> str:
     """The other rules of an entry, the first few of them."""
     rest = len(texts) - ALSO
     return f"also: {'; '.join(texts[:ALSO])}{f'; and {rest:,} more' if rest > 0 else ''}"
+
+
+def _single_columns(outcome: DiscoverOutcome) -> list[RenderableType]:
+    """What single columns are likely to keep; a blank line below it."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold", max_width=_HEAD)
+    table.add_column(overflow="fold")
+    for line in column_lines(outcome):
+        table.add_row(Text(on_one_line(line.head), style="dim"), Text(on_one_line(line.words)))
+    return [Text(column_title(outcome.column_rules or ()), style="bold"), table, Text()]
 
 
 def _decided(decided: DecidedSummary) -> list[RenderableType]:

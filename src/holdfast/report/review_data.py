@@ -16,20 +16,27 @@ from holdfast.report.words import value_text
 from holdfast.rules.dependency import CFD
 from holdfast.rules.plain_words import visible
 from holdfast.rules.rule import Allowance, Names, Rule
+from holdfast.search.column_rule import ColumnRule
 from holdfast.search.examples import RuleExamples
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
 from holdfast.violations.witness import Witness
 
 
-def review_json(outcome: DiscoverOutcome, shown: Sequence[FoundRule], examples: Sequence[RuleExamples] = ()) -> Markup:
+def review_json(
+    outcome: DiscoverOutcome,
+    shown: Sequence[FoundRule],
+    examples: Sequence[RuleExamples] = (),
+    single: Sequence[ColumnRule] = (),
+) -> Markup:
     """Returns the values as JSON that can stand in a script element: no `<`, `>` or `&` is in it.
 
-    Kept rules of earlier decisions that no longer hold come first, then the new rules as they are shown, then the kept
-    rules that hold.
+    Kept rules of earlier decisions that no longer hold come first, then those on single columns, then the other new
+    rules as they are shown, then the kept rules that hold.
     """
     names = Names()
     broken, holding = earlier(outcome)
     entries = [_entry(names, rule, kept=True) for rule in broken]
+    entries += [_entry(names, entry.rule) for entry in single if entry.rule is not None]
     for i, entry in enumerate(shown):
         if not can_be_decided(entry.rule):
             continue

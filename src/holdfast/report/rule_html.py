@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from markupsafe import Markup
 
 from holdfast.evolving.outcome import AddedRule, RemovedRule, RulesChange
+from holdfast.report.column_lines import column_lines, column_title
 from holdfast.report.discovery_lines import DiscoveryLine, closing, discovery_lines, size, tally
 from holdfast.report.html_table import badge, code, dim, html_lines, html_table, on_lines, strong
 from holdfast.report.words import labels_text
@@ -70,10 +71,14 @@ def discovery_html(outcome: DiscoverOutcome) -> str:
     """Returns a table of the shown rules: in words, as text, what tests them, and their scores."""
     notes = [f"note: {note}" for note in outcome.notes]
     head = html_lines(strong(outcome.table) + " " + dim(size(outcome)), *notes, strong(tally(outcome)))
+    columns = Markup("")
+    if outcome.column_rules:
+        lines = [(line.head, line.words) for line in column_lines(outcome)]
+        columns = html_lines(column_title(outcome.column_rules)) + html_table(("column", "its values"), lines)
     table = html_table(
         ("kind", "rule", "tested by", "score"), [_discovery_line(line) for line in discovery_lines(outcome)]
     )
-    return str(head + table + html_lines(dim(closing(outcome) or "")))
+    return str(head + columns + table + html_lines(dim(closing(outcome) or "")))
 
 
 def _discovery_line(line: DiscoveryLine) -> list[object]:

@@ -316,10 +316,11 @@ def readable_name(body: Body) -> str:
         words = [body.tables[0], *body.left, "in", body.tables[1]]
     else:
         words = list(body.columns)
-    name = "-".join(slug for slug in map(_slug, words) if slug) or "rule"
+    name = "-".join(short for short in map(slug, words) if short) or "rule"
     return name if len(name) <= MAX_NAME else name[:MAX_NAME].rsplit("-", 1)[0]
 
 
 @lru_cache(maxsize=1024)
-def _slug(word: str) -> str:
+def slug(word: str) -> str:
+    """Returns the word as names of rules have it: in lower case, of letters, digits and -."""
     return re.sub(r"[^\w]+", "-", word.casefold()).strip("-")

@@ -14,6 +14,7 @@ from holdfast.rules.decisions import Decisions, Rejected
 from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import Allowance, Nulls, Rule
+from holdfast.search.column_rule import ColumnRule
 from holdfast.search.entries import follows
 from holdfast.search.outcome import FoundRule, found_kinds
 
@@ -199,6 +200,19 @@ def new_rules(
     return NewRules(NewFirst(tuple(sorted(chosen, key=_place)), found, looked_at), left_out)
 
 
+def new_column_rules(
+    rules: Sequence[ColumnRule], decisions: Decisions, holding: Sequence[Rule], *, nulls: Nulls
+) -> tuple[tuple[ColumnRule, ...], Mapping[str, int]]:
+    """Returns the rules on single columns that nobody decided on, and how many were left out, by why.
+
+    A weaker rule than a rejected one is new: whoever rejects a list of three values may want one of four.
+    """
+    decided = _Decided(decisions, holding, nulls)
+    fates = [None if entry.rule is None else decided.fate(entry.rule).left_out for entry in rules]
+    new = tuple(entry for entry, fate in zip(rules, fates, strict=True) if fate is None)
+    return new, Counter(fate for fate in fates if fate is not None)
+
+
 def rules_looked_at(top: int, decisions: Decisions) -> int:
     """Returns how many rules have to be known where the best `top` beside the decisions are wanted."""
     rules = [*decisions.kept, *(entry.rule for entry in decisions.rejected)]
@@ -331,11 +345,19 @@ def _operands(predicate: object) -> frozenset[str]:
 
 
 def column_decisions(decisions: Decisions) -> dict[str, ColumnDecisions]:
-    """Returns, by column, how many kept and rejected rules name it; those that say much about it first."""
-    kept = Counter(name for rule in decisions.kept for name in set(rule.body.columns))
-    rejected = Counter(name for entry in decisions.rejected for name in set(entry.rule.body.columns))
+    """Returns, by column, how many kept and rejected rules name it; those that say much about it first.
+
+    Rules that look at a value of a column alone say nothing about what it has to do with others.
+    """
+    kept = Counter(name for rule in decisions.kept for name in _related(rule))
+    rejected = Counter(name for entry in decisions.rejected for name in _related(entry.rule))
     columns = [ColumnDecisions(name, kept[name], rejected[name]) for name in sorted({*kept, *rejected})]
     return {column.column: column for column in sorted(columns, key=lambda column: -abs(math.log(column.factor)))}
+
+
+def _related(rule: Rule) -> set[str]:
+    columns = set(rule.body.columns)
+    return set() if rule.kind == "row" and len(columns) == 1 else columns
 
 
 def _moved(entry: FoundRule, columns: Mapping[str, ColumnDecisions]) -> FoundRule:

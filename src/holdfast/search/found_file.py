@@ -10,6 +10,7 @@ from typing import Any
 
 from holdfast.errors import HoldfastError, SourceError, SourceNotFoundError
 from holdfast.rules.parse import parse_body
+from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import Names, Nulls, Rule, allowance, readable_name
 from holdfast.rules.sentence import sentence
 
@@ -26,7 +27,7 @@ class PrintedRule:
 
 @dataclass(frozen=True)
 class PrintedDiscovery:
-    """The rules of a discovery, best first, and how nulls compare in them."""
+    """The rules of a discovery, those on single columns first, then best first, and how nulls compare in them."""
 
     rules: tuple[PrintedRule, ...]
     nulls: Nulls = "sql"
@@ -44,12 +45,23 @@ def read_found(path: str | Path) -> PrintedDiscovery:
     except ValueError as problem:
         raise SourceError(f"{place!r} is not JSON: {problem}.", hint=_HINT) from None
     rules = content.get("rules") if isinstance(content, dict) else None
-    if not isinstance(rules, list) or content.get("nulls", "sql") not in ("sql", "equal"):
+    single = content.get("column_rules", []) if isinstance(content, dict) else None
+    if (
+        not isinstance(rules, list)
+        or not isinstance(single, list)
+        or content.get("nulls", "sql") not in ("sql", "equal")
+    ):
         raise SourceError(f"{place!r} is not what a discovery prints.", hint=_HINT)
     names = Names()
+    # What no rule can say has none, and nobody decides on it.
+    decided = [
+        (entry, f"{place}, {word} {i}")
+        for word, entries in (("column rule", single), ("rule", rules))
+        for i, entry in enumerate(entries, start=1)
+        if not (word == "column rule" and isinstance(entry, dict) and entry.get("rule", "") is None)
+    ]
     return PrintedDiscovery(
-        tuple(_printed(entry, names, f"{place}, rule {i}") for i, entry in enumerate(rules, start=1)),
-        content.get("nulls", "sql"),
+        tuple(_printed(entry, names, where) for entry, where in decided), content.get("nulls", "sql")
     )
 
 
@@ -67,4 +79,6 @@ def _printed(entry: Any, names: Names, where: str) -> PrintedRule:
     except HoldfastError as problem:
         raise SourceError(f"{where}: {problem.message}", hint=problem.hint) from None
     words = sentence(denials[0]) if len(denials) == 1 else None
+    if isinstance(entry.get("says"), str) and isinstance(entry.get("column"), str):
+        words = f"{quoted_name(entry['column'])} {entry['says']}"
     return PrintedRule(replace(rule, name=names.give(rule.name), description=words), entry)

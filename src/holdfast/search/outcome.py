@@ -13,6 +13,7 @@ import numpy as np
 from holdfast.presented import Presented
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import Names, Rule, RuleSet
+from holdfast.search.column_rule import ColumnRule
 from holdfast.search.entries import Entries, entries_of
 from holdfast.search.evidence import Floats, Ints
 from holdfast.search.options import DiscoverOptions
@@ -140,6 +141,8 @@ class DiscoverOutcome(Presented):
     left out because they may be accidents. Beside decisions made earlier, the rules are those that nobody decided on,
     and `decided` says what became of the others.
 
+    `column_rules` are what single columns are likely to keep, None where they were not looked at.
+
     With `least_score`, what is found are not all rules there are, but all that score as much on their own; the shown
     ones are the best all the same.
     """
@@ -163,6 +166,7 @@ class DiscoverOutcome(Presented):
     engine: str = "spark"
     decided: DecidedSummary | None = None
     cut: int = 0
+    column_rules: tuple[ColumnRule, ...] | None = None
 
     @property
     def shown(self) -> tuple[FoundRule, ...]:
@@ -180,8 +184,17 @@ class DiscoverOutcome(Presented):
 
     @property
     def rules(self) -> RuleSet:
-        """The rules that are shown, ready for a check."""
+        """The most general rules that are shown, ready for a check."""
         return RuleSet(tuple(entry.rule for entry in self.shown), nulls=self.options.nulls)
+
+    @property
+    def rule_set(self) -> RuleSet:
+        """All rules that are shown, those on single columns first, ready for a check."""
+        shown = self.rules.rules
+        names = Names(rule.name for rule in shown)
+        single = (entry.rule for entry in self.column_rules or () if entry.rule is not None)
+        first = tuple(replace(rule, name=names.give(rule.name)) for rule in single)
+        return RuleSet((*first, *shown), nulls=self.options.nulls)
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `holdfast discover --format json` prints."""
@@ -194,6 +207,7 @@ class DiscoverOutcome(Presented):
             "engine": self.engine,
             **({} if self.options.nulls == "sql" else {"nulls": self.options.nulls}),
             **({} if self.decided is None else {"decisions": self.decided.to_dict()}),
+            **({} if self.column_rules is None else {"column_rules": [rule.to_dict() for rule in self.column_rules]}),
             "rules": [
                 {**rule.to_dict(), "entry": entry} for rule, entry in zip(self.shown, self.entries.numbers, strict=True)
             ],

@@ -13,6 +13,7 @@ from holdfast.rules.decisions import read_decisions
 from holdfast.rules.dependency import tables_of
 from holdfast.rules.rule import Nulls, Rule, RuleSet, parse_rule, with_unique_names
 from holdfast.rules.rule_file import read_rules
+from holdfast.search.column_rule import without_values_of
 from holdfast.serving.served_files import ServedFiles
 from holdfast.states.key_json import plain_json
 from holdfast.violations.witness import Witness
@@ -57,7 +58,9 @@ class Answers:
             decisions=known,
             engine="local",
         )
-        return found.to_dict()
+        answer = found.to_dict()
+        shown = without_values_of(found.column_rules, self._redacted(data))
+        return {**answer, "column_rules": [entry.to_dict() for entry in shown]}
 
     def checked(self, data: str, rules: str | Sequence[str], *, key: str | None = None) -> dict[str, Any]:
         """The counts of all rules, as `holdfast check --format json` prints them, and for each violated one a

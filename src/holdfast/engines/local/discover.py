@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.checking.outcome import RuleOutcome
+from holdfast.discovery.column_rules import column_rules_first
 from holdfast.discovery.conditional_rules import conditional_rules
 from holdfast.discovery.explain import ExplainTask
 from holdfast.discovery.with_constants import find_with_constants
@@ -38,18 +39,20 @@ class LocalDiscovery(DiscoverySource):
     def row_count(self) -> int:
         return int(self._table.rows.num_rows)
 
-    def search(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Searched:
-        return interruptible(lambda: self._search(types, options))
+    def search(self, types: Mapping[str, ColumnType], options: DiscoverOptions, *, column_rules: bool) -> Searched:
+        return interruptible(lambda: self._search(types, options, column_rules))
 
-    def _search(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Searched:
-        rows = self._compared(types)
+    def _search(self, types: Mapping[str, ColumnType], options: DiscoverOptions, column_rules: bool) -> Searched:
+        rows, columns = self._compared(types), None
         if rows.num_rows == 0:
-            return None, None
+            return Searched()
+        if column_rules:
+            columns, options = column_rules_first(rows, types, options)
         if options.conditional:
-            return conditional_rules(rows, types, options), None
+            return Searched(conditional_rules(rows, types, options), None, columns)
         if options.constants:
-            return find_with_constants(rows, types, options, threads=own_cores())
-        return find(rows, types, options, threads=own_cores()), None
+            return Searched(*find_with_constants(rows, types, options, threads=own_cores()), columns)
+        return Searched(find(rows, types, options, threads=own_cores()), None, columns)
 
     def space_json(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> str | None:
         lines = list(ExplainTask(types, options)(iter(self._compared(types).to_batches())))

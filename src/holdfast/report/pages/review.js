@@ -45,16 +45,32 @@ if (reviewData) {
     show(i);
     tell(typeof said === "function" ? said() : said);
   };
+  // A step is [place, what was decided there before]; one that decides several rules at once is a list of such.
   const undo = () => {
     if (!state.undo.length) return;
-    const [i, was] = state.undo.pop();
-    if (was === null) delete state.decided[i];
-    else state.decided[i] = was;
+    const step = state.undo.pop();
+    const changes = Array.isArray(step[0]) ? step : [step];
+    for (const [i, was] of changes) {
+      if (was === null) delete state.decided[i];
+      else state.decided[i] = was;
+    }
     save();
-    show(i, true);
+    showSome(changes.map(([i]) => i));
     refilter();
-    focus(i);
-    tell(`Undone: ${data.entries[i].rule}.`);
+    const first = changes[0][0];
+    focus(first);
+    tell(changes.length > 1 ? `Undone: ${changes.length} decisions.` : `Undone: ${data.entries[first].rule}.`);
+  };
+  const keepOpen = (section) => {
+    const open = items.map((_, i) => i).filter((i) => section.contains(items[i]) && !items[i].hidden && !decision(i).state);
+    if (!open.length) return;
+    state.undo.push(open.map((i) => [i, state.decided[i] || null]));
+    if (state.undo.length > UNDO_STEPS) state.undo.shift();
+    for (const i of open) state.decided[i] = { ...decision(i), state: "kept" };
+    save();
+    showSome(open);
+    refilter();
+    tell(`Kept: ${open.length} rules. ${progress()}`);
   };
   const decide = (i, wanted, advance) => {
     const now = decision(i).state;
@@ -367,6 +383,10 @@ if (reviewData) {
     state.shortcuts = shortcuts.checked;
     save();
   });
+  for (const button of document.querySelectorAll("[data-keep-open]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => keepOpen(document.getElementById(button.dataset.keepOpen)));
+  }
   for (const chip of document.querySelectorAll("[data-state-of]")) {
     chip.addEventListener("click", () => {
       for (const other of document.querySelectorAll("[data-state-of]")) {
@@ -375,11 +395,14 @@ if (reviewData) {
       refilter();
     });
   }
-  const showAll = () => {
+  const showSome = (places) => {
     batch = true;
-    items.forEach((_, i) => show(i, true));
+    for (const i of places) show(i, true);
     batch = false;
     counts();
+  };
+  const showAll = () => {
+    showSome(items.keys());
     shortcuts.checked = state.shortcuts;
     refilter();
   };

@@ -21,6 +21,7 @@ from holdfast.discovery.task import (
     EvidenceTask,
     FindTask,
     SolveTask,
+    read_columns,
     read_conditional,
     read_constants,
     read_search,
@@ -60,14 +61,16 @@ class SparkDiscovery(DiscoverySource):
     def row_count(self) -> int:
         return self._table.frame.count()
 
-    def search(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> Searched:
+    def search(self, types: Mapping[str, ColumnType], options: DiscoverOptions, *, column_rules: bool) -> Searched:
+        if not (options.conditional or options.constants):
+            lines = _search_lines(self._table, types, options, column_rules=column_rules)
+            return Searched(read_search(lines), None, read_columns(lines))
+        task = ConditionalTask if options.conditional else ConstantsTask
         rows = compared_rows(self._table, types).coalesce(1)
+        lines = _collected(rows.mapInArrow(task(types, options, column_rules=column_rules), LINES))
         if options.conditional:
-            return read_conditional(_collected(rows.mapInArrow(ConditionalTask(types, options), LINES))), None
-        if not options.constants:
-            return search(self._table, types, options), None
-        lines = _collected(rows.mapInArrow(ConstantsTask(types, options), LINES))
-        return read_search(lines), read_constants(lines)
+            return Searched(read_conditional(lines), None, read_columns(lines))
+        return Searched(read_search(lines), read_constants(lines), read_columns(lines))
 
     def space_json(self, types: Mapping[str, ColumnType], options: DiscoverOptions) -> str | None:
         rows = compared_rows(self._table, types).coalesce(1)
@@ -97,24 +100,39 @@ class SparkDiscovery(DiscoverySource):
 def search(
     table: Table, types: Mapping[str, ColumnType], options: DiscoverOptions, space: PredicateSpace | None = None
 ) -> SearchResult | None:
-    """Returns the result of the search, over the given predicate space if there is one; None where there are no rows.
+    """Returns the result of the search, over the given predicate space if there is one; None without rows."""
+    return read_search(_search_lines(table, types, options, space))
+
+
+def _search_lines(
+    table: Table,
+    types: Mapping[str, ColumnType],
+    options: DiscoverOptions,
+    space: PredicateSpace | None = None,
+    *,
+    column_rules: bool = False,
+) -> list[tuple[str, int, bytes]]:
+    """Returns what the tasks of a search pass on to the driver.
 
     On one machine, and with a given space, one task does it all, on all cores.
     """
     rows, spark = compared_rows(table, types).coalesce(1), table.frame.sparkSession
     if space is not None or str(spark.conf.get("spark.master", "local")).partition("[")[0] == "local":
-        return read_search(_collected(rows.mapInArrow(OnCard(FindTask(types, options, space)), LINES)))
+        find = FindTask(types, options, space, column_rules=column_rules)
+        return _collected(rows.mapInArrow(OnCard(find), LINES))
     # On a cluster many tasks share all pairs, unless there are few.
     slots = spark.range(0, _MANY, 1).select(F.spark_partition_id()).distinct().count()
-    kept = rows.mapInArrow(OnCard(EncodeTask(types, options, slots)), LINES).persist()
+    encode = EncodeTask(types, options, slots, column_rules=column_rules)
+    kept = rows.mapInArrow(OnCard(encode), LINES).persist()
     try:
-        encoded = kept.where("piece >= 0")
+        encoded = kept.where("part != 'columns'")
+        columns = _collected(kept.where("part = 'columns'")) if column_rules else []
         about = encoded.where("part = 'about'").first()
         if about is not None and slots > 1 and worth_sharing(bytes(about["bytes"]), options.limits.shared_rows):
             shares = spark.range(0, slots, 1, slots).withColumnRenamed("id", "share")
             shared = encoded.crossJoin(shares).repartitionByRange(slots, "share")
             encoded = shared.mapInArrow(OnCard(EvidenceTask(slots, options.device)), LINES)
-        return read_search(_collected(encoded.repartition(1).mapInArrow(OnCard(SolveTask(options)), LINES)))
+        return [*_collected(encoded.repartition(1).mapInArrow(OnCard(SolveTask(options)), LINES)), *columns]
     finally:
         kept.unpersist()
 
