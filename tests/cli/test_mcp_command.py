@@ -147,13 +147,16 @@ def test_what_is_wrong_is_told_in_words_and_the_server_goes_on(demo: Path) -> No
 
 
 def test_values_of_redacted_columns_are_given_to_nobody(demo: Path) -> None:
-    wrong, found, explained = asked(
+    wrong, found, explained, discovered = asked(
         demo,
-        (*SERVED, "--redact", "city"),
+        (*SERVED, "--redact", "city,tier"),
         ("test_rule", {"data": "orders.csv", "rule": "zip -> city"}),
         ("check", {"data": "orders.csv", "rules": ["zip -> city"]}),
         ("explain", {"data": "orders.csv", "rules": "rules.yaml", "row": "SO-2486", "key": "order_id"}),
+        ("discover", {"data": "clean.csv", "columns": ["tier", "country"]}),
     )
+    assert "not(t.country not in ('CH', 'DE', 'US'))" in [rule["rule"] for rule in discovered["column_rules"]]
+    assert "gold" not in str(discovered)
     for answer in (wrong, found, explained):
         assert "Cambr" not in str(answer)
     assert wrong["violating_pairs"] > 0

@@ -63,7 +63,7 @@ _TIME_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class ColumnRules:
+class SingleColumns:
     """The rules on single columns, in the order of the columns; `skipped` columns there was no time for."""
 
     rules: tuple[ColumnRule, ...] = ()
@@ -72,7 +72,7 @@ class ColumnRules:
 
 def column_rules(
     table: pa.Table, types: Mapping[str, ColumnType], *, nulls: Nulls = "sql", seconds: float | None = None
-) -> ColumnRules:
+) -> SingleColumns:
     """Returns what the columns are likely to keep. Cost: one pass over each column, and a sort of its distinct values;
     ends after so many seconds."""
     until = None if seconds is None else time.monotonic() + seconds
@@ -84,12 +84,12 @@ def column_rules(
             continue
         values = column_values(name, kind, table.column(name))
         rules += [claim.as_rule(values, nulls, names) for claim in _lasting_claims(values)]
-    return ColumnRules(tuple(rules), skipped)
+    return SingleColumns(tuple(rules), skipped)
 
 
 def column_rules_first(
     table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions
-) -> tuple[ColumnRules, DiscoverOptions]:
+) -> tuple[SingleColumns, DiscoverOptions]:
     """Returns the rules on single columns, and the options with what they leave of the time limit."""
     limit, started = options.time_limit, time.monotonic()
     found = column_rules(table, types, nulls=options.nulls, seconds=None if limit is None else _TIME_SHARE * limit)
@@ -101,7 +101,7 @@ def column_rules_first(
 
 
 @dataclass(frozen=True)
-class ColumnValues:
+class CountedColumn:
     """The distinct values of a column in their order, in how many rows each stands, and per row its place in some such
     order, -1 for null."""
 
@@ -135,11 +135,11 @@ class ColumnValues:
             and not _goes_on(self.name, self.kind, self.numbers)
         )
 
-    def first_half(self) -> ColumnValues:
+    def first_half(self) -> CountedColumn:
         places = self.places[: self.rows // 2]
         counts = np.bincount(places[places >= 0], minlength=len(self.distinct))[: len(self.distinct)]
         there = counts > 0
-        return ColumnValues(self.name, self.kind, self.distinct.filter(pa.array(there)), counts[there], places)
+        return CountedColumn(self.name, self.kind, self.distinct.filter(pa.array(there)), counts[there], places)
 
     def constant(self, place: int) -> Constant:
         """The value at the place as a rule has it."""
@@ -147,7 +147,7 @@ class ColumnValues:
         return Constant(Decimal(repr(value)) if isinstance(value, float) else value)
 
 
-def column_values(name: str, kind: ColumnType, column: pa.ChunkedArray) -> ColumnValues:
+def column_values(name: str, kind: ColumnType, column: pa.ChunkedArray) -> CountedColumn:
     """Returns the values of the column; there is one zero, and one NaN, which is greatest."""
     array = decoded(one_array(column))
     if pa.types.is_floating(array.type):
@@ -163,7 +163,7 @@ def column_values(name: str, kind: ColumnType, column: pa.ChunkedArray) -> Colum
     ranks[-1] = -1  # the place of nulls
     places = ranks[pc.fill_null(indices, len(order)).to_numpy(zero_copy_only=False)]
     counts = np.bincount(places[places >= 0], minlength=len(order))
-    return ColumnValues(name, kind, values.take(pa.array(order)), counts, places)
+    return CountedColumn(name, kind, values.take(pa.array(order)), counts, places)
 
 
 def _goes_on(name: str, kind: ColumnType, numbers: NDArray[np.float64]) -> bool:
@@ -192,9 +192,9 @@ class _Claim:
     says: str
     evidence: str
     breaks: float
-    holds: Callable[[ColumnValues], bool]
+    holds: Callable[[CountedColumn], bool]
 
-    def as_rule(self, values: ColumnValues, nulls: Nulls, names: Names) -> ColumnRule:
+    def as_rule(self, values: CountedColumn, nulls: Nulls, names: Names) -> ColumnRule:
         rule = None
         if self.denied is not None:
             there: list[Predicate] = []
@@ -207,7 +207,7 @@ class _Claim:
         return ColumnRule(values.name, self.kind, rule, self.says, self.evidence, self.breaks)
 
 
-def _lasting_claims(values: ColumnValues) -> list[_Claim]:
+def _lasting_claims(values: CountedColumn) -> list[_Claim]:
     """The claims that are likely to last, and lasted from the first half of the rows to the second."""
     claims = _likely_claims(values)
     if not claims:
@@ -216,7 +216,7 @@ def _lasting_claims(values: ColumnValues) -> list[_Claim]:
     return [claim for claim in claims if claim.about not in failed]
 
 
-def _likely_claims(values: ColumnValues) -> list[_Claim]:
+def _likely_claims(values: CountedColumn) -> list[_Claim]:
     claims = [claim for claim in _of_all_rows(values) if claim.breaks <= LIKELY]
     listed = [claim for claim in _lists(values) if claim.breaks <= LIKELY]
     # A list says all that follows.
@@ -224,11 +224,11 @@ def _likely_claims(values: ColumnValues) -> list[_Claim]:
     return [*claims, *listed, *rest]
 
 
-def _column(values: ColumnValues) -> Column:
+def _column(values: CountedColumn) -> Column:
     return Column("t", values.name)
 
 
-def _of_all_rows(values: ColumnValues) -> Iterator[_Claim]:
+def _of_all_rows(values: CountedColumn) -> Iterator[_Claim]:
     if values.rows == 0:
         return
     evidence, breaks = number(values.rows, "row"), exception_chance(values.rows)
@@ -242,7 +242,7 @@ def _of_all_rows(values: ColumnValues) -> Iterator[_Claim]:
         yield from _order(values)
 
 
-def _order(values: ColumnValues) -> Iterator[_Claim]:
+def _order(values: CountedColumn) -> Iterator[_Claim]:
     """That values come in their order."""
     steps = np.diff(values.places)
     changes = int((steps != 0).sum())
@@ -254,14 +254,14 @@ def _order(values: ColumnValues) -> Iterator[_Claim]:
     else:
         says = f"never {'falls' if rising else 'rises'} from row to row"
 
-    def holds(other: ColumnValues) -> bool:
+    def holds(other: CountedColumn) -> bool:
         others = np.diff(other.places)
         return not bool(((others < 0) if rising else (others > 0)).any())
 
     yield _Claim("sorted", "sorted", None, says, number(changes, "step"), exception_chance(changes), holds)
 
 
-def _lists(values: ColumnValues) -> Iterator[_Claim]:
+def _lists(values: CountedColumn) -> Iterator[_Claim]:
     """That values are some of a list."""
     count, family = len(values.distinct), values.kind.family
     if count == 0 or (family not in ("text", "boolean") and not values.has_limits):
@@ -274,7 +274,7 @@ def _lists(values: ColumnValues) -> Iterator[_Claim]:
     breaks = exception_chance(values.known) + new_value_chance(values.counts)
     held = frozenset(constants)
 
-    def holds(other: ColumnValues) -> bool:
+    def holds(other: CountedColumn) -> bool:
         return len(other.distinct) == count
 
     if count == 1:
@@ -292,13 +292,13 @@ def _lists(values: ColumnValues) -> Iterator[_Claim]:
     yield _Claim("values", "set", Membership(_column(values), held, False), says, evidence, breaks, holds)
 
 
-def _places_between(values: ColumnValues) -> float:
+def _places_between(values: CountedColumn) -> float:
     """How many values there are from the least to the greatest, in the unit of these."""
     span = values.numbers[-1] - values.numbers[0]
     return float(span) / _unit_of(_whole(values)) + 1
 
 
-def _of_values(values: ColumnValues) -> Iterator[_Claim]:
+def _of_values(values: CountedColumn) -> Iterator[_Claim]:
     """What values are like."""
     if values.kind.family == "text" and len(values.distinct):
         yield from _texts(values)
@@ -307,7 +307,7 @@ def _of_values(values: ColumnValues) -> Iterator[_Claim]:
         yield from _units(values)
 
 
-def _limits(values: ColumnValues) -> Iterator[_Claim]:
+def _limits(values: CountedColumn) -> Iterator[_Claim]:
     """The least and the greatest value, and that none is below zero."""
     column, exception = _column(values), exception_chance(values.known)
     for place, word, outside in ((0, "least", LT), (-1, "most", GT)):
@@ -327,12 +327,12 @@ def _limits(values: ColumnValues) -> Iterator[_Claim]:
             )  # fmt: skip
 
 
-def _within_limit(limit: float, outside: int, other: ColumnValues) -> bool:
+def _within_limit(limit: float, outside: int, other: CountedColumn) -> bool:
     numbers = other.numbers
     return bool(numbers[0] >= limit if outside == LT else numbers[-1] <= limit)
 
 
-def _units(values: ColumnValues) -> Iterator[_Claim]:
+def _units(values: CountedColumn) -> Iterator[_Claim]:
     """To which unit all numbers are rounded."""
     column, exception = _column(values), exception_chance(len(values.distinct))
     evidence = number(len(values.distinct), "value")
@@ -374,22 +374,22 @@ def _unit_of(whole: NDArray[np.int64]) -> int:
     return max((unit for unit in units if divisor and divisor % unit == 0), default=1)
 
 
-def _are_multiples(unit: int, other: ColumnValues) -> bool:
+def _are_multiples(unit: int, other: CountedColumn) -> bool:
     return bool((_whole(other) % unit == 0).all())
 
 
-def _whole(values: ColumnValues) -> NDArray[np.int64]:
+def _whole(values: CountedColumn) -> NDArray[np.int64]:
     return np.asarray(values.distinct.to_numpy(zero_copy_only=False), np.int64)
 
 
-def _digits_of(values: ColumnValues) -> int | None:
+def _digits_of(values: CountedColumn) -> int | None:
     """The most digits after the point of a value; None where they are more than a person rounds to."""
     largest = np.abs(values.numbers).max() if values.kind.family == "float" else 0.0
     tried = (digits for digits in range(_MOST_DIGITS + 1) if largest * 10**digits < _EXACT)
     return next((digits for digits in tried if _have_digits(values, digits).all()), None)
 
 
-def _have_digits(values: ColumnValues, digits: int) -> NDArray[np.bool_]:
+def _have_digits(values: CountedColumn, digits: int) -> NDArray[np.bool_]:
     """Per value whether it has at most so many digits after the point."""
     if values.kind.family == "decimal":
         try:
@@ -401,7 +401,7 @@ def _have_digits(values: ColumnValues, digits: int) -> NDArray[np.bool_]:
     return np.asarray(rounded_doubles == values.numbers, np.bool_)
 
 
-def _texts(values: ColumnValues) -> Iterator[_Claim]:
+def _texts(values: CountedColumn) -> Iterator[_Claim]:
     """The format of texts; where they have none, their length."""
     texts, column = values.distinct, _column(values)
     exception, evidence = exception_chance(len(texts)), number(len(texts), "value")
@@ -435,7 +435,7 @@ def _texts(values: ColumnValues) -> Iterator[_Claim]:
     )  # fmt: skip
 
 
-def _have_lengths(least: int, most: int, other: ColumnValues) -> bool:
+def _have_lengths(least: int, most: int, other: CountedColumn) -> bool:
     lengths = pc.utf8_length(other.distinct).to_numpy(zero_copy_only=False)
     return bool(((lengths >= least) & (lengths <= most)).all())
 
@@ -443,7 +443,7 @@ def _have_lengths(least: int, most: int, other: ColumnValues) -> bool:
 # From a task to the driver -------------------------------------------------------------------------------------------
 
 
-def column_rules_json(found: ColumnRules) -> str:
+def column_rules_json(found: SingleColumns) -> str:
     """Returns the rules as text that `read_column_rules` reads."""
     rules = [
         {**vars(entry), "rule": entry.rule and [entry.rule.name, str(entry.rule), entry.rule.description]}
@@ -452,10 +452,10 @@ def column_rules_json(found: ColumnRules) -> str:
     return json.dumps({"rules": rules, "skipped": found.skipped})
 
 
-def read_column_rules(text: str) -> ColumnRules:
+def read_column_rules(text: str) -> SingleColumns:
     """Returns the rules that `column_rules_json` wrote."""
     content = json.loads(text)
-    return ColumnRules(tuple(map(_read, content["rules"])), content["skipped"])
+    return SingleColumns(tuple(map(_read, content["rules"])), content["skipped"])
 
 
 def _read(entry: Mapping[str, Any]) -> ColumnRule:
@@ -466,7 +466,7 @@ def _read(entry: Mapping[str, Any]) -> ColumnRule:
     return ColumnRule(**{**entry, "rule": rule})
 
 
-def skipped_note(found: ColumnRules) -> tuple[str, ...]:
+def skipped_note(found: SingleColumns) -> tuple[str, ...]:
     """Returns a note on the columns that there was no time for."""
     if not found.skipped:
         return ()

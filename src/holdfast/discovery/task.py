@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from holdfast.discovery.column_rules import ColumnRules, column_rules_first, column_rules_json, read_column_rules
+from holdfast.discovery.column_rules import SingleColumns, column_rules_first, column_rules_json, read_column_rules
 from holdfast.discovery.conditional_rules import ConditionalRules, conditional_rules
 from holdfast.discovery.with_constants import ConstantsOutcome, Given, PartRules, find_with_constants
 from holdfast.encode.column_type import ColumnType
@@ -206,7 +206,7 @@ def read_search(lines: Iterable[tuple[str, int, bytes]]) -> SearchResult | None:
     )
 
 
-def read_columns(lines: Iterable[tuple[str, int, bytes]]) -> ColumnRules | None:
+def read_columns(lines: Iterable[tuple[str, int, bytes]]) -> SingleColumns | None:
     """Returns the rules on single columns from the lines of a task; None where it did not look for them."""
     parts = joined_parts(line for line in lines if line[0] == _COLUMNS)
     return read_column_rules(parts[_COLUMNS].decode()) if parts else None

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from holdfast.checking.outcome import RuleOutcome
-from holdfast.discovery.column_rules import ColumnRules, skipped_note
+from holdfast.discovery.column_rules import SingleColumns, skipped_note
 from holdfast.discovery.conditional_rules import ConditionalRules
 from holdfast.discovery.explain import ExplainedSpace, explained_space
 from holdfast.discovery.with_constants import ConstantsOutcome, ranked_with_constants
@@ -45,7 +45,7 @@ class Searched:
 
     result: SearchResult | ConditionalRules | None = None
     constants: ConstantsOutcome | None = None
-    columns: ColumnRules | None = None
+    columns: SingleColumns | None = None
 
 
 # A search whose time is up before it begins gets so many seconds, and says that time was up.
@@ -232,7 +232,7 @@ def run_discover(
     if most is not None:
         rules, left_out = believed(rules, most, options)
         more = (*more, *left_out)
-    columns = searched.columns or ColumnRules()
+    columns = searched.columns or SingleColumns()
     unfinished = [part for part in (result, constants) if part is not None and not part.complete]
     outcome = DiscoverOutcome(
         table=source.name,

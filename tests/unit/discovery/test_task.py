@@ -6,7 +6,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from holdfast.discovery.task import EncodeTask, FindTask, SolveTask, read_search
+from holdfast.discovery.column_rules import column_rules
+from holdfast.discovery.task import (
+    ConditionalTask,
+    ConstantsTask,
+    EncodeTask,
+    FindTask,
+    SolveTask,
+    TableTask,
+    read_columns,
+    read_search,
+)
 from holdfast.encode.column_type import column_type
 from holdfast.rules.rule import Nulls
 from holdfast.search.find import find
@@ -70,3 +80,19 @@ def test_batches_are_one_table() -> None:
     back = read_search(tuple(row.values()) for batch in told for row in batch.to_pylist())
     assert back is not None
     assert np.array_equal(back.masks, find(TABLE, TYPES, DiscoverOptions()).masks)
+
+
+@pytest.mark.parametrize("task", [FindTask, ConstantsTask, ConditionalTask, EncodeTask])
+def test_each_task_on_all_rows_also_looks_at_single_columns(task: type[TableTask]) -> None:
+    table = pa.table({"tier": ["a", "b", "b"] * 20, "n": range(60)})
+    types = {"tier": column_type("string"), "n": column_type("bigint")}
+    options = DiscoverOptions(conditional=task is ConditionalTask, constants=task is ConstantsTask, time_limit=60.0)
+    cores = (2,) if task is EncodeTask else ()
+
+    def lines(*, wanted: bool) -> list[tuple[str, int, bytes]]:
+        told = task(types, options, *cores, column_rules=wanted)(iter(table.to_batches()))
+        return [tuple(row.values()) for batch in told for row in batch.to_pylist()]
+
+    assert read_columns(lines(wanted=True)) == column_rules(table, types)
+    assert len(column_rules(table, types).rules) == 5
+    assert read_columns(lines(wanted=False)) is None
