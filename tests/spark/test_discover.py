@@ -274,7 +274,7 @@ def test_decisions_and_examples_are_the_same_on_spark(spark: SparkSession, tmp_p
 def test_single_columns_are_looked_at_in_the_task_of_the_search(people: DataFrame) -> None:
     """With the same answer as in this process; `constants` and `conditional` have tasks of their own."""
     wanted = hf.discover(people.toArrow(), max_predicates=1, engine="local").column_rules
-    assert {"not null", "set", "range", "format"} <= {entry.kind for entry in wanted}
+    assert {"not null", "set", "range", "unit"} <= {entry.kind for entry in wanted}
     for options in ({"max_predicates": 1}, {"conditional": True}, {"constants": True, "max_predicates": 1}):
         found = hf.discover(people, columns="team,city of team,grade,bonus,salary", **options)
         assert list(found.column_rules) == [entry for entry in wanted if entry.column not in ("id", "since")]

@@ -8,7 +8,7 @@ digits, within a billionth.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -48,6 +48,8 @@ _LEAST_ROWS = 8
 # At most so many comparisons of an expression with a column are made, and so many relations listed.
 MOST_COMPARISONS = 2_000_000_000
 _MOST_FOUND = 1_000_000
+# Between so many comparisons it is looked whether time is up.
+_COMPARED_AT_ONCE = 50_000_000
 
 
 @dataclass(frozen=True)
@@ -419,8 +421,11 @@ def shortest_between(low: float, high: float) -> Decimal | None:
     return None
 
 
-def combinations_of(sample: ArithmeticSample, columns: Sequence[str]) -> tuple[list[SampledRelation], bool]:
-    """The sums, differences and products among these columns, simplest first; and whether all were looked for.
+def combinations_of(
+    sample: ArithmeticSample, columns: Sequence[str], over: Callable[[], bool] = lambda: False
+) -> tuple[list[SampledRelation], bool]:
+    """The sums, differences and products among these columns, simplest first; and whether all were looked for. Once it
+    is `over` no more are.
 
     Of the ways to say one thing, such as `a = b + c` and `b = a - c`, the strictest is there, a sum before others.
     """
@@ -434,19 +439,27 @@ def combinations_of(sample: ArithmeticSample, columns: Sequence[str]) -> tuple[l
     made = np.stack([factor.of(sample.values[factor.column]) for factor in factors])[:, :PROBED_ROWS]
     place = {name: i for i, name in enumerate(columns)}
     digits = [sample.digits[name] for name in columns]
-    matches, all_listed = equal_expressions(
-        np.ascontiguousarray(values),
-        np.ascontiguousarray(made),
-        np.array([place[factor.column] for factor in factors], np.int64),
-        expressions,
-        np.array([NOTHING if d is None else d for d in digits], np.int64),
-        np.array([sample.exact[name] for name in columns], np.bool_),
-        least=_LEAST_ROWS,
-        most=_MOST_FOUND,
-    )
+    owners = np.array([place[factor.column] for factor in factors], np.int64)
+    shown = np.array([NOTHING if d is None else d for d in digits], np.int64)
+    exact = np.array([sample.exact[name] for name in columns], np.bool_)
+    values, made = np.ascontiguousarray(values), np.ascontiguousarray(made)
+    matches: list[list[int]] = []
+    at_once = max(_COMPARED_AT_ONCE // len(columns), 1)
+    for start in range(0, len(expressions), at_once):
+        left = _MOST_FOUND - len(matches)
+        if over() or not left:
+            complete = False
+            break
+        block = expressions[start : start + at_once]
+        equal, all_listed = equal_expressions(values, made, owners, block, shown, exact, least=_LEAST_ROWS, most=left)
+        complete &= all_listed
+        matches += [[start + which, result] for which, result in equal.tolist()]
     best: dict[object, SampledRelation] = {}
     shapes = {SUM: "sum", DIFFERENCE: "difference", PRODUCT: "product"}
-    for which, result in matches.tolist():
+    for which, result in matches:
+        if over():
+            complete = False
+            break
         kind, *numbers = expressions[which, :4].tolist()
         parts = tuple(factors[i] for i in numbers if i != NOTHING)
         held = sample.held(Relation(columns[result], shapes[kind], parts))
@@ -455,7 +468,7 @@ def combinations_of(sample: ArithmeticSample, columns: Sequence[str]) -> tuple[l
         fact = _fact(held.relation)
         if fact not in best or held.preference < best[fact].preference:
             best[fact] = held
-    return sorted(best.values(), key=lambda held: held.order), complete and all_listed
+    return sorted(best.values(), key=lambda held: held.order), complete
 
 
 def _fact(relation: Relation) -> object:

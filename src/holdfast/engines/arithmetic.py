@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import exp, log, log1p, perm
 from typing import Protocol
@@ -23,8 +24,8 @@ from holdfast.search.outcome import FoundRule, RankedRules
 
 # So many rows show what may hold in all. More only make accidents rarer, which all rows do anyway.
 SAMPLED_ROWS = 4096
-# So many relations are counted on the whole table.
-_MOST_COUNTED = 1_000
+# So many relations are counted on the whole table, some at once.
+_MOST_COUNTED, _COUNTED_AT_ONCE = 1_000, 100
 # In so many shapes columns are computed from others: see discovery/arithmetic.py.
 _SHAPES = 10
 # As in the ranking of other rules, a few tests say little.
@@ -40,19 +41,28 @@ class CountedTable(Protocol):
 
 
 def arithmetic_rules(
-    source: CountedTable, types: Mapping[str, ColumnType], options: DiscoverOptions, rows: int
+    source: CountedTable,
+    types: Mapping[str, ColumnType],
+    options: DiscoverOptions,
+    rows: int,
+    *,
+    until: float | None = None,
 ) -> tuple[list[FoundRule], tuple[str, ...]]:
     """Returns the relations between numeric columns that hold in all rows, best first, and notes on what is missing.
 
     Each is a rule on single rows, and says what those before it do not say together. Cost: a sample, and a check or
-    two of few rules.
+    two of few rules. Ends at `until`, by the monotonic clock, with those that were counted by then.
     """
+
+    def over() -> bool:
+        return until is not None and time.monotonic() >= until
+
     numeric = {name: kind for name, kind in types.items() if kind.numeric}
     if len(numeric) < 2 or rows < 2:
         return [], ()
     drawn = source.sample(list(numeric), most=SAMPLED_ROWS, seed=options.seed)
     sample = ArithmeticSample(drawn, numeric)
-    counting = _Counting(source, options, rows)
+    counting = _Counting(source, options, rows, over)
     single = counting.holding(multiples(sample))
     # Columns that are equal are one in all else.
     equal = [found.relation.columns for found in single if found.relation.multiple == 1 and found.level == "equal"]
@@ -60,12 +70,14 @@ def arithmetic_rules(
     for pair in equal:
         later = max(pair, key=sample.place.__getitem__)
         columns = [name for name in columns if name != later]
-    combined, complete = combinations_of(sample, columns)
+    combined, complete = combinations_of(sample, columns, over)
     found = counting.holding([*single, *combined], known=single)
     if options.one_row:  # which compares columns of one row for being equal
         found = [one for one in found if not (one.relation.multiple == 1 and one.relation.shape == "multiple")]
     notes = []
-    if not complete or len(combined) > _MOST_COUNTED:
+    if over():
+        notes.append("time was up before every column was tried that may be computed from others")
+    elif not complete or len(combined) > _MOST_COUNTED:
         notes.append(
             f"{number(len(sample.values), 'numeric column')} are too many to try every sum and product of them; "
             "--columns names fewer"
@@ -76,22 +88,25 @@ def arithmetic_rules(
 class _Counting:
     """Relations of a sample, counted on all rows."""
 
-    def __init__(self, source: CountedTable, options: DiscoverOptions, rows: int) -> None:
-        self._source, self._options, self._rows = source, options, rows
+    def __init__(self, source: CountedTable, options: DiscoverOptions, rows: int, over: Callable[[], bool]) -> None:
+        self._source, self._options, self._rows, self._over = source, options, rows, over
 
     def holding(
         self, candidates: Iterable[SampledRelation], known: Sequence[SampledRelation] = ()
     ) -> list[SampledRelation]:
         """Returns those that hold in all rows, each at its strictest level, in order, without what others imply.
 
-        Those `known` hold. What others imply is not even counted, unless one of these turns out not to hold.
+        Those `known` hold. What others imply is not even counted, unless one of these turns out not to hold. When time
+        is up, those are left out that were not counted.
         """
         held, waiting = list(known), [found for found in candidates if found not in known]
         while True:
             first = _without_implied([*held, *waiting])
-            asked = [found for found in first if found not in held][:_MOST_COUNTED]
+            asked = [found for found in first if found not in held][:_COUNTED_AT_ONCE]
             if not asked:
                 return first
+            if self._over():
+                return [found for found in first if found in held]
             waiting = [found for found in waiting if found not in asked]
             for found, outcome in zip(asked, self._counted(asked), strict=True):
                 if outcome.holds:

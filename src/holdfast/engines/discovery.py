@@ -226,7 +226,8 @@ def run_discover(
         more = (*more, "there was no time to look for columns that are computed from others")
     elif arithmetic and not options.single_columns:
         with source.translate_errors("looking for arithmetic in"):
-            computed, missing = arithmetic_rules(source, types, options, rows)
+            until = None if options.time_limit is None else started + options.time_limit
+            computed, missing = arithmetic_rules(source, types, options, rows, until=until)
         rules, more = with_more(rules, computed), (*more, *missing)
     count = len(rules)
     if most is not None:

@@ -136,6 +136,19 @@ def test_too_many_columns_are_told() -> None:
     assert "1,100 numeric columns" in note
 
 
+def test_when_time_is_up_the_answer_says_so() -> None:
+    rng = np.random.default_rng(4)
+    a, b = rng.integers(0, 999, (2, 50))
+    table = pa.table({"a": a, "b": b, "sum": a + b})
+    source = LocalDiscovery(LocalTable(table, "t"))
+    found, (note,) = arithmetic_rules(source, source.types, DiscoverOptions(), 50, until=0.0)
+    assert found == []
+    assert "time was up" in note
+    turns = iter([False])  # one block of expressions is tried, and of what it has nothing is looked at again
+    sample = ArithmeticSample(table, source.types)
+    assert combinations_of(sample, list(table.column_names), lambda: next(turns, True)) == ([], False)
+
+
 def test_nothing_is_looked_for_where_there_is_nothing_to_compute() -> None:
     for table in (pa.table({"a": [1, 2]}), pa.table({"a": ["x"], "b": ["y"]}), pa.table({"a": [1], "b": [2]}),
                   pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.int64())}),
