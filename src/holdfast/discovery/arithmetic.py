@@ -432,7 +432,7 @@ def combinations_of(
     factors = [Factor(name) for name in columns]
     shares = [name for name in sample.shares if name in columns]
     factors += [Factor(name, sign) for name in shares for sign in (-1, 1)]
-    expressions, complete = _expressions(sample, columns, factors, shares)
+    expressions, complete = _expressions(sample, columns, factors, shares, over)
     if not len(expressions):
         return [], complete
     values = np.stack([sample.values[name] for name in columns])[:, :PROBED_ROWS]
@@ -482,10 +482,14 @@ def _fact(relation: Relation) -> object:
 
 
 def _expressions(
-    sample: ArithmeticSample, columns: Sequence[str], factors: Sequence[Factor], shares: Sequence[str]
+    sample: ArithmeticSample,
+    columns: Sequence[str],
+    factors: Sequence[Factor],
+    shares: Sequence[str],
+    over: Callable[[], bool],
 ) -> tuple[NDArray[np.int64], bool]:
     """The expressions as the kernel takes them, and whether these are all: the longer ones are left out where there
-    would be too many."""
+    would be too many, or where it is `over`."""
     n, place = len(columns), {factor: i for i, factor in enumerate(factors)}
     i, j = np.triu_indices(n, 1)
     nothing = np.full(len(i), NOTHING)
@@ -503,7 +507,7 @@ def _expressions(
     if n * sum(map(len, parts)) > MOST_COMPARISONS:
         return np.zeros((0, 6), np.int64), False
     third = np.array([place[Factor(name, sign)] for name in shares for sign in (-1, 0, 1)], np.int64)
-    if n * (len(i) * len(third) + len(alone) * len(signed) // 2) > MOST_COMPARISONS:
+    if over() or n * (len(i) * len(third) + len(alone) * len(signed) // 2) > MOST_COMPARISONS:
         complete = False
     elif len(third):
         parts.append(_with_third(np.stack([i, j], axis=1), third, owner))

@@ -144,7 +144,7 @@ def test_when_time_is_up_the_answer_says_so() -> None:
     found, (note,) = arithmetic_rules(source, source.types, DiscoverOptions(), 50, until=0.0)
     assert found == []
     assert "time was up" in note
-    turns = iter([False])  # one block of expressions is tried, and of what it has nothing is looked at again
+    turns = iter([False, False])  # one block of expressions is tried, and of what it has nothing is looked at again
     sample = ArithmeticSample(table, source.types)
     assert combinations_of(sample, list(table.column_names), lambda: next(turns, True)) == ([], False)
 
