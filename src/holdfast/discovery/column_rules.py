@@ -82,7 +82,7 @@ def column_rules(
         if until is not None and time.monotonic() >= until:
             skipped += 1
             continue
-        values = column_values(name, kind, table.column(name))
+        values = counted_column(name, kind, table.column(name))
         rules += [claim.as_rule(values, nulls, names) for claim in _lasting_claims(values)]
     return SingleColumns(tuple(rules), skipped)
 
@@ -147,7 +147,7 @@ class CountedColumn:
         return Constant(Decimal(repr(value)) if isinstance(value, float) else value)
 
 
-def column_values(name: str, kind: ColumnType, column: pa.ChunkedArray) -> CountedColumn:
+def counted_column(name: str, kind: ColumnType, column: pa.ChunkedArray) -> CountedColumn:
     """Returns the values of the column; there is one zero, and one NaN, which is greatest."""
     array = decoded(one_array(column))
     if pa.types.is_floating(array.type):
@@ -314,15 +314,14 @@ def _limits(values: CountedColumn) -> Iterator[_Claim]:
         limit, times = values.constant(place), int(values.counts[place])
         breaks = exception + limit_chance(times)
         if breaks <= LIKELY:
-            have = "row has it" if times == 1 else "rows have it"
             yield _Claim(
                 f"at-{word}", "range", Comparison(column, outside, limit), f"is at {word} {limit}",
-                f"{times:,} {have}", breaks, partial(_within_limit, values.numbers[place], outside),
+                f"{times:,} rows have it", breaks, partial(_within_limit, values.numbers[place], outside),
             )  # fmt: skip
         elif word == "least" and values.numbers[0] >= 0:
             breaks = below_zero_chance(np.repeat(values.numbers, np.minimum(values.counts, 1_000)))
             yield _Claim(
-                "at-least", "range", Comparison(column, LT, Constant(0)), "is never negative",
+                "not-negative", "range", Comparison(column, LT, Constant(0)), "is never negative",
                 f"{number(values.known, 'row')}, the least is {limit}", breaks, partial(_within_limit, 0.0, LT),
             )  # fmt: skip
 
