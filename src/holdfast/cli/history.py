@@ -13,7 +13,6 @@ from holdfast.cli.options import Printing, Report
 
 EXAMPLES = """
 Examples:
-holdfast check orders.csv rules.yaml --key order_id --metrics metrics
 holdfast history metrics
 holdfast history metrics --report history.html
 
