@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -180,7 +181,7 @@ class RuleFile:
     origin: str
     folder: str
 
-    @property
+    @cached_property
     def entries(self) -> list[_Entry]:
         return [_Entry(**entry) for entry in self.content.get("rules", ())]
 
