@@ -14,7 +14,7 @@ from holdfast.checking.outcome import RuleOutcome
 from holdfast.encode.column_type import column_type
 from holdfast.engines.spark.frame_result import FrameResult
 from holdfast.presented import presentation
-from holdfast.rules.message import filled_message
+from holdfast.rules.message import filled_message, message_columns
 from holdfast.rules.rule import Rule
 
 
@@ -86,6 +86,8 @@ def _message(rule: Rule, names: Sequence[str], rows: DataFrame) -> Column:
     if rule.message is None:
         return F.lit(presentation("rule_words").message_words(rule))
     columns = {name: f"c{place}" for place, name in enumerate(names)}
+    if not columns.keys() >= set(message_columns(rule.message)):
+        return F.lit("")  # a rule of another table, which none of these rows breaks
 
     def text_of(column: str) -> Column:
         place = columns[column]
