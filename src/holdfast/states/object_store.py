@@ -335,7 +335,7 @@ class ObjectStore(Store):
     def only_writer(self) -> Iterator[Self]:
         """The store with a lease, which runs out some time after its process was last heard of."""
         with leased(self._objects, self.root, self.lease_seconds) as lease:
-            yield replace(self, lease=lease)
+            yield replace(self, lease=lease, client=self._objects.client)
 
 
 def _client_of(root: str) -> ObjectClient:

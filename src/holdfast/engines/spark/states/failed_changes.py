@@ -14,8 +14,20 @@ from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import MISFIT
 from holdfast.engines.states.changes import misfit, unfit_at_site
 from holdfast.engines.states.refused_changes import translate_unfit_values
-from holdfast.errors import ChangeError, HoldfastError, OutputError, RunError, SessionError, SourceError
+from holdfast.errors import (
+    ChangeError,
+    DamagedStateError,
+    HoldfastError,
+    OutputError,
+    RunError,
+    SessionError,
+    SourceError,
+    StateError,
+)
 from holdfast.states.table_schema import SchemaJson, sql_types
+
+# What a task raises of the files of a state.
+_OF_TASKS = {kind.__name__: kind for kind in (OutputError, DamagedStateError, StateError, RunError)}
 
 
 @contextmanager
@@ -31,11 +43,7 @@ def translate_change_errors(table: Table, schema: SchemaJson) -> Iterator[None]:
         unfit = re.search(rf"{MISFIT}:(.*?):(.*?):end", text, re.DOTALL)
         if unfit is not None:
             raise misfit(table.name, unfit[2], unfit[1], sql_types(schema).get(unfit[1], "another type")) from None
-        # What a task raises comes as the text of its traceback, which names the type.
-        unwritten = re.search(rf"{re.escape(f'{OutputError.__module__}.{OutputError.__name__}')}: (.*)", text)
-        if unwritten is not None:
-            hint = "make room there, or check who may write, then run this again."
-            raise OutputError(unwritten[1].strip(), hint=hint) from None
+        _raise_of_task(text)
         _raise_unfit(problem)
         raise
 
@@ -47,8 +55,17 @@ def translate_load_errors(table: Table, doing: str = "loading") -> Iterator[None
         with translate_spark_errors(table, doing=doing):
             yield
     except RunError as problem:
+        _raise_of_task(str(problem.__cause__ or problem))
         _raise_unfit(problem)
         raise
+
+
+def _raise_of_task(text: str) -> None:
+    """Raises what a task has raised of a state's files: it comes as the text of its traceback, which names the type."""
+    kinds = "|".join(_OF_TASKS)
+    raised = re.search(rf"{re.escape(OutputError.__module__)}\.({kinds}): (.*)(?:\n\nHint: (.*))?", text)
+    if raised is not None:
+        raise _OF_TASKS[raised[1]](raised[2].strip(), hint=raised[3]) from None
 
 
 @contextmanager
