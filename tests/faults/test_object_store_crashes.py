@@ -149,7 +149,7 @@ def assert_nothing_is_left(store: ObjectStore) -> None:
 
 @pytest.mark.soak
 def test_rules_that_evolve_are_right_wherever_their_writer_dies(tmp_path: Path, s3_bucket: str, cache: Path) -> None:
-    place = kill_at_every_change(EvolveState, tmp_path, s3_bucket, 1)
+    place = kill_at_every_change(EvolveState, tmp_path, s3_bucket, 3)
     assert not EvolveState.verify(place).problems
 
 
