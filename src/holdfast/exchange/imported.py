@@ -77,7 +77,7 @@ def attempt(check: str, make: Callable[[], Iterable[Piece]]) -> Iterator[Piece]:
         pieces = list(make())
     except HoldfastError as problem:
         pieces = [LeftOut(check, _one_line(problem.message.partition("\n\n")[0]).rstrip("."))]
-    except (TypeError, ValueError, AttributeError):  # a list where text should be, and the like
+    except (TypeError, ValueError, AttributeError, LookupError):  # a list where text should be, and the like
         pieces = [LeftOut(check, "its arguments are not of the kind that it takes")]
     yield from pieces
 

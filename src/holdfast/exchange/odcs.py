@@ -62,8 +62,15 @@ def _schema(content: Any, origin: str) -> list[dict[str, Any]]:
     return found
 
 
+def _entries(holder: Mapping[str, Any], name: str) -> list[Any]:
+    found = holder.get(name) or []
+    if not isinstance(found, list):
+        raise RuleFileError(f"{name} of {holder.get('name')!r} in the contract is no list.")
+    return found
+
+
 def _properties(table: Mapping[str, Any]) -> list[CheckArguments]:
-    return [CheckArguments(one) for one in table.get("properties") or () if isinstance(one, dict)]
+    return [CheckArguments(one) for one in _entries(table, "properties") if isinstance(one, dict)]
 
 
 def _primary_key(table: Mapping[str, Any]) -> tuple[str, ...]:
@@ -90,9 +97,9 @@ def _whole_table(name: str, table: Mapping[str, Any]) -> Iterator[Piece]:
     key = _primary_key(table)
     if key:
         yield from attempt(f"{name}, primaryKey", lambda: [made_rule(f"unique({names_text(list(key))})")])
-    for entry in table.get("quality") or ():
+    for entry in _entries(table, "quality"):
         yield from _quality(name, None, entry)
-    for entry in table.get("relationships") or ():
+    for entry in _entries(table, "relationships"):
         yield from attempt(f"{name}, relationship", partial(_references, entry, None))
 
 
@@ -101,15 +108,18 @@ def _property(table: str, one: CheckArguments) -> Iterator[Piece]:
     for setting, read in _SETTINGS.items():
         if one.get(setting) is True or (setting == "enum" and one.get(setting)):
             yield from attempt(f"{place}, {setting}", partial(read, one))
-    for option, value in (one.get("logicalTypeOptions") or {}).items():
+    options = one.get("logicalTypeOptions") or {}
+    if not isinstance(options, dict):
+        raise RuleFileError(f"logicalTypeOptions of {place!r} are not settings.")
+    for option, value in options.items():
         reader = _OPTIONS.get(option)
         if reader is None:
             yield LeftOut(f"{place}, {option}", _TYPES)
             continue
         yield from attempt(f"{place}, {option}", partial(_option, reader, one, value))
-    for entry in one.get("quality") or ():
+    for entry in _entries(one, "quality"):
         yield from _quality(table, str(one["name"]), entry)
-    for entry in one.get("relationships") or ():
+    for entry in _entries(one, "relationships"):
         yield from attempt(f"{place}, relationship", partial(_references, entry, place))
     if one.get("properties") or one.get("items"):
         yield LeftOut(place, "values inside of a value have no rules")
