@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from holdfast import reference
 from holdfast.engines.tables.result import TablesCheckResult
 from holdfast.errors import TrivialRuleError
+from holdfast.reference import Condition
 from holdfast.rules.constraint import denial
 from holdfast.rules.dependency import Body, Denial, Inclusion
 from holdfast.rules.predicate import Call, Column, Predicate, comparison, table_column, with_columns
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE
-from holdfast.rules.rule import Rule, RuleSet, allowance
+from holdfast.rules.rule import Nulls, Rule, RuleSet, allowance
 from strategies import (
     ARROW,
     NUMBERS,
@@ -40,6 +41,7 @@ class Case:
     tables: Mapping[str, RandomTable]
     rules: RuleSet
     keyed: bool
+    conditions: Mapping[str, Condition]
 
 
 @st.composite
@@ -97,25 +99,36 @@ def denials(draw: st.DrawFn, made: Mapping[str, RandomTable]) -> Body:
 def cases(draw: st.DrawFn) -> Case:
     made = {name: draw(tables(max_rows=7, max_columns=3)) for name in NAMES}
     rules: list[Rule] = []
+    conditions: dict[str, Condition] = {}
     for i in range(draw(st.integers(1, 4))):
         shape = draw(st.sampled_from(["inclusion", "inclusion", "denial", "denial", "own"]))
         allow = allowance(draw(st.sampled_from(["0", "1", "20%"])))
         warn = draw(st.sampled_from([None, allowance("0%" if allow.percent else "0")]))
+        where = "id % 2 = 0" if draw(st.integers(0, 2)) == 0 else None
         if shape == "own":
             table = draw(st.sampled_from(NAMES))
             try:
                 body = draw(bodies(made[table].types))
             except TrivialRuleError:
                 assume(False)
-            rules.append(Rule(f"r{i}", body, allow=allow, table=table, warn=warn))
+            rules.append(Rule(f"r{i}", body, allow=allow, table=table, where=where, warn=warn))
+            conditions |= {} if where is None else {f"r{i}": _has_even_id}
             continue
         try:
             body = draw(inclusions(made) if shape == "inclusion" else denials(made))
         except TrivialRuleError:
             assume(False)
         pairs = allowance("30%") if body.kind == "dc" and draw(st.booleans()) else None
-        rules.append(Rule(f"r{i}", body, allow=allow, allow_pairs=pairs, warn=warn if pairs is None else None))
-    return Case(made, RuleSet(tuple(rules), nulls=draw(st.sampled_from(["sql", "equal"]))), draw(st.booleans()))
+        where = where if isinstance(body, Inclusion) else None
+        few = warn if pairs is None else None
+        rules.append(Rule(f"r{i}", body, allow=allow, allow_pairs=pairs, where=where, warn=few))
+        conditions |= {} if where is None else {f"r{i}": _has_even_id}
+    nulls: Nulls = draw(st.sampled_from(("sql", "equal")))
+    return Case(made, RuleSet(tuple(rules), nulls=nulls), draw(st.booleans()), conditions)
+
+
+def _has_even_id(row: Mapping[str, Any]) -> bool:
+    return bool(row["id"] % 2 == 0)
 
 
 def arrow_of(table: RandomTable) -> pa.Table:
@@ -127,7 +140,8 @@ def arrow_of(table: RandomTable) -> pa.Table:
 def assert_matches(case: Case, result: TablesCheckResult) -> None:
     """Counts, verdicts and all tables of the result are those of the reference; no row is lost when they are split."""
     keys = dict.fromkeys(NAMES, ("id",)) if case.keyed else {}
-    expected = reference.check_tables({name: table.rows for name, table in case.tables.items()}, case.rules, keys=keys)
+    rows = {name: table.rows for name, table in case.tables.items()}
+    expected = reference.check_tables(rows, case.rules, keys=keys, where=case.conditions)
     listed: dict[str, list[dict[str, Any]]] = {
         name: list(getattr(result, name)) for name in ("pairs", "rows", "groups", "suspects")
     }

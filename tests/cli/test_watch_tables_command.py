@@ -212,17 +212,45 @@ def test_deletes_of_one_table_may_be_short_beside_whole_rows_of_another(shop: Pa
     assert (outcome.rows, outcome.totals["exists"]) == (5, 3)
 
 
+def test_a_condition_speaks_of_the_columns_of_its_table(shop: Path) -> None:
+    rules = """\
+rules:
+  - {name: exists, rule: orders(customer_id) in customers(id), where: "amount > 10"}
+  - {name: once, table: orders, rule: unique(customer_id), where: "amount > 10"}
+  - {name: code, table: customers, rule: "not(t.id = 'C-101')", where: "code like 'k%'"}
+"""
+    (shop / "where.yaml").write_text(RULES.partition("rules:")[0] + rules, encoding="utf-8")
+    assert holdfast("watch", "init", shop / "state", "--rules", shop / "where.yaml").exit_code == 0
+    (shop / "more.csv").write_text("order_id,customer_id,ordered,amount\n4,C-1O2,2024-03-02,11\n", encoding="utf-8")
+    found = applied(shop / "state", f"orders={shop / 'more.csv'}")
+    assert found["added"] == [
+        {"rule": "exists", "left": ["orders", "4"]},
+        {"rule": "once", "left": ["orders", "3"], "right": ["orders", "4"]},
+    ]
+    assert found["totals"] == {"exists": 2, "once": 1, "code": 1}
+    update = "order_id,customer_id,ordered,amount,_change_type\n3,C-1O2,2024-03-02,,update_postimage\n"
+    (shop / "smaller.csv").write_text(update, encoding="utf-8")
+    assert applied(shop / "state", f"orders={shop / 'smaller.csv'}")["totals"] == {"exists": 1, "once": 0, "code": 1}
+    (shop / "gone.csv").write_text("order_id,_change_type\n4,delete\n", encoding="utf-8")
+    assert applied(shop / "state", f"orders={shop / 'gone.csv'}")["totals"] == {"exists": 0, "once": 0, "code": 1}
+    assert json.loads(holdfast("watch", "show", shop / "state", "--format", "json").stdout)["totals"]["code"] == 1
+
+
+def test_a_condition_that_has_no_meaning_is_refused(shop: Path) -> None:
+    rule = 'rules:\n  - {rule: orders(customer_id) in customers(id), where: "since > 1"}\n'
+    (shop / "where.yaml").write_text(RULES.partition("rules:")[0] + rule, encoding="utf-8")
+    done = holdfast("watch", "init", shop / "new", "--rules", shop / "where.yaml", "--engine", "local")
+    assert done.exit_code == 2
+    assert "since" in done.stderr
+    assert not (shop / "new").exists()
+
+
 def test_what_is_not_watched_over_several_tables_is_refused(shop: Path) -> None:
     with pytest.raises(OptionError, match="the table customers has no key"):
         hf.WatchState.create(
             shop / "new", {"orders": shop / "orders.csv", "customers": shop / "customers.csv"},
             "orders(customer_id) in customers(id)", key={"orders": "order_id"},
         )  # fmt: skip
-    rule = 'rules:\n  - {rule: orders(customer_id) in customers(id), where: "amount > 1"}\n'
-    (shop / "where.yaml").write_text(RULES.partition("rules:")[0] + rule, encoding="utf-8")
-    done = holdfast("watch", "init", shop / "new", "--rules", shop / "where.yaml")
-    assert done.exit_code == 2
-    assert "has a condition, which is not watched over several tables" in done.stderr
     one = hf.WatchState.create(shop / "one", shop / "customers.csv", "unique(id)", key="code")
     with pytest.raises(OptionError, match="is of one table"):
         one.apply({"customers": shop / "customers.csv"})

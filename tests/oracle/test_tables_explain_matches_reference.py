@@ -32,12 +32,13 @@ NO_VALUES = Case(
 )
 
 
-def counted(rows: Rows, rules: RuleSet, table: str, key: int, *, all_of_inclusions: bool) -> dict[str, int]:
+def counted(rows: Rows, case: Case, table: str, key: int, *, all_of_inclusions: bool) -> dict[str, int]:
     """By rule, the violations that the row is in; of inclusions all, or whether the row itself is one."""
+    rules, conditions = case.rules, case.conditions
     own = tuple(replace(r, body=of_its_table(r.body), table=None) for r in rules if r.tables == (table,))
     own = tuple(rule for rule in own if not isinstance(rule.body, Inclusion))
-    found = violations(rows[table], RandomRules(RuleSet(own, ("id",), rules.nulls), {}), key)
-    for result in reference.check_tables(rows, rules, keys=dict.fromkeys(NAMES, ("id",))):
+    found = violations(rows[table], RandomRules(RuleSet(own, ("id",), rules.nulls), conditions), key)
+    for result in reference.check_tables(rows, rules, keys=dict.fromkeys(NAMES, ("id",)), where=conditions):
         if isinstance(result.rule.body, Inclusion):
             itself = int((table, key) in result.conflicts)
             found[result.rule.name] = len(result.conflicts) if all_of_inclusions else itself
@@ -58,7 +59,7 @@ def test_counts_before_and_after_are_those_of_the_reference(case: Case) -> None:
     for name in NAMES:
         for row in rows[name][:2]:
             told = result.explain(row["id"], table=name)
-            before = counted(rows, case.rules, name, row["id"], all_of_inclusions=False)
+            before = counted(rows, case, name, row["id"], all_of_inclusions=False)
             assert {one.rule.name: one.violations for one in told.broken} == before, case
             assert told.row == row["id"]
             tried += [(name, row["id"], one.to_dict()) for one in told.suggestions]
@@ -69,9 +70,7 @@ def test_counts_before_and_after_are_those_of_the_reference(case: Case) -> None:
         changed = [
             {**row, column: pa.array(value, stored)[0].as_py()} if row["id"] == key else row for row in rows[name]
         ]
-        was, now = (
-            counted(each, case.rules, name, key, all_of_inclusions=True) for each in (rows, {**rows, name: changed})
-        )
+        was, now = (counted(each, case, name, key, all_of_inclusions=True) for each in (rows, {**rows, name: changed}))
         fewer = {rule: was.get(rule, 0) - now.get(rule, 0) for rule in {*was, *now}}
         assert line["resolves"] == sum(n for n in fewer.values() if n > 0), (case, line)
         assert line["adds"] == -sum(n for n in fewer.values() if n < 0), (case, line)

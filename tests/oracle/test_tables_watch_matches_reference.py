@@ -100,21 +100,18 @@ def after(rows: Rows, events: Sequence[Event]) -> Rows:
     return changed
 
 
-def violations(rows: Rows, rules: RuleSet) -> Violations:
+def violations(rows: Rows, rules: RuleSet, conditions: Mapping[str, reference.Condition]) -> Violations:
     """By rule, the pairs, and (row, None) for rows that break a rule alone or refer to what is not there."""
     found = {}
-    for rule, result in zip(rules, reference.check_tables(rows, rules, keys=KEYS), strict=True):
+    for rule, result in zip(rules, reference.check_tables(rows, rules, keys=KEYS, where=conditions), strict=True):
         alone: set[tuple[Any, Any]] = set()
         if isinstance(rule.body, Inclusion):
             alone = {(row, None) for row in result.conflicts}
         elif len(rule.tables) == 1:
             (table,) = rule.tables
-            own = replace(rule, table=None, body=of_its_table(rule.body))
-            alone = {
-                ((table, key), None)
-                for key, right in reference.violations(rows[table], RuleSet((own,), ("id",), rules.nulls))[rule.name]
-                if right is None
-            }
+            own = RuleSet((replace(rule, table=None, body=of_its_table(rule.body)),), ("id",), rules.nulls)
+            found_there = reference.violations(rows[table], own, where=conditions)[rule.name]
+            alone = {((table, key), None) for key, right in found_there if right is None}
         found[rule.name] = frozenset((*(result.pairs or ()), *alone))
     return found
 
@@ -128,7 +125,7 @@ def assert_watched(engines: Sequence[StateEngine], history: History, batches: Se
     """The state is made on the first of the engines, and each batch is applied on the next of them."""
     case, rules = history.case, history.case.rules
     rows: Rows = {name: table.rows for name, table in case.tables.items()}
-    before = violations(rows, rules)
+    before = violations(rows, rules, case.conditions)
     with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
         first = engines[0]
         tables = {
@@ -152,7 +149,7 @@ def assert_watched(engines: Sequence[StateEngine], history: History, batches: Se
             again = state.apply_frames(frames, stream="test", number=number, limit=None)  # type: ignore[attr-defined]
             assert (outcome.applied, again.applied, again.added_count) == (True, False, 0)
             rows = after(rows, events)
-            now = violations(rows, rules)
+            now = violations(rows, rules, case.conditions)
             for told, wanted, unwanted in ((outcome.added, now, before), (outcome.removed, before, now)):
                 listed = [(violation.rule, (violation.left, violation.right)) for violation in told]
                 assert len(listed) == len(set(listed))

@@ -1,7 +1,8 @@
 """Several tables as one, as a state keeps them: how the columns and keys of each are named among those of all.
 
 A row of all tables has the name of its table, its key there, and the columns of every table under their joint names,
-null but for those of its own. It is named by the first two.
+null but for those of its own; after them, whether the conditions of rules on its table are true. It is named by the
+first two.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from holdfast.encode.column_type import column_type
 from holdfast.errors import SourceError
 from holdfast.programs.compile import TABLE
+from holdfast.rules.joint_rules import TableCondition
 from holdfast.rules.predicate import joint_name
 from holdfast.states.table_schema import FieldJson, SchemaJson, bare_field, field, sql_type
 
@@ -24,19 +26,22 @@ _TOLD_APART = ("integer", "text", "decimal", "date", "boolean")
 
 @dataclass(frozen=True)
 class JointLayout:
-    """The tables, in order, with their schemas and the columns of their keys."""
+    """The tables, in order, with their schemas and the columns of their keys, and the conditions on their rows."""
 
     schemas: Mapping[str, SchemaJson]
     keys: Mapping[str, tuple[str, ...]]
+    conditions: tuple[TableCondition, ...] = ()
 
     @classmethod
-    def of_schema(cls, schema: SchemaJson, keys: Mapping[str, tuple[str, ...]]) -> JointLayout:
+    def of_schema(
+        cls, schema: SchemaJson, keys: Mapping[str, tuple[str, ...]], conditions: tuple[TableCondition, ...] = ()
+    ) -> JointLayout:
         """The layout that this schema of all tables has; the inverse of `schema`."""
         own: dict[str, list[FieldJson]] = {name: [] for name in keys}
-        for column in schema["fields"][2:]:
+        for column in schema["fields"][2 : len(schema["fields"]) - len(conditions)]:
             table, _, name = column["name"].partition(".")
             own[table].append({**column, "name": name})
-        return cls({name: {"type": "struct", "fields": fields} for name, fields in own.items()}, keys)
+        return cls({name: {"type": "struct", "fields": fields} for name, fields in own.items()}, keys, conditions)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,14 +49,15 @@ class JointLayout:
 
     @cached_property
     def schema(self) -> dict[str, Any]:
-        """The columns of all tables: the name of the table, the key there, and each table's own."""
+        """The columns of all tables: the name of the table, the key there, each table's own, and conditions."""
         key = field(KEY, "string") if self.key_is_text else {**bare_field(self._key_fields[0]), "name": KEY}
         own = [
             {**bare_field(column), "name": joint_name(table, column["name"])}
             for table, schema in self.schemas.items()
             for column in schema["fields"]
         ]
-        return {"type": "struct", "fields": [field(TABLE, "string"), key, *own]}
+        truths = [field(condition.column, "boolean") for condition in self.conditions]
+        return {"type": "struct", "fields": [field(TABLE, "string"), key, *own, *truths]}
 
     @property
     def _key_fields(self) -> list[FieldJson]:
@@ -89,9 +95,18 @@ class JointLayout:
             first += len(schema["fields"])
         raise AssertionError("the layout has its tables only")
 
+    def condition_places(self, table: str) -> dict[int, str]:
+        """Where among the columns of all the conditions on the table's rows are, and what they say."""
+        first = len(self.schema["fields"]) - len(self.conditions)
+        return {first + i: own.condition for i, own in enumerate(self.conditions) if own.table == table}
+
+    def own_names(self, table: str) -> list[str]:
+        """The names of the table's columns, as it has them."""
+        return [column["name"] for column in self.schemas[table]["fields"]]
+
     def key_places(self, table: str) -> list[int]:
         """Where the columns of the table's key are among its own."""
-        names = [column["name"] for column in self.schemas[table]["fields"]]
+        names = self.own_names(table)
         return [names.index(name) for name in self.keys[table]]
 
 

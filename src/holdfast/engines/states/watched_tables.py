@@ -18,10 +18,10 @@ from holdfast.engines.states.first_load import first_manifest, first_rows, first
 from holdfast.engines.states.refused_changes import translate_unfit_values
 from holdfast.engines.states.state_engine import Changes, Rows, SourceTable, StateEngine
 from holdfast.engines.states.watched_table import WatchedTable, totals_of
-from holdfast.errors import ConditionError, OptionError, SourceError, StateError
+from holdfast.errors import OptionError, SourceError, StateError
 from holdfast.programs.compile import TABLE
 from holdfast.programs.plan import Plan, make_typed_plan
-from holdfast.rules.joint_rules import joint_rule
+from holdfast.rules.joint_rules import joint_rules
 from holdfast.rules.rule import NamedTable, RuleSet
 from holdfast.rules.rule_file import dump_rules, require_table
 from holdfast.states.batch_ids import named_id
@@ -52,7 +52,8 @@ class JointWatch(WatchedTable):
 
     @cached_property
     def layout(self) -> JointLayout:
-        return JointLayout.of_schema(self.manifest.schema, {table.name: table.key for table in self.rules.tables})
+        keys = {table.name: table.key for table in self.rules.tables}
+        return JointLayout.of_schema(self.manifest.schema, keys, joint_rules(self.rules).conditions)
 
     @cached_property
     def plan(self) -> Plan:
@@ -142,11 +143,6 @@ def init_watch_tables(
     """A new state at the place, of the tables as they are now and the violations they have."""
     for rule in rules:
         require_table(rule, tables)
-        if rule.where is not None:
-            raise ConditionError(
-                f"the rule {rule.name!r} has a condition, which is not watched over several tables.",
-                hint="leave `where` out, or write it into the rule as a comparison with a constant.",
-            )
     for name in tables:
         if not keys.get(name):
             raise OptionError(f"the table {name} has no key.", hint=f"name its columns with --key {name}.COLUMN.")
@@ -163,7 +159,7 @@ def init_watch_tables(
                     f"{problem.partition(';')[0]}.", hint="name a key that every row has, and no two rows share."
                 )
         totals, count = totals_of(result), result.outcome.rows
-    layout = JointLayout(schemas, {name: keys[name] for name in tables})
+    layout = JointLayout(schemas, {name: keys[name] for name in tables}, joint_rules(rules).conditions)
     layout.require_keys()
     plan = _joint_plan(rules, layout)
     joint = engine.joined_table(tables, layout)
@@ -194,8 +190,9 @@ def opened_watch(engine: StateEngine, place: str | os.PathLike[str]) -> WatchedT
 
 
 def _joint_plan(rules: RuleSet, layout: JointLayout) -> Plan:
-    joint = replace(rules, rules=tuple(map(joint_rule, rules)), key=(), tables=())
-    plan = make_typed_plan(joint, schema_as_seen(layout.schema, " and ".join(layout.names)), key_columns())
+    plan = make_typed_plan(
+        joint_rules(rules).rules, schema_as_seen(layout.schema, " and ".join(layout.names)), key_columns()
+    )
     return replace(plan, columns=(TABLE, *plan.columns))  # of which table a row is, all rules ask
 
 

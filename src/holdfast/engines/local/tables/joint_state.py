@@ -10,11 +10,14 @@ import pyarrow.compute as pc
 
 from holdfast.encode.one_array import decoded, one_array
 from holdfast.encode.spark_text import spark_text
+from holdfast.programs.arrow_forms import flag_values
+from holdfast.programs.arrow_rows import TableColumns
 from holdfast.programs.compile import TABLE
+from holdfast.programs.form import Where
 from holdfast.states.joint_layout import JointLayout
 from holdfast.states.row_changes import AFTER, INSERT, LACKING
 from holdfast.states.segment import as_typed
-from holdfast.states.table_schema import arrow_schema
+from holdfast.states.table_schema import arrow_schema, schema_as_seen
 from holdfast.tables.local_table import LocalTable
 
 # Where a change stands in its batch, and what it is.
@@ -35,7 +38,9 @@ def joined_table(tables: Mapping[str, LocalTable], layout: JointLayout) -> Local
 def joint_rows(name: str, rows: pa.Table, layout: JointLayout, marks: Sequence[str] = ()) -> pa.Table:
     """Rows of one of the tables, by the places of its columns, as rows of all, and these other columns."""
     places = dict(zip(layout.places(name), range(rows.num_columns), strict=False))
-    size = rows.num_rows
+    conditions, size = layout.condition_places(name), rows.num_rows
+    named = rows.select([f"c{i}" for i in places.values()]).rename_columns(layout.own_names(name))
+    own = TableColumns(named, schema_as_seen(layout.schemas[name], name).types, "sql")
     columns: dict[str, pa.Array | pa.ChunkedArray] = {}
     for i, column in enumerate(arrow_schema(layout.schema)):
         if i == 0:
@@ -44,6 +49,8 @@ def joint_rows(name: str, rows: pa.Table, layout: JointLayout, marks: Sequence[s
             columns["c1"] = _key(rows, layout, name).cast(column.type)
         elif i in places:
             columns[f"c{i}"] = decoded(rows.column(f"c{places[i]}"))
+        elif i in conditions:
+            columns[f"c{i}"] = pa.array(flag_values(Where(conditions[i]), own))
         else:
             columns[f"c{i}"] = pa.nulls(size, column.type)
     return pa.table({**columns, **{mark: rows.column(mark) for mark in marks}})
@@ -80,6 +87,5 @@ def tables_in(table: LocalTable, layout: JointLayout) -> dict[str, LocalTable]:
     found = {}
     for name in layout.names:
         own = table.rows.filter(pc.equal(of_table, name)).select(layout.places(name))
-        columns = [column["name"] for column in layout.schemas[name]["fields"]]
-        found[name] = LocalTable(own.rename_columns(columns), name)
+        found[name] = LocalTable(own.rename_columns(layout.own_names(name)), name)
     return found

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from holdfast.engines.spark.checking.rows import with_truths
 from holdfast.engines.states.state_engine import Changes
 from holdfast.states.joint_layout import JointLayout
 from holdfast.states.row_changes import AFTER, INSERT, LACKING
@@ -28,12 +29,16 @@ def joined_frame(frames: Mapping[str, DataFrame], layout: JointLayout) -> DataFr
 def joint_rows(name: str, rows: DataFrame, layout: JointLayout, marks: tuple[str, ...] = ()) -> DataFrame:
     """Rows of one of the tables, by the places of its columns, as rows of all, and these other columns."""
     places = {place: i for i, place in enumerate(layout.places(name))}
+    conditions = layout.condition_places(name)
+    rows, truths = with_truths(rows, layout.own_names(name), list(conditions.values()))
     columns = []
     for i, field in enumerate(StructType.fromJson(layout.schema).fields):
         if i == 0:
             value = F.lit(name)
         elif i == 1:
             value = _key(layout, name).cast(field.dataType)
+        elif i in conditions:
+            value = F.col(truths[conditions[i]])
         else:
             value = F.col(f"c{places[i]}") if i in places else F.lit(None).cast(field.dataType)
         columns.append(value.alias(f"c{i}"))
@@ -67,5 +72,5 @@ def joined_changes(changes: Mapping[str, Changes], layout: JointLayout) -> DataF
 def frame_in(frame: DataFrame, name: str, layout: JointLayout) -> DataFrame:
     """One of the tables in the table of all."""
     plain = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
-    names = (column["name"] for column in layout.schemas[name]["fields"])
-    return plain.where(F.col("c0") == name).select(*(f"c{i}" for i in layout.places(name))).toDF(*names)
+    own = plain.where(F.col("c0") == name).select(*(f"c{i}" for i in layout.places(name)))
+    return own.toDF(*layout.own_names(name))
