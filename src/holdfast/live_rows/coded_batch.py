@@ -198,17 +198,17 @@ class Coding:
         self.unplaced = None
 
     def entered(
-        self, batch: RowBatch, keys: Sequence[str], recode: Callable[[Moved], None]
+        self, batch: RowBatch, keys: Sequence[str], recode: Callable[[Moved], None], *, needed: int | None = None
     ) -> tuple[NDArray[np.int64], Bools]:
         """As `encoded`, where codes of earlier values may have to move: `recode` is told then. The keys come first
-        among the names; ChangeError for a row that lacks one."""
+        among the names; ChangeError for a row that lacks one of the first `needed`, or of all."""
         codes, valid = self.encoded(batch, keys)
         self._place_constants()
         moved = self.moved()
         if moved:
             recode(moved)
             codes, valid = self.encoded(batch, keys)
-        missing = ~valid[:, : len(keys)]
+        missing = ~valid[:, : len(keys) if needed is None else needed]
         if missing.any():
             row, part = (int(i) for i in np.argwhere(missing)[0])
             raise ChangeError(
@@ -276,7 +276,7 @@ class Coding:
         try:
             return coder.code(value)
         except TypeMismatchError as problem:
-            key = tuple(batch.take([at]).listed(part)[0] for part in keys)
+            key = tuple(part for name in keys if (part := batch.take([at]).listed(name)[0]) is not None)
             raise ChangeError(
                 f"the row with key {_key_text(key)} has {value!r} in column {name!r}, which holds {self.kinds[name]}: "
                 f"{problem.message}.",

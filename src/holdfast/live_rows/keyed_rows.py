@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import ChangeError
 from holdfast.live_rows.coded_batch import Bools, Coding, Moved, RowBatch, recoded, require_names, row_batch
+from holdfast.live_rows.joint_tables import JointKeys, JointTables
 from holdfast.live_rows.row_keys import RowKeys
 from holdfast.live_rows.row_store import RowStore, Slots
 from holdfast.states.row_changes import CHANGE_TYPE, CHANGE_TYPES
@@ -48,16 +49,28 @@ class KeyedRows(ABC):
     Where values find no room between the codes of others, or most rows are gone, all rows get other slots.
     """
 
-    def __init__(self, key: Sequence[str], coding: Coding, *, needed: Sequence[str], flags: int) -> None:
-        """`needed` are the columns that a batch must have, `flags` how many truth values go with a row."""
+    def __init__(
+        self,
+        key: Sequence[str],
+        coding: Coding,
+        *,
+        needed: Sequence[str],
+        flags: int,
+        tables: JointTables | None = None,
+    ) -> None:
+        """`needed` are the columns that a batch must have, `flags` how many truth values go with a row. With `tables`,
+        rows are those of several."""
         self.key, self._coding = tuple(key), coding
-        self._needed, self._flags = needed, flags
+        self._needed, self._flags, self._tables = needed, flags, tables
         self._known: frozenset[str] | None = None
         self._begin()
 
     def _begin(self) -> None:
         self._store = RowStore(len(self._coding.names), self._flags)
-        self._keys = RowKeys(self.key, self._store, self._coding)
+        if self._tables is None:
+            self._keys = RowKeys(self.key, self._store, self._coding)
+        else:
+            self._keys = JointKeys(self._tables, self._store, self._coding)
 
     def __len__(self) -> int:
         return len(self._store)
@@ -71,7 +84,9 @@ class KeyedRows(ABC):
 
     def _inserting(self, rows: Any) -> NamedRows:
         """Rows that come, whose keys are new."""
-        batch = row_batch(rows)
+        return self._coming(self._batch(rows))
+
+    def _coming(self, batch: RowBatch) -> NamedRows:
         if batch.size == 0:
             return NamedRows(NOBODY)
         batch = self._prepared(batch)
@@ -86,7 +101,7 @@ class KeyedRows(ABC):
 
     def _updating(self, rows: Any) -> NamedRows:
         """Rows that take the place of those with their keys."""
-        batch = row_batch(rows)
+        batch = self._batch(rows)
         if batch.size == 0:
             return NamedRows(NOBODY)
         batch = self._prepared(batch)
@@ -97,11 +112,11 @@ class KeyedRows(ABC):
 
     def _applying(self, changes: Any) -> NamedRows:
         """The net effect of a batch of changes, in order."""
-        batch = row_batch(changes)
+        batch = self._batch(changes, changes=True)
         if batch.size == 0:
             return NamedRows(NOBODY)
         if CHANGE_TYPE not in batch.columns:
-            return self._inserting(changes)
+            return self._coming(batch)
         kinds, rows = batch.listed(CHANGE_TYPE), batch.without(CHANGE_TYPE)
         first, last = _net_changes(kinds, self._keys.of_batch(rows), self._keys.are_there)
         old = [key for key, was in first.items() if was]
@@ -116,6 +131,12 @@ class KeyedRows(ABC):
         before = np.array([slot_of.get(key, -1) for key in come], np.int32)
         return NamedRows(gone, Coming(taken, codes, valid), before)
 
+    def _batch(self, rows: Any, *, changes: bool = False) -> RowBatch:
+        """The rows that a caller gives, or the changes: those of several tables as rows of all."""
+        if self._tables is None:
+            return row_batch(rows)
+        return self._tables.batch(rows, self._needed, changes=changes)
+
     def _prepared(self, batch: RowBatch) -> RowBatch:
         """The rows with all that is kept of them; nothing is known of their types yet."""
         return batch
@@ -125,7 +146,11 @@ class KeyedRows(ABC):
         learned = self._coding.learned(batch)
         if learned:
             self._adopt(learned, batch.columns)
-        return self._coding.entered(batch, self.key, self._recode)
+        if self._tables is None:
+            return self._coding.entered(batch, self.key, self._recode)
+        codes, valid = self._coding.entered(batch, self.key, self._recode, needed=1)
+        codes[:, : len(self.key)] *= valid[:, : len(self.key)]  # by the codes of its key a row is found again
+        return codes, valid
 
     def _adopt(self, kinds: Mapping[str, ColumnType], columns: Iterable[str]) -> None:
         """Types of some of the columns become known."""

@@ -82,6 +82,7 @@ class RowKeys:
         self._map.remove(self._store.rows.codes, slots)
 
     def of_batch(self, batch: RowBatch) -> list[Any]:
+        """The keys of the rows, in their order."""
         for name in self.key:
             if name not in batch.columns:
                 raise ChangeError(f"the change has no key column {name!r}.", hint="every row needs a key.")
@@ -90,14 +91,7 @@ class RowKeys:
 
     def given(self, keys: Any) -> list[Any]:
         """Keys as a caller names them: one or many, as Python values, an Arrow or a numpy array."""
-        if hasattr(keys, "to_pylist"):
-            keys = keys.to_pylist()
-        elif hasattr(keys, "tolist"):
-            keys = keys.tolist()
-        single = isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable)
-        if single or (isinstance(keys, tuple) and len(self.key) > 1):
-            keys = [keys]
-        return [tuple(key) if isinstance(key, list) else key for key in keys]
+        return listed_keys(keys, len(self.key))
 
     def names(self, slots: Slots) -> Callable[[], list[Any]]:
         """The keys of the rows, to be listed later, when the rows may have gone."""
@@ -134,11 +128,8 @@ class RowKeys:
             codes[:, 0] = keys
             return self._map.find(self._store.rows.codes, codes)
         for i, key in enumerate(keys):
-            parts = key if len(self.key) > 1 else (key,)
-            if not isinstance(parts, tuple) or len(parts) != len(self.key):
-                raise ChangeError(f"{key!r} is no key of {len(self.key)} columns.", hint="give a tuple per key.")
-            for j, (name, value) in enumerate(zip(self.key, parts, strict=True)):
-                code = self._code(name, value)
+            for j, value in self._parts(key):
+                code = self._code(self.key[j], value)
                 if code is None:
                     known[i] = False
                 else:
@@ -146,6 +137,10 @@ class RowKeys:
         slots = self._map.find(self._store.rows.codes, codes)
         slots[~known] = -1
         return slots
+
+    def _parts(self, key: Any) -> Iterable[tuple[int, Any]]:
+        """The values of a key, each with the place of its column among those of the key."""
+        return enumerate(key_parts(key, len(self.key)))
 
     def _code(self, name: str, value: Any) -> int | None:
         coder = self._coding.coder(name)
@@ -182,6 +177,26 @@ class RowKeys:
         slots, codes = self._store.slots(), self._store.rows.codes
         assert sorted(self._map.slots().tolist()) == slots.tolist(), "the keys are those of the rows"
         assert (self._map.find(codes, codes[slots]) == slots).all(), "a key leads to its row"
+
+
+def listed_keys(keys: Any, columns: int) -> list[Any]:
+    """Keys of so many columns, given as one or many: Python values, an Arrow or a numpy array."""
+    if hasattr(keys, "to_pylist"):
+        keys = keys.to_pylist()
+    elif hasattr(keys, "tolist"):
+        keys = keys.tolist()
+    single = isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable)
+    if single or (isinstance(keys, tuple) and columns > 1):
+        keys = [keys]
+    return [tuple(key) if isinstance(key, list) else key for key in keys]
+
+
+def key_parts(key: Any, columns: int) -> tuple[Any, ...]:
+    """The values of a key of so many columns; ChangeError where it has others."""
+    parts = key if columns > 1 else (key,)
+    if not isinstance(parts, tuple) or len(parts) != columns:
+        raise ChangeError(f"{key!r} is no key of {columns} columns.", hint="give a tuple per key.")
+    return parts
 
 
 def _named_twice(key: Any) -> ChangeError:

@@ -6,7 +6,7 @@ marked as gone, and those that come, before they are indexed. Both are the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,11 +51,21 @@ class Partners:
     """All indexes over the rows of a store, and the pairs they find."""
 
     def __init__(
-        self, store: RowStore, programs: Programs, nulls: Nulls, path: AccessPath, *, tuning: MonitorTuning
+        self,
+        store: RowStore,
+        programs: Programs,
+        nulls: Nulls,
+        path: AccessPath,
+        *,
+        tuning: MonitorTuning,
+        absent: Collection[int] = (),
     ) -> None:
+        """`absent` are rules, by number, that want every left row to be in a pair: those pairs are not looked for."""
         self._tuning = tuning
         self._store, self._programs, self._nulls, self._path = store, programs, nulls, path
-        self._pairs = {at: p for at, p in enumerate(programs.programs) if isinstance(p, PairProgram)}
+        self._pairs = {
+            at: p for at, p in enumerate(programs.programs) if isinstance(p, PairProgram) and at not in absent
+        }
         self._tables = {at: constraint_table(p.denials) for at, p in self._pairs.items()}
         self._room = (np.empty(_ROOM, np.int32), np.empty(_ROOM, np.int32))
         self._indexes: dict[IndexSpec, GroupIndex] = {}

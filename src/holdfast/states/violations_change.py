@@ -116,8 +116,8 @@ class ViolationsChange(Presented, Mergeable):
         return pa.table(
             {
                 "rule": pa.array(columns[0], pa.string()),
-                "left": pa.array([_plain(key) for key in columns[1]]),
-                "right": pa.array([_plain(key) for key in columns[2]]),
+                "left": _key_column(columns[1]),
+                "right": _key_column(columns[2]),
                 "change": pa.array(columns[3], pa.int8()),
             }
         )
@@ -130,5 +130,14 @@ def _to_dicts(side: Mapping[str, Sequence[Violation]]) -> Iterator[dict[str, Any
             yield line if right is None else {**line, "right": plain_json(right)}
 
 
-def _plain(key: Any) -> Any:
-    return list(key) if isinstance(key, tuple) else key
+def _key_column(keys: Sequence[Any]) -> pa.Array:
+    """The keys as a column; one of several parts is a list, of texts where these are not of one type."""
+    plain = [list(key) if isinstance(key, tuple) else key for key in keys]
+    try:
+        return pa.array(plain)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if key is None else _texts(plain_json(key)) for key in plain])
+
+
+def _texts(key: Any) -> Any:
+    return [_texts(part) for part in key] if isinstance(key, list) else str(key)
