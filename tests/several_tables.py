@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -41,7 +41,7 @@ class Case:
     tables: Mapping[str, RandomTable]
     rules: RuleSet
     keyed: bool
-    conditions: Mapping[str, Condition]
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
 
 
 @st.composite

@@ -212,7 +212,7 @@ def assert_adds_up(lines: list[dict[str, Any]], first: dict[str, int], totals: d
     log = sorted(lines, key=lambda line: line["version"])
     net = dict.fromkeys(totals, 0)
     for line in log:
-        by_pair.setdefault((line["rule"], line["left"], line["right"]), []).append(line["change"])
+        by_pair.setdefault((line["rule"], str(line["left"]), str(line["right"])), []).append(line["change"])
         net[line["rule"]] += line["change"]
     assert all(a != b for changes in by_pair.values() for a, b in pairwise(changes))
     assert {name: first[name] + n for name, n in net.items()} == totals

@@ -749,10 +749,10 @@ def open_table(
 
 
 def watch(
-    frame: Frame,
+    frame: Frame | Mapping[str, Frame],
     rules: Rules,
     *,
-    key: KeyColumns,
+    key: KeyColumns | Mapping[str, KeyColumns],
     checkpoint: Place,
     batch: int | None = None,
     nulls: Nulls | None = None,
@@ -766,9 +766,21 @@ def watch(
     all are inserts. The state lies in the folder `checkpoint`, empty at first; `holdfast watch show CHECKPOINT/state`
     reads it. `on_batch` is called with the outcome of each batch. Inside foreachBatch, give the batch's frame and
     `batch=batch_id`: the outcome of that batch comes back, and a batch that comes again changes nothing.
+
+    For rules over several tables, `frame` is a mapping from their names to a stream of each, and `key` one to the key
+    of each; what comes together is one batch.
     """
     from holdfast.engines.spark.states.follow_frames import watch_frame
 
+    if isinstance(frame, Mapping):
+        from holdfast.engines.spark.states.follow_joint_frames import watch_frames
+
+        joint, sources = table_sources(frame, rules, key=key, nulls=nulls)
+        keys = {name: sources[name].key for name in frame}
+        options: dict[str, Any] = {"batch": batch, "limit": limit, "trigger": trigger, "on_batch": on_batch}
+        return watch_frames(frame, joint, keys, os.fspath(checkpoint), **options)
+    if isinstance(key, Mapping):
+        raise OptionError("key is a mapping, and there is one frame.", hint="name the key's columns alone.")
     wanted = as_rule_set(rules, nulls=nulls)
     refuse_tables(wanted, "watch")
     return watch_frame(

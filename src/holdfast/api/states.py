@@ -284,67 +284,97 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
     def _apply_to_tables(
         self, changes: Mapping[str, str], batch: str | None, limit: int | None, reading: Mapping[str, Any]
     ) -> BatchOutcome:
-        from holdfast.engines.states.watched_tables import JointWatch
         from holdfast.tables.read_options import ReadOptions
 
         self._require_tables(changes)
 
         def applied(engine: StateEngine) -> BatchOutcome:
-            state = self._on(engine)
-            assert isinstance(state, JointWatch), "a state of several tables"
-            return state.apply_files(changes, batch=batch, limit=limit, reading=reading)
+            return self._joint_on(engine).apply_files(changes, batch=batch, limit=limit, reading=reading)
 
         return self._engines.run(self._engines.for_all(list(changes.values()), ReadOptions()), applied)
 
     def _follow_tables(
         self,
-        folders: Mapping[str, str],
+        sources: Mapping[str, str],
         *,
         once: bool,
+        from_version: Mapping[str, int],
         limit: int | None,
         on_batch: Callable[[BatchOutcome, str], None],
         on_problem: Callable[[str], None],
     ) -> None:
-        """Follows a folder of each table, one after the other in each look."""
-        from holdfast.engines.states.follow_folder import FolderFollower, followed_folder
-        from holdfast.engines.states.watched_tables import JointWatch
+        """Follows the source of each table, one after the other in each look."""
+        from holdfast.engines.states.follow_folder import LOOK_EVERY
         from holdfast.tables.data_files import is_delta
 
-        for folder in folders.values():
-            if is_delta(folder):
-                raise OptionError(
-                    f"{folder} is a Delta table, and folders are followed of several tables.",
-                    hint="follow it with a state of its own.",
-                )
+        looks = []
+        for name, source in sources.items():
+            if not is_delta(source) and name in from_version:
+                raise OptionError(f"--from-version is for Delta tables, and {source} is none.")
 
-        def follower_of(name: str) -> FolderFollower[BatchOutcome]:
-            def told(outcome: BatchOutcome, file: str) -> None:
-                on_batch(outcome, f"{name}: {file}")
+            def told(outcome: BatchOutcome, batch: str, name: str = name) -> None:
+                on_batch(outcome, f"{name}: {batch}")
 
-            return FolderFollower(followed_folder(folders[name]), limit, told, on_problem)
+            if is_delta(source):
+                looks.append(self._look_at_delta(name, source, from_version.get(name), limit, told))
+            else:
+                looks.append(self._look_at_folder(name, source, once, limit, told, on_problem))
+        while True:
+            for look in looks:
+                look()
+            if once:
+                return
+            time.sleep(LOOK_EVERY)
 
-        followers = {name: follower_of(name) for name in folders}
+    def _look_at_folder(
+        self,
+        name: str,
+        folder: str,
+        once: bool,
+        limit: int | None,
+        on_batch: Callable[[BatchOutcome, str], None],
+        on_problem: Callable[[str], None],
+    ) -> Callable[[], None]:
+        """Takes in what is new in a folder of changes of one of the tables, whenever it is called."""
+        from holdfast.engines.states.follow_folder import FolderFollower, followed_folder
+
+        follower: FolderFollower[BatchOutcome] = FolderFollower(followed_folder(folder), limit, on_batch, on_problem)
         engine = self._engines.for_rows(0)
 
-        def look_at(name: str) -> None:
-            def look(engine: StateEngine) -> None:
-                def opened() -> JointWatch:
-                    state = self._on(engine)
-                    assert isinstance(state, JointWatch), "a state of several tables"
-                    return state.following(name)
+        def look_on(engine: StateEngine) -> None:
+            def opened() -> JointWatch:
+                return self._joint_on(engine).following(name)
 
-                (followers[name].look_once if once else followers[name].look)(opened)
+            (follower.look_once if once else follower.look)(opened)
 
-            self._engines.run(engine, look)
+        return lambda: self._engines.run(engine, look_on)
 
-        def look_at_all() -> None:
-            for name in followers:
-                look_at(name)
+    def _look_at_delta(
+        self,
+        name: str,
+        source: str,
+        from_version: int | None,
+        limit: int | None,
+        on_batch: Callable[[BatchOutcome, str], None],
+    ) -> Callable[[], None]:
+        """Takes in what is new of a Delta table, whose commits are changes of one of the tables, likewise."""
+        from holdfast.engines.spark.states.follow_delta import delta_follower
+        from holdfast.engines.spark.states.spark_engine import SparkEngine
 
-        if once:
-            look_at_all()
-        else:
-            next(iter(followers.values())).look_again(look_at_all)
+        def opened(spark: Session, _: str) -> JointWatch:
+            return self._joint_on(SparkEngine(spark)).following(name)
+
+        spark, place = self._engines.on_spark().spark, os.fspath(self._table.store.root)
+        options: dict[str, Any] = {"limit": limit, "on_batch": on_batch, "from_version": from_version}
+        return delta_follower(spark, place, source, opened=opened, **options).look
+
+    def _joint_on(self, engine: StateEngine) -> JointWatch:
+        """The newest version of the state, which is of several tables, on this engine."""
+        from holdfast.engines.states.watched_tables import JointWatch
+
+        state = self._on(engine)
+        assert isinstance(state, JointWatch), "a state of several tables"
+        return state
 
     def _require_tables(self, named: Iterable[str]) -> None:
         if not self.tables:
@@ -367,7 +397,7 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         source: Place | Mapping[str, Place],
         *,
         once: bool = False,
-        from_version: int | None = None,
+        from_version: int | Mapping[str, int] | None = None,
         limit: int | None = DEFAULT_LIMIT,
         on_batch: Callable[[BatchOutcome, str], None] = lambda outcome, name: None,
         on_problem: Callable[[str], None] = _warned,
@@ -377,16 +407,24 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         A file is applied when it has stayed as it is for a second. Of a Delta table, the commits: from `from_version`
         on where the state was not made of that table. `on_batch` is called with the outcome and the name of each batch,
         `on_problem` with words for a file that has changed after it was applied; with `once` that is a ChangeError in
-        the end. Of several tables, `source` is a mapping from their names to folders.
+        the end. Of several tables, `source` is a mapping from their names to folders and Delta tables, and so is
+        `from_version`.
         """
         if isinstance(source, Mapping):
             self._require_tables(source)
-            if from_version is not None:
-                raise OptionError("--from-version is for a Delta table, and folders are followed of several tables.")
-            folders = {name: os.fspath(folder) for name, folder in source.items()}
-            self._follow_tables(folders, once=once, limit=limit, on_batch=on_batch, on_problem=on_problem)
+            versions = {} if from_version is None else from_version
+            if not isinstance(versions, Mapping):
+                raise OptionError(
+                    f"--from-version {versions} does not say of which table.", hint="write it as NAME=VERSION."
+                )
+            self._require_tables(versions)
+            sources = {name: os.fspath(place) for name, place in source.items()}
+            options: dict[str, Any] = {"limit": limit, "on_batch": on_batch, "on_problem": on_problem}
+            self._follow_tables(sources, once=once, from_version=versions, **options)
             return
         self._require_one_table("name a folder of each, with --table NAME=DIR.")
+        if isinstance(from_version, Mapping):
+            raise OptionError("from_version is a mapping, and there is one table.", hint="name the version alone.")
         self._follow(
             source, once=once, from_version=from_version, limit=limit, on_batch=on_batch, on_problem=on_problem
         )
@@ -648,10 +686,14 @@ def _loaded_tables(
     where: dict[str, Any] = {"master": master, "conf": conf}
     engines = StateEngineChoice(choice, master, conf)
     chosen = engine_for_tables(sources, engine=choice, **where)
-    started = time.monotonic()
-    opened = opened_tables(sources, chosen, **where)
-    engine = engines.local() if chosen == "local" else engines.on_spark()
     keys = {name: source.key for name, source in sources.items()}
     read = {name: vars(source.options) for name, source in sources.items()}
-    loaded = init_watch_tables(engine, opened.tables, rule_set, keys, place, read)
-    return loaded, engines, time.monotonic() - started
+
+    def load(engine: StateEngine) -> tuple[JointWatch, float]:
+        started = time.monotonic()
+        opened = opened_tables(sources, "local" if engine.name == "local" else "spark", **where)
+        loaded = init_watch_tables(engine, opened.tables, rule_set, keys, place, read)
+        return loaded, time.monotonic() - started
+
+    loaded, seconds = engines.run(engines.local() if chosen == "local" else engines.on_spark(), load)
+    return loaded, engines, seconds

@@ -153,10 +153,15 @@ def watch_run(
     ] = None,
     table: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=DIR", help="The folder of one of several tables; may be repeated."),
+        typer.Option(metavar="NAME=DIR", help="The folder, or Delta table, of one of several tables; may be repeated."),
     ] = None,
     once: options.Once = False,
-    from_version: options.FromVersion = None,
+    from_version: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N", help="Of a Delta table, the first version to apply; of several tables, NAME=N, repeated."
+        ),
+    ] = None,
     limit: options.ListLimit = str(DEFAULT_LIMIT),
     format: options.OutputFormat = "text",
     spark: options.OnEngine,
@@ -174,7 +179,22 @@ def watch_run(
     spark.progress.say(f"following {source or ', '.join(tables.values())}")
     opened = WatchState.open(state, **spark.job_options)
     followed = tables if source is None else source
-    opened.follow(followed, once=once, from_version=from_version, limit=most, on_batch=print_batch, on_problem=warn)
+    first = _first_versions(from_version, bool(tables))
+    opened.follow(followed, once=once, from_version=first, limit=most, on_batch=print_batch, on_problem=warn)
+
+
+def _first_versions(given: list[str] | None, several: bool) -> int | dict[str, int] | None:
+    """The versions that --from-version names: one, or one for each of several tables."""
+    named: dict[str, int] = {}
+    for text in given or ():
+        name, separator, version = text.rpartition("=")
+        if not version.strip().isdecimal() or bool(separator) != several or (not several and len(given or ()) > 1):
+            raise OptionError(
+                f"--from-version {text!r} does not say which version comes first.",
+                hint="write a number; of several tables, --from-version NAME=NUMBER.",
+            )
+        named[name.strip()] = int(version)
+    return (named or None) if several else named.get("")
 
 
 def watch_show(

@@ -17,6 +17,8 @@ from holdfast.states.table_schema import SchemaJson, sql_types
 from holdfast.tables.read_options import ReadOptions
 
 COMMIT_VERSION = "_commit_version"
+# Where rows of streams of several tables stand, which as one stream no longer know it.
+FILE_PATH, FILE_START = "_file_path", "_file_start"
 # What change feeds of lakehouses say besides; only the order of commits matters here.
 FEED_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp")
 
@@ -52,7 +54,7 @@ def changes_of(engine: StateEngine, table: SourceTable, schema: SchemaJson, key:
 
 def _require_columns(table: str, columns: Sequence[str], names: Sequence[str], key: Sequence[str]) -> None:
     for column in columns:
-        if column not in names and column not in FEED_COLUMNS:
+        if column not in names and column not in (*FEED_COLUMNS, FILE_PATH, FILE_START):
             raise ChangeError(
                 f"{table} has a column {column!r}, which the state's table does not have.",
                 hint=closest_hint(column, [*names, CHANGE_TYPE]),

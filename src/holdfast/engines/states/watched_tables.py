@@ -95,18 +95,29 @@ class JointWatch(WatchedTable):
     def _followed_id(self, data: str) -> str:
         return super()._followed_id(f"{self.followed}={os.path.basename(data)}")
 
+    def _changes_of(self, table: SourceTable) -> Changes:
+        assert self.followed is not None, "rows that are not followed say of which table they are"
+        return self._joined({self.followed: table})
+
+    def stream_name(self, source: str) -> str:
+        """Two tables may follow one source: each has got so much of it."""
+        assert self.followed is not None, "a source that is followed is one of a table"
+        return f"{self.followed}={source}"
+
     def apply_frames(self, frames: Mapping[str, Rows], *, stream: str, number: int, limit: int | None) -> BatchOutcome:
         """The changes of a frame per table, which together are the batch with this number of a stream."""
         batch = f"{stream}/{number}"
         with self._written() as state:
             if number <= state.manifest.streams.get(stream, -1):
                 return state._unchanged(batch)
-            layout, engine = self.layout, self.engine
-            typed = {
-                name: changes_of(engine, engine.table_of(frame, name), layout.schemas[name], layout.keys[name])
-                for name, frame in frames.items()
-            }
-            return state._apply(engine.joined_changes(typed, layout), batch, (), limit, streams={stream: number})
+            changes = self._joined({name: self.engine.table_of(frame, name) for name, frame in frames.items()})
+            return state._apply(changes, batch, (), limit, streams={stream: number})
+
+    def _joined(self, tables: Mapping[str, SourceTable]) -> Changes:
+        """The changes that the rows of each table are, as changes of the one."""
+        layout, engine = self.layout, self.engine
+        typed = {name: changes_of(engine, own, layout.schemas[name], layout.keys[name]) for name, own in tables.items()}
+        return engine.joined_changes(typed, layout)
 
     def _read_all(self, data: Mapping[str, str], reading: Mapping[str, Any]) -> Changes:
         """The changes in the files, each read as its table was, but for what is given."""
@@ -179,7 +190,13 @@ def init_watch_tables(
             log = empty_log(store, arrow_type(key_field(layout.schema, key_columns())["type"]))
         body = WatchBody(by_name([row_table, *stored]), dump_rules(replace(rules, key=(), tables=named)))
         manifest = first_manifest(joint, layout.schema, key_columns(), {}, rows=count, totals=totals, body=body)
-        commit(store, replace(manifest, log=(log,)))
+        feeds = {
+            f"{name}={feed}": number
+            for name, table in tables.items()
+            if table.origin is not None
+            for feed, number in table.origin.feed.items()
+        }
+        commit(store, replace(manifest, log=(log,), streams=feeds))
     return JointWatch(engine, store)
 
 

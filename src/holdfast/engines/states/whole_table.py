@@ -85,8 +85,15 @@ class WholeTable(StateTable[Outcome, AnyWholeBody]):
         with self._written() as state:
             if number <= state.manifest.streams.get(stream, -1):
                 return state._unchanged(batch)
-            changes = changes_of(state.engine, table, state.manifest.schema, state.manifest.key)
-            return state._apply(changes, batch, (), limit, streams={stream: number})
+            return state._apply(state._changes_of(table), batch, (), limit, streams={stream: number})
+
+    def _changes_of(self, table: SourceTable) -> Changes:
+        """The changes that the table's rows are."""
+        return changes_of(self.engine, table, self.manifest.schema, self.manifest.key)
+
+    def stream_name(self, source: str) -> str:
+        """By what the batches of a source that is followed are known, of which the source has this name."""
+        return source
 
     def _file_ids(self, data: str, content: str) -> tuple[str, str]:
         return f"content-{content}", file_id(data, content)

@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType, StructType
 from holdfast.encode.column_type import column_type
 from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.states.changes import COMMIT_VERSION, require_castable
+from holdfast.engines.states.changes import COMMIT_VERSION, FILE_PATH, FILE_START, require_castable
 from holdfast.engines.states.state_engine import Changes
 from holdfast.states.row_changes import CHANGE_TYPE, CHANGE_TYPES
 
@@ -39,6 +39,11 @@ def typed_changes(table: Table, schema: StructType) -> Changes:
     known = tuple(i for i, field in enumerate(schema.fields) if field.name in place)
     if table.origin is not None and table.origin.kind in ("delta", "jdbc", "table"):
         return Changes(plain.select(*columns, *extra, *alone), table, known)
+    if FILE_PATH in place:
+        path = F.concat(F.lpad(first.cast("string"), 20, "0"), F.col(place[FILE_PATH]))
+        return Changes(
+            plain.select(*columns, *extra, path.alias("o0"), F.col(place[FILE_START]).alias("o1")), table, known
+        )
     try:
         path = F.concat(F.lpad(first.cast("string"), 20, "0"), F.col("_metadata.file_path"))
         start = F.col("_metadata.file_block_start").cast("bigint")

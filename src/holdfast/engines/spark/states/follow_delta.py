@@ -31,20 +31,38 @@ def follow_delta(
     Commits that have come together are one batch, their net change. The state knows the last version it has, from when
     it was made of the table or from the batch before; `from_version` tells the first to take where it knows none.
     """
+    follower = delta_follower(
+        spark, place, source, limit=limit, on_batch=on_batch, from_version=from_version, opened=opened
+    )
+    follow(spark, opened(spark, place).store, follower, once=once)
+
+
+def delta_follower(
+    spark: SparkSession,
+    place: str,
+    source: str,
+    *,
+    limit: int | None,
+    on_batch: OnBatch[Outcome],
+    from_version: int | None = None,
+    opened: Opened[Outcome],
+) -> Follower:
+    """Takes in the commits of the Delta table that the state has not got."""
     state = opened(spark, place)
     table = open_delta(source)
     require_feed(table)
+    feed = state.stream_name(table.feed)
     known = last_applied(
-        state.manifest.streams.get(table.feed), from_version, f"the Delta table {table.name}", table.version, place
+        state.manifest.streams.get(feed), from_version, f"the Delta table {table.name}", table.version, place
     )
 
     def take(session: SparkSession, first: int, last: int) -> None:
         now = opened(session, place)
         # A batch that comes again, or a stream that starts anew, may begin with commits that are in.
-        start = min(max(first, now.manifest.streams.get(table.feed, known) + 1), last)
+        start = min(max(first, now.manifest.streams.get(feed, known) + 1), last)
         name = batch_of_versions(table.name, start, last)
         changes = Table(in_order(open_delta(source).changes(session, start, last)), name, origin=Origin("delta"))
-        on_batch(now.apply_table(changes, stream=table.feed, number=last, limit=limit), name)
+        on_batch(now.apply_table(changes, stream=feed, number=last, limit=limit), name)
 
     def take_commits(commits: DataFrame) -> None:
         ends = commits.agg(F.min("version"), F.max("version")).first()
@@ -52,12 +70,12 @@ def follow_delta(
             take(commits.sparkSession, ends[0], ends[1])
 
     def look() -> None:
-        first, last = opened(spark, place).manifest.streams.get(table.feed, known) + 1, open_delta(source).version
+        first, last = opened(spark, place).manifest.streams.get(feed, known) + 1, open_delta(source).version
         if first <= last:
             take(spark, first, last)
 
-    follower = Follower(source, table.path, lambda: table.commits(spark, known), take_commits, look)
-    follow(spark, state.store, follower, once=once)
+    identity = state.stream_name(table.path)
+    return Follower(source, identity, lambda: table.commits(spark, known), take_commits, look)
 
 
 def in_order(changes: DataFrame) -> DataFrame:

@@ -26,7 +26,7 @@ from holdfast.states.store import Store, open_store
 from holdfast.states.versions import has_state
 
 Opened = Callable[[SparkSession, str], WholeTable[Outcome, Any]]
-_STREAM = "stream"
+STREAM = "stream"
 _LOOK_EVERY, _LOOK_AGAIN = 0.2, 1.0
 
 
@@ -120,10 +120,10 @@ def _require_folder(store: Store) -> None:
         )
 
 
-def empty_table(frame: DataFrame) -> Table:
+def empty_table(frame: DataFrame, name: str = "stream") -> Table:
     """A table without rows, of the columns whose changes the frame has."""
     fields = [field for field in frame.schema.fields if field.name not in FEED_COLUMNS]
-    return Table(frame.sparkSession.createDataFrame([], StructType(fields)), "stream")
+    return Table(frame.sparkSession.createDataFrame([], StructType(fields)), name)
 
 
 def state_of(checkpoint: str) -> str:
@@ -143,27 +143,43 @@ def follow_frame(
 ) -> StreamingQuery | Outcome:
     """A query that takes the changes of a streaming frame into the state; of any other frame, the outcome."""
     # Whole paths: Java, and this process by the time a batch comes, may be in another folder than the caller is now.
-    spark, place = frame.sparkSession, state.store.root
+    place = state.store.root
     if not frame.isStreaming:
         if batch is None:
             raise OptionError(
                 "a frame that is not a stream is one batch, and a batch needs its number.",
                 hint="inside foreachBatch, pass batch=batch_id.",
             )
-        return state.apply_frame(frame, stream=_STREAM, number=batch, limit=limit)
-    if on_batch is not None and is_connect(spark):
+        return state.apply_frame(frame, stream=STREAM, number=batch, limit=limit)
+
+    def take(rows: DataFrame, number: int) -> Outcome:
+        return opened(rows.sparkSession, place).apply_frame(rows, stream=STREAM, number=number, limit=limit)
+
+    return stream_batches(frame, state, take, trigger=trigger, on_batch=on_batch)
+
+
+def stream_batches(
+    frame: DataFrame,
+    state: WholeTable[Outcome, Any],
+    take: Callable[[DataFrame, int], Outcome],
+    *,
+    trigger: Mapping[str, Any] | None,
+    on_batch: Callable[[Outcome], None] | None,
+) -> StreamingQuery:
+    """A query that takes each batch of a streaming frame into a state that lies in a checkpoint."""
+    if on_batch is not None and is_connect(frame.sparkSession):
         raise OptionError(
             "on Spark Connect the batches of a stream run on the server, where `on_batch` is never heard of.",
             hint="leave it out, and read what the batches did from the state: holdfast watch show, or its changes/.",
         )
 
-    def take(rows: DataFrame, number: int) -> None:
-        outcome = opened(rows.sparkSession, place).apply_frame(rows, stream=_STREAM, number=number, limit=limit)
+    def take_and_tell(rows: DataFrame, number: int) -> None:
+        outcome = take(rows, number)
         if on_batch is not None:
             on_batch(outcome)
 
     _require_folder(state.store)
-    writer = frame.writeStream.foreachBatch(take).option(
-        "checkpointLocation", os.path.join(os.path.dirname(place), "stream")
+    writer = frame.writeStream.foreachBatch(take_and_tell).option(
+        "checkpointLocation", os.path.join(os.path.dirname(state.store.root), STREAM)
     )
     return (writer.trigger(**trigger) if trigger else writer).start()
