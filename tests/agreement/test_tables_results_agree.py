@@ -15,6 +15,8 @@ from pyspark.sql import SparkSession
 import holdfast as hf
 from holdfast.engines.tables.result import TablesCheckResult
 from holdfast.errors import OptionError, TypeMismatchError
+from holdfast.rules.parse import parse_body
+from holdfast.rules.rule import Rule, RuleSet
 
 ORDERS = "number,region,customer,amount,invoice,placed\n" + "\n".join(
     f"{i},{'NORTH' if i % 3 else 'SOUTH'},{f'C{i % 11:02d}' if i % 7 else ''},"
@@ -89,6 +91,16 @@ def test_counts_tables_and_what_is_shown_are_the_same(spark: SparkSession, shop:
         assert len(found.witnesses) == len(other.witnesses)
     assert re.sub(r"[\d.]+ s\b", "", here.summary()) == re.sub(r"[\d.]+ s\b", "", there.summary())
     assert "2024-01-25" not in there.to_html()
+    suspected = {(row["table"], str(row["key"])): row["key"] for row in here.suspects}
+    for (table, _), row in [*suspected.items()][:: max(len(suspected) // 4, 1)]:
+        given = [*row.values()] if isinstance(row, dict) else row
+        told, wanted = (result.explain(given, table=table).to_dict() for result in (here, there))
+        assert told | {"seconds": 0} == wanted | {"seconds": 0}
+        assert told["rules"]
+    assert here.suggestions.columns == there.suggestions.columns
+    assert lines(here.suggestions) == lines(there.suggestions)
+    assert len(list(there.suggestions)) > 5
+    assert here.write_suggestions(str(shop / "here")) == there.write_suggestions(str(shop / "there"))
     for result in (here, there):
         name = result.outcome.engine
         result.write_violations(str(shop / name))
@@ -107,8 +119,19 @@ def test_tables_of_the_caller_are_checked_on_the_callers_session(spark: SparkSes
     result = hf.check({"orders": orders, "customers": customers}, "orders(customer) in customers(id)")
     assert result.outcome.engine == "spark"
     assert [(row["value"], row["rows"], row["table"]) for row in result.groups] == [("8", 1, "orders")]
-    with pytest.raises(OptionError, match="not on Spark"):
-        result.explain(1, table="orders")
+    assert [one.rule.name for one in result.explain(0, table="orders").broken] == []
+    (broken,) = result.explain(1, table="orders").broken
+    assert (broken.rule.kind, broken.violations) == ("ind", 1)
+    with pytest.raises(OptionError, match=r"orders has no row with _row = 7\."):
+        result.explain(7, table="orders")
+    asked = hf.check(
+        {"orders": orders, "customers": customers},
+        RuleSet((Rule("known", parse_body("orders(customer) in customers(id)"), where="rlike(string(id), '.')"),)),
+    )
+    with pytest.raises(
+        OptionError, match="not explained on Spark where they are told without Spark SQL: the condition"
+    ):
+        asked.explain(1, table="orders")
     with pytest.raises(TypeMismatchError, match=r"orders.id \(int\)"):
         hf.check(
             {"orders": orders, "customers": customers.selectExpr("CAST(id AS STRING) AS id")},

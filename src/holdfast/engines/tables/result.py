@@ -138,10 +138,10 @@ class TablesCheckResult(ShownResult):
     def write_suggestions(self, folder: str) -> int | None:
         """Writes `suggestions` as Parquet below the folder. Returns how many suspect rows were tried; None for all."""
         write_folders(dict(zip(SUGGESTION_FOLDERS, (self.suggestions,), strict=True)), folder)
-        return self._tried_rows()
+        return self.tried_rows()
 
     @abstractmethod
-    def _tried_rows(self) -> int | None:
+    def tried_rows(self) -> int | None:
         """How many suspect rows of each table `suggestions` speaks of; None where it speaks of all."""
 
     @abstractmethod

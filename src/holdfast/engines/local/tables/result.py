@@ -236,7 +236,7 @@ class LocalTablesResult(TablesCheckResult):
         rows = np.unique(np.concatenate([np.empty(0, np.int64), *lines]))
         return rows[np.argsort(self._tables[table].order[rows], kind="stable")]
 
-    def _tried_rows(self) -> int | None:
+    def tried_rows(self) -> int | None:
         cut = [
             trials.most_rows
             for place, trials in enumerate(self._trials.values())

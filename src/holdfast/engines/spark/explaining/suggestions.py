@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # So few variants of rows are held against the table in one pass.
 FEW = 50
-_UTC = ("UTC", "Etc/UTC", "GMT", "Z")
+UTC = ("UTC", "Etc/UTC", "GMT", "Z")
 
 
 def suggested_changes(result: SparkCheckResult) -> DataFrame:
@@ -45,7 +45,7 @@ def suggested_changes(result: SparkCheckResult) -> DataFrame:
     """
     if _in_one_task(result):
         task = SuggestTask(result.plan, _pair_limit(result), most_rows(result))
-        return _whole(result).mapInArrow(task, _suggestions_schema(result.scanned.schema["k"].dataType))
+        return _whole(result).mapInArrow(task, suggestion_fields(result.scanned.schema["k"].dataType))
     keys = result.suspects.to_spark().select("key").distinct()
     return Trial(result, keys.orderBy("key").limit(most_rows(result))).suggestions
 
@@ -87,7 +87,7 @@ def _in_one_task(result: SparkCheckResult) -> bool:
     if any(kind.family == "other" or kind.collated for kind in types):
         return False
     zone = result.scanned.sparkSession.conf.get("spark.sql.session.timeZone")
-    return zone in _UTC or not any(kind.sql == "timestamp" for kind in types)
+    return zone in UTC or not any(kind.sql == "timestamp" for kind in types)
 
 
 def _whole(result: SparkCheckResult) -> DataFrame:
@@ -318,7 +318,7 @@ class Trial:
     def suggestions(self) -> DataFrame:
         plan, spark, candidates = self.result.plan, self.result.scanned.sparkSession, self._candidates
         if candidates is None:
-            return spark.createDataFrame([], _suggestions_schema(self.result.scanned.schema["k"].dataType))
+            return spark.createDataFrame([], suggestion_fields(self.result.scanned.schema["k"].dataType))
         touching = [(i, place, plan.rules.rules[i].name) for i in range(len(plan.rules)) for place in self._touching(i)]
         names = list(enumerate(plan.schema.types))
         return spark.sql(
@@ -370,7 +370,8 @@ def _union(parts: Sequence[str]) -> str:
     return "\nUNION ALL\n".join(parts)
 
 
-def _suggestions_schema(key: DataType) -> StructType:
+def suggestion_fields(key: DataType) -> StructType:
+    """The columns of suggestions for rows whose keys are of this type."""
     text, number = StringType(), LongType()
     rest: dict[str, DataType] = {"column": text, "value": text, "suggested": text, "resolves": number, "adds": number}
     rest |= {"rules": ArrayType(text), "confidence": DoubleType(), "low": text, "high": text}

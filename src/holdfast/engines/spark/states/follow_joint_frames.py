@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import reduce
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -14,6 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.states.follow_frames import STREAM, empty_table, state_of, stream_batches
 from holdfast.engines.spark.states.spark_engine import SparkEngine
+from holdfast.engines.spark.tables.struct_rows import rows_of, struct_rows
 from holdfast.engines.states.changes import FILE_PATH, FILE_START
 from holdfast.engines.states.watched_tables import JointWatch, init_watch_tables, opened_watch
 from holdfast.errors import OptionError
@@ -21,9 +21,6 @@ from holdfast.rules.rule import RuleSet
 from holdfast.states.batch_outcome import BatchOutcome
 from holdfast.states.store import open_store
 from holdfast.states.versions import has_state
-
-# Of which table a row of the stream is, by number; its columns are in a struct of that table's number.
-_TABLE, _ROW = "of_table", "row_{}"
 
 
 def watch_frames(
@@ -68,12 +65,12 @@ def watch_frames(
     def take(rows: DataFrame, number: int) -> BatchOutcome:
         kept = rows.persist()  # each table's rows are taken from it
         try:
-            parts = {name: _rows_of(kept, i) for i, name in enumerate(frames)}
+            parts = {name: rows_of(kept, i) for i, name in enumerate(frames)}
             return _opened(rows.sparkSession, place).apply_frames(parts, stream=STREAM, number=number, limit=limit)
         finally:
             kept.unpersist()
 
-    return stream_batches(_joined(list(frames.values())), state, take, trigger=trigger, on_batch=on_batch)
+    return stream_batches(struct_rows(map(_placed, frames.values())), state, take, trigger=trigger, on_batch=on_batch)
 
 
 def _opened(spark: SparkSession, place: str) -> JointWatch:
@@ -86,15 +83,6 @@ def _opened(spark: SparkSession, place: str) -> JointWatch:
     return state
 
 
-def _joined(frames: list[DataFrame]) -> DataFrame:
-    """The rows of all frames, each in a struct of its own; those of files with where they stand there."""
-    parts = [
-        _placed(frame).select(F.lit(i).alias(_TABLE), F.struct("*").alias(_ROW.format(i)))
-        for i, frame in enumerate(frames)
-    ]
-    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), parts)
-
-
 def _placed(frame: DataFrame) -> DataFrame:
     """The frame with the file that each row is in, and where: a batch takes the changes of a key in this order."""
     try:
@@ -105,7 +93,3 @@ def _placed(frame: DataFrame) -> DataFrame:
             return placed
     except AnalysisException:
         return frame
-
-
-def _rows_of(rows: DataFrame, i: int) -> DataFrame:
-    return rows.where(F.col(_TABLE) == i).select(f"{_ROW.format(i)}.*")

@@ -105,7 +105,7 @@ class SparkTables:
                 engine="spark",
                 nulls=plan.rules.nulls,
             )
-        return SparkTablesResult(outcome, scans, parts, self._translated)
+        return SparkTablesResult(outcome, plan.rules, scans, parts, self._translated)
 
     def _named(self, table: str) -> Table:
         """The table under its name in rules."""

@@ -2,32 +2,47 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from holdfast.checking.annotated import DEFAULT_PARTNERS, require_annotatable
 from holdfast.checking.outcome import CheckOutcome
 from holdfast.checking.output_folders import BROKEN_RULES
 from holdfast.checking.shown_check import ShownCheck
+from holdfast.engines.local.tables.explain_task import TOLD, ArrivedTable, TablesExplainTask, Wanted
 from holdfast.engines.spark.checking.annotated import annotated_rows, both_ways, first_partners
 from holdfast.engines.spark.checking.check import SparkCheckResult
 from holdfast.engines.spark.checking.engine import union_of
 from holdfast.engines.spark.checking.outputs import append_metrics
-from holdfast.engines.spark.checking.scan import Scan
+from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS, Scan
+from holdfast.engines.spark.explaining.suggestions import UTC, suggestion_fields
 from holdfast.engines.spark.frame_result import FrameResult
 from holdfast.engines.spark.tables.dangling import SparkDangling
 from holdfast.engines.spark.tables.joined_scan import of_table
+from holdfast.engines.spark.tables.struct_rows import struct_rows
 from holdfast.engines.tables.parts import InclusionRule, JoinedRules, OwnRules
 from holdfast.engines.tables.result import TablesCheckResult
-from holdfast.errors import OptionError
+from holdfast.errors import ConditionError, HoldfastError, OptionError
 from holdfast.explaining.explanation import RowExplanation
+from holdfast.programs.condition import rule_condition
+from holdfast.rules.rule import RuleSet
 
 
 @dataclass(frozen=True)
@@ -93,12 +108,14 @@ class SparkTablesResult(TablesCheckResult):
     def __init__(
         self,
         outcome: CheckOutcome,
+        rules: RuleSet,
         scans: Mapping[str, Scan],
         parts: Sequence[SparkPart],
         translated: Callable[[], AbstractContextManager[None]],
     ) -> None:
         super().__init__(outcome, [part.part for part in parts])
         self._scans, self._on_spark, self._translated = dict(scans), tuple(parts), translated
+        self._rules = rules
 
     def close(self) -> None:
         for part in self._on_spark:
@@ -286,16 +303,61 @@ class SparkTablesResult(TablesCheckResult):
 
     # Explaining ------------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def suggestions(self) -> FrameResult:
-        raise _only_local("suggestions")
+        schema = suggestion_fields(self._key_type).add("table", StringType())
+        return FrameResult(self._arrived.mapInArrow(self._task("suggestions"), schema))
 
     def explain(self, row: Any, *, table: str) -> RowExplanation:
         self.require_table(table)
-        raise _only_local("explanations")
+        explanation: RowExplanation = self._told(self._task("explanation", row=row, table=table))
+        return replace(explanation, seconds=self.outcome.seconds + explanation.seconds)
 
-    def _tried_rows(self) -> int | None:
-        raise _only_local("suggestions")
+    def tried_rows(self) -> int | None:
+        most: int | None = self._told(self._task("tried"))
+        return most
+
+    def _task(self, wanted: Wanted, **of_row: Any) -> TablesExplainTask:
+        keys = {table.name: table.key for table in self.outcome.tables}
+        tables = tuple(
+            ArrivedTable(name, tuple(scan.table.frame.columns), keys[name], frozenset(scan.hidden))
+            for name, scan in self._scans.items()
+        )
+        return TablesExplainTask(tables, self._rules, self.outcome.limit, wanted, **of_row)
+
+    def _told(self, task: TablesExplainTask) -> Any:
+        """What the task has pickled; an error is raised."""
+        with self._translated():
+            lines = self._arrived.mapInArrow(task, StructType([StructField(TOLD, BinaryType())])).collect()
+        told = pickle.loads(lines[0][TOLD])  # what the task has pickled
+        if isinstance(told, HoldfastError):
+            raise told
+        return told
+
+    @cached_property
+    def _arrived(self) -> DataFrame:
+        """All rows of all tables, whole, in one partition. OptionError where they are too many for one task, or where
+        what they hold is read otherwise without Spark."""
+        rows = sum(table.rows for table in self.outcome.tables)
+        if rows > ONE_TASK_ROWS:
+            raise _not_explained(f"one task of them holds {ONE_TASK_ROWS:,} rows, and the tables have {rows:,}")
+        for rule in self._rules:
+            try:
+                rule_condition(rule)
+            except ConditionError as problem:
+                raise _not_explained(f"they are told without Spark SQL: {problem.message.removesuffix('.')}") from None
+        kinds = {kind for scan in self._scans.values() for kind in scan.plan.schema.types.values()}
+        zone = next(iter(self._scans.values())).spark.conf.get("spark.sql.session.timeZone")
+        if any(kind.collated for kind in kinds):
+            raise _not_explained("they compare text by its bytes, and a column has a collation")
+        if zone not in UTC and any(kind.sql == "timestamp" for kind in kinds):
+            raise _not_explained(f"they write times in UTC, and the session's zone is {zone}")
+        wholes = {name: _whole_rows(scan) for name, scan in self._scans.items()}
+        frames = [
+            wholes[name].select("k", *(f"c{i}" for i in range(len(scan.table.frame.columns))))
+            for name, scan in self._scans.items()
+        ]
+        return struct_rows(frames).coalesce(1)
 
 
 def _whole_rows(scan: Scan) -> DataFrame:
@@ -303,9 +365,10 @@ def _whole_rows(scan: Scan) -> DataFrame:
     return scan.rows if scan.whole else Scan(scan.spark, scan.table, scan.plan, True, scan.hidden).rows
 
 
-def _only_local(what: str) -> OptionError:
+def _not_explained(why: str) -> OptionError:
     return OptionError(
-        f"{what} over several tables are computed in this process, and not on Spark.", hint="say --engine local."
+        f"rows of several tables are not explained on Spark where {why}.",
+        hint="say --engine local, which reads files and tables in memory.",
     )
 
 
