@@ -283,7 +283,19 @@ BAD = {
     "unknown key": (["zip -> city", "--key", "idd"], ["the key names 'idd'", "did you mean 'id'"]),
     "text with a number": (
         ["not(t.city > 3)"],
-        ["TypeMismatchError", "rule 'city'", "t.city (text)", "3 (a number)", "Hint:", "single quotes"],
+        [
+            "TypeMismatchError",
+            "rule 'city'",
+            "t.city (text)",
+            "3 (a number)",
+            "Hint:",
+            "single quotes",
+            "\n  not(t.city > 3)\n      ^\n",
+        ],
+    ),
+    "text minus a number": (
+        ["if t.zip = s.zip then t.city - 1 > 3"],
+        ["subtracts 1 (integer) from t.city (text)", f"\n  if t.zip = s.zip then t.city - 1 > 3\n  {' ' * 22}^\n"],
     ),
     "text with a number column": (
         ["not(t.city = s.zip)"],

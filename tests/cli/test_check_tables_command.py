@@ -225,6 +225,38 @@ def test_bad_input_ends_with_2_and_is_explained(shop: Path, arguments: list[str]
         assert word in done.stderr
 
 
+# What is wrong, the rule up to the place that the caret points at, and the rest of it.
+WRONG_USE = {
+    "there is no table 'customer'.": ("orders(customer_id) in ", "customer(id)"),
+    "there is no table 'place'.": ("not(orders.net = ", "place.net)"),
+    "the rule calls a row orders, by its table, and another t: of which table that is, it does not say.": (
+        "not(",
+        "orders.customer_id = customers.id and t.net > 3)",
+    ),
+    "the rule 'invoice -> net' does not say of which table it is.": ("", "invoice -> net"),
+    "the rule calls its rows orders, customers, orders2.": (
+        "not(orders.net = customers.id and customers.id = ",
+        "orders2.net)",
+    ),
+    "there is no function 'flor'.": ("not(", "flor(orders.net) = customers.id)"),
+    "rule 'orders-net-customers-id-orders-invoice' subtracts 1 (integer) from orders.invoice (text).": (
+        "not(orders.net = customers.id and ",
+        "orders.invoice - 1 > 3)",
+    ),
+    "engines differ in look-around, named groups and flags.": ("not(orders.invoice not matches ", "'(?=a)b')"),
+}
+
+
+@pytest.mark.parametrize(("reason", "rule"), WRONG_USE.items(), ids=WRONG_USE)
+def test_wrong_use_of_tables_has_a_reason_and_a_caret(shop: Path, reason: str, rule: tuple[str, str]) -> None:
+    tables = [f"--table={name}={shop / 'data' / 'orders.csv'}" for name in ("orders", "orders2")]
+    before, after = rule
+    done = holdfast("check", before + after, *tables, f"--table=customers={shop / 'data' / 'customers.csv'}")
+    assert done.exit_code == 2, done.output
+    assert reason in done.stderr
+    assert f"\n\n  {before}{after}\n  {' ' * len(before)}^\n" in done.stderr
+
+
 def test_a_rule_of_tables_is_refused_where_there_is_one(shop: Path) -> None:
     orders = shop / "data" / "orders.csv"
     for arguments in (

@@ -11,7 +11,8 @@ from holdfast.programs.lower import Lowering
 from holdfast.programs.sql_expression import Encoder
 from holdfast.rules.dependency import Inclusion
 from holdfast.rules.message import message_columns
-from holdfast.rules.predicate import Column, Predicate, QualifiedColumn, quoted_name
+from holdfast.rules.parse import pointed
+from holdfast.rules.predicate import Column, Comparison, Predicate, QualifiedColumn, quoted_name
 from holdfast.rules.rule import Rule, RuleSet
 
 # Types, by how their names begin, of which neither Spark nor a kernel says whether two values are the same.
@@ -72,9 +73,20 @@ def without_types(schema: Schema, empty: Iterable[str]) -> Schema:
 
 
 def require_types(rules: RuleSet, schema: Schema) -> None:
-    """TypeMismatchError, naming rule, columns and types, when a comparison has no meaning."""
+    """TypeMismatchError, naming rule, columns and types, and pointing at it, when a comparison has no meaning."""
     for rule, predicate, reason in _mismatches(rules, schema):
-        raise TypeMismatchError(f"rule {rule.name!r} {reason}.", hint=_type_hint(predicate, schema))
+        raise TypeMismatchError(
+            f"rule {rule.name!r} {reason}.{_pointed_at(rule, predicate)}", hint=_type_hint(predicate, schema)
+        )
+
+
+def _pointed_at(rule: Rule, predicate: Predicate) -> str:
+    """The rule's text with a caret under the predicate, or what it compares; nothing where it is written otherwise."""
+    text, columns = str(rule), predicate.columns()
+    operands = [str(operand) for operand in predicate.operands] if isinstance(predicate, Comparison) else []
+    own = [quoted_name(c.own if isinstance(c, QualifiedColumn) else c.name) for c in columns]
+    place = next((at for part in (str(predicate), *operands, *own) if (at := text.find(part)) >= 0), None)
+    return "" if place is None else f"\n\n{pointed(text, place)}"
 
 
 def _mismatches(rules: RuleSet, schema: Schema) -> Iterator[tuple[Rule, Predicate, str]]:
@@ -96,8 +108,14 @@ def _type_hint(predicate: Predicate, schema: Schema) -> str | None:
     names = list(dict.fromkeys(column.name for column in predicate.columns()))
     text = [name for name in names if schema.types[name].family == "text"]
     others = [name for name in names if schema.types[name].family not in ("text", "other")]
-    if text and others and any(isinstance(column, QualifiedColumn) for column in predicate.columns()):
-        return f"read {text[0]} or {others[0]} otherwise, with types: below its table in the rule file."
+    if any(isinstance(column, QualifiedColumn) for column in predicate.columns()):
+        if text and others:
+            return f"read {text[0]} or {others[0]} otherwise, with types: below its table in the rule file."
+        if text:
+            return (
+                f"write the constant in single quotes, or read {text[0]} otherwise, with types: below its table in the "
+                "rule file."
+            )
     if text and others:
         wanted = "date" if schema.types[others[0]].family in ("date", "timestamp") else "double"
         return (

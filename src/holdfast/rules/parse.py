@@ -421,6 +421,13 @@ class _Reader:
         for token, row in zip(tokens, names, strict=True):
             if self._called_by_table:
                 self._require_table(token)
+            elif row not in known and is_table_name(row) and (others := known.intersection(names)):
+                self._fail(
+                    token,
+                    f"the rule calls a row {row}, by its table, and another {min(others)}: of which table that is, it "
+                    "does not say",
+                    hint="call both rows by their tables, as in orders.A = customers.A.",
+                )
             elif row not in known:
                 table = is_table_name(row)
                 self._fail(
@@ -489,7 +496,7 @@ class _Reader:
 
     def _fail(self, place: Token | Tree[Token], message: str, *, hint: str | None = None) -> NoReturn:
         start = place.start_pos if isinstance(place, Token) else place.meta.start_pos
-        raise RuleSyntaxError(f"{message}.\n\n{_pointed(self._text, start or 0)}", hint=hint)
+        raise RuleSyntaxError(f"{message}.\n\n{pointed(self._text, start or 0)}", hint=hint)
 
 
 def _counted(function: Function) -> str:
@@ -515,7 +522,7 @@ def _unquoted(text: str) -> str:
     return str(text)
 
 
-def _pointed(text: str, position: int) -> str:
+def pointed(text: str, position: int) -> str:
     """Returns the line of the text with the position, and a caret under it."""
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
@@ -534,7 +541,7 @@ def _syntax_error(text: str, problem: UnexpectedInput) -> RuleSyntaxError:
         expected = getattr(problem, "accepts", None) or getattr(problem, "expected", None) or ()
     actual = _word_at(text, position)
     wanted = _START if not text[:position].strip() else _listed(expected)
-    message = f"expected {wanted}, found {actual}.\n\n{_pointed(text, position)}"
+    message = f"expected {wanted}, found {actual}.\n\n{pointed(text, position)}"
     return RuleSyntaxError(message, hint=_syntax_hint(text, position))
 
 

@@ -16,7 +16,7 @@ import yaml
 from holdfast.errors import HoldfastError, RuleFileError, SourceNotFoundError, closest_hint
 from holdfast.rules.dependency import CFD, FD, Body, Pattern
 from holdfast.rules.message import message_columns
-from holdfast.rules.parse import given_names, is_table_name, parse_body
+from holdfast.rules.parse import given_names, is_table_name, parse_body, pointed
 from holdfast.rules.predicate import Constant, quoted_name
 from holdfast.rules.rule import (
     Allowance,
@@ -501,7 +501,7 @@ def require_table(rule: Rule, tables: Collection[str]) -> None:
     """Raises RuleFileError for a rule that does not say of which table it is, or names one that is not there."""
     if not rule.tables and len(tables) > 0:
         raise RuleFileError(
-            f"the rule {str(rule)!r} does not say of which table it is.",
+            f"the rule {str(rule)!r} does not say of which table it is.\n\n{pointed(str(rule), 0)}",
             hint=f"add table: to it, one of {', '.join(tables)}.",
         )
     for name in rule.tables:
