@@ -53,7 +53,20 @@ def _joint_codes(chunks: Sequence[pa.Array], kind: pa.DataType) -> NDArray[np.in
         # Field by field: structs of the same fields may differ in which are nullable.
         fields = range(kind.num_fields)
         return _ranks([_joint_codes([chunk.field(i) for chunk in chunks], kind.field(i).type) for i in fields])
-    return _codes(pa.concat_arrays(chunks))
+    if not _is_own_code(kind):
+        return _codes(pa.concat_arrays(chunks))
+    # A chunk is copied once, to where it belongs.
+    codes, end = np.empty(sum(map(len, chunks)), np.int64), 0
+    for chunk in chunks:
+        codes[end : end + len(chunk)] = _codes(chunk)
+        end += len(chunk)
+    return codes
+
+
+def _is_own_code(kind: pa.DataType) -> bool:
+    """Whether the code of a value is told from it alone, whatever else there is."""
+    whole = pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_time32(kind)
+    return bool(whole or pa.types.is_timestamp(kind) or pa.types.is_duration(kind))
 
 
 def _codes(array: pa.Array) -> NDArray[np.int64]:

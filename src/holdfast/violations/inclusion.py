@@ -12,6 +12,9 @@ from holdfast.encode.codes import Coded, dense_ids
 from holdfast.rules.rule import Nulls
 from holdfast.violations.part import Bools, Ints
 
+# Codes are looked up as they are where there are so many times as many of them as of rows; and so many at a time.
+_WIDEST, _PIECE = 4, 2**18
+
 
 @dataclass(frozen=True)
 class DanglingRows:
@@ -47,26 +50,44 @@ def missing_values(sides: Sequence[tuple[Coded, Coded]], nulls: Nulls, scope: Bo
     equal values.
 
     Of the first table only rows in `scope` are asked; where nulls are not equal, only those without nulls. Cost: one
-    pass per column, and a sort where codes are far apart.
+    pass per column, and a sort where codes are far apart. Codes of one column that lie close are looked up as they are,
+    piece by piece: for the system, memory for another copy of them takes longer than the look-up.
     """
     keep, offers = _speaking([a for a, _ in sides], nulls, scope), _speaking([b for _, b in sides], nulls, None)
-    parts: list[Ints] = []
+    parts: list[tuple[Ints, Ints]] = []
     for a, b in sides:
-        codes = np.concatenate([_of(a.codes, keep), _of(b.codes, offers)])
+        codes = (_of(a.codes, keep), _of(b.codes, offers))
         if nulls == "sql" or (a.valid.all() and b.valid.all()):
             parts.append(codes)
         else:
             # A null is a value of its own, whatever its code.
-            valid = np.concatenate([_of(a.valid, keep), _of(b.valid, offers)])
-            parts += [np.where(valid, codes, 0), valid.astype(np.int64)]
-    many = len(sides[0][0]) if keep is None else int(keep.sum())
-    ids = dense_ids(parts, len(parts[0]))
-    there = np.zeros(int(ids.max(initial=-1)) + 1, np.bool_)
-    there[ids[many:]] = True
-    missing = np.flatnonzero(~there[ids[:many]])
-    values = np.unique(ids[missing], return_inverse=True)[1]
+            valid = (_of(a.valid, keep), _of(b.valid, offers))
+            parts.append((np.where(valid[0], codes[0], 0), np.where(valid[1], codes[1], 0)))
+            parts.append((valid[0].astype(np.int64), valid[1].astype(np.int64)))
+    wanted, offered = parts[0]
+    low, size = _range(wanted, offered)
+    if len(parts) > 1 or size > _WIDEST * (len(wanted) + len(offered)) + 1024:
+        many = len(wanted)
+        ids = dense_ids([np.concatenate(part) for part in parts], many + len(offered))
+        wanted, offered = ids[:many], ids[many:]
+        low, size = _range(wanted, offered)
+    there = np.zeros(size, np.bool_)
+    for start in range(0, len(offered), _PIECE):
+        there[offered[start : start + _PIECE] - low] = True
+    lost = [
+        start + np.flatnonzero(~there[wanted[start : start + _PIECE] - low]) for start in range(0, len(wanted), _PIECE)
+    ]
+    missing = np.concatenate([np.zeros(0, np.int64), *lost])
+    values = np.unique(wanted[missing], return_inverse=True)[1]
     rows = missing if keep is None else np.flatnonzero(keep)[missing]
     return DanglingRows(rows, values.astype(np.int64).reshape(-1))
+
+
+def _range(wanted: Ints, offered: Ints) -> tuple[np.int64, int]:
+    """The least code, and how many there are from it to the greatest."""
+    ends = [part for part in (wanted, offered) if len(part)]
+    low = min((int(part.min()) for part in ends), default=0)
+    return np.int64(low), max((int(part.max()) for part in ends), default=-1) - low + 1
 
 
 def _speaking(columns: Sequence[Coded], nulls: Nulls, scope: Bools | None) -> Bools | None:

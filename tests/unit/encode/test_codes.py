@@ -28,6 +28,7 @@ VALUES: list[tuple[pa.DataType, st.SearchStrategy[Any]]] = [
     (pa.string(), st.text(max_size=3)),
     (pa.binary(), st.binary(max_size=3)),
     (pa.date32(), st.dates()),
+    (pa.date64(), st.dates()),
     (pa.timestamp("us"), st.datetimes()),
     (pa.timestamp("us", tz="UTC"), st.datetimes(timezones=st.just(dt.UTC))),
     (pa.duration("us"), st.timedeltas(dt.timedelta(-1000), dt.timedelta(1000))),
