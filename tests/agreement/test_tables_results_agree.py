@@ -139,6 +139,24 @@ def test_tables_of_the_caller_are_checked_on_the_callers_session(spark: SparkSes
         )
 
 
+def test_references_are_found_on_spark_as_here(
+    spark: SparkSession, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {name: shop / f"{name}.csv" for name in ("orders", "customers")}
+    told = [hf.discover(files, engine=engine, error_rows="60%", top="all").to_dict() for engine in ("local", "spark")]
+    assert [one.pop("engine") for one in told] == ["local", "spark"]
+    assert {**told[0], "seconds": 0} == {**told[1], "seconds": 0}
+    assert "orders(customer) in customers(code)" in [rule["rule"] for rule in told[1]["rules"]]
+    frames = {name: spark.read.csv(str(file), header=True, inferSchema=True) for name, file in files.items()}
+    found = hf.discover(frames, error_rows="60%")
+    assert found.outcome.engine == "spark"
+    assert [table.table.data for table in found.outcome.tables] == [None, None]
+    assert hf.discover({name: frame.limit(0) for name, frame in frames.items()}).rules.rules == ()
+    monkeypatch.setattr("holdfast.engines.spark.tables.discover.MOST_ROWS", 68)
+    with pytest.raises(OptionError, match="searched by one task, which is given up to 68 rows, and the tables have 69"):
+        hf.discover(frames)
+
+
 @pytest.mark.usefixtures("ansi")
 def test_wide_numbers_are_compared_by_value_and_not_as_doubles(spark: SparkSession) -> None:
     wide = 2**53

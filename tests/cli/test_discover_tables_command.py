@@ -151,8 +151,6 @@ BAD = {
     "no arithmetic": (["--table", "a=orders.csv", "--no-arithmetic"], ["arithmetic is for the discovery of one table"]),
     "accidents": (["--table", "a=orders.csv", "--max-accidents", "1%"], ["max-accidents is for the discovery of one"]),
     "report": (["--table", "a=orders.csv", "--report", "r.html"], ["--report is for the discovery of one table"]),
-    "Spark": (["--table", "a=orders.csv", "--engine", "spark"], ["not discovered on Spark"]),
-    "remote": (["--table", "a=s3://b/c.csv"], ["can only be read on Spark", "name files"]),
     "no share": (["--table", "a=orders.csv", "--error-rows", "2"], ["error-rows is 2"]),
     "no file": (["--table", "a=nowhere.csv"], ["nowhere.csv"]),
 }

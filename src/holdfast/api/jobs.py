@@ -519,8 +519,8 @@ def discover(
     no longer hold, and what decisions on columns did to the order.
 
     Where `data` is a mapping from names to tables, what is found are inclusions between these, foreign keys first, and
-    comparisons that always hold along them; such a discovery runs in this process, and takes `error_rows`, `top`,
-    `time_limit` and how tables are read.
+    comparisons that always hold along them; such a discovery takes `error_rows`, `top`, `time_limit`, `engine` and how
+    tables are read.
     """
     if isinstance(data, Mapping):
         one_table = {
@@ -602,20 +602,15 @@ def discover_tables(
     from holdfast.engines.local.discover_tables import TablesOptions, run_tables_discover
     from holdfast.tables.read_options import ReadOptions
 
-    if engine == "spark" or master is not None or conf:
-        raise OptionError(
-            "references between tables are not discovered on Spark.",
-            hint="leave out --engine spark, --master and --conf; files and tables in memory are read in this process.",
-        )
-    try:
-        chosen_engine_for_all(list(data.values()), ReadOptions(), engine="local", conf=None)
-    except OptionError as problem:
-        raise OptionError(
-            f"{problem.message.removesuffix('.')}, where references between tables are not discovered.",
-            hint="name files, or tables in memory.",
-        ) from None
+    where: dict[str, Any] = {"master": master, "conf": conf}
     wanted = TablesOptions(options.error_rows or Decimal(0), shown, options.time_limit)
-    return run_tables_discover(data, ReadOptions(**reading), wanted, started=started)
+    if chosen_engine_for_all(list(data.values()), ReadOptions(**reading), engine=engine, **where) == "local":
+        return run_tables_discover(data, ReadOptions(**reading), wanted, started=started)
+    from holdfast.engines.spark.tables.discover import run_tables_discover as run_on_spark
+
+    tables = {name: replace(open_table(source, **where, **reading), name=name) for name, source in data.items()}
+    places = {n: os.fspath(source) if isinstance(source, str | os.PathLike) else None for n, source in data.items()}
+    return run_on_spark(tables, places, wanted, started=started)
 
 
 @dataclass(frozen=True)

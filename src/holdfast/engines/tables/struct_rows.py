@@ -2,6 +2,8 @@
 
 # Of which table a row is.
 OF_TABLE = "of_table"
+# What a task that gets them tells, pickled.
+TOLD = "told"
 
 
 def row_name(table: int) -> str:

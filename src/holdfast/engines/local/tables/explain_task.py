@@ -13,17 +13,16 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from holdfast.engines.local.tables.arrived_rows import arrived_rows
 from holdfast.engines.local.tables.check import LocalOpenedTables
 from holdfast.engines.local.tables.result import LocalTablesResult
 from holdfast.engines.tables.plan import plan_tables
 from holdfast.engines.tables.source import TableSource
-from holdfast.engines.tables.struct_rows import OF_TABLE, row_name
+from holdfast.engines.tables.struct_rows import TOLD
 from holdfast.errors import HoldfastError
 from holdfast.rules.rule import RuleSet
 
-TOLD = "told"
 Wanted = Literal["suggestions", "explanation", "tried"]
 
 
@@ -82,10 +81,9 @@ class TablesExplainTask:
 
 def _rows_of(rows: pa.Table, place: int, table: ArrivedTable) -> pa.Table:
     """The rows of one of the tables under their own names; those that are named by their numbers in that order."""
-    own = rows.filter(pc.equal(rows.column(OF_TABLE), place)).column(row_name(place)).combine_chunks()
-    values = own.flatten() if own.null_count == 0 else [pc.struct_field(own, i) for i in range(own.type.num_fields)]
-    by_name = dict(zip([own.type.field(i).name for i in range(own.type.num_fields)], values, strict=True))
-    found = pa.table([by_name[f"c{i}"] for i in range(len(table.columns))], names=list(table.columns))
+    arrived = arrived_rows(rows, place, table.columns)
+    own = arrived.select(range(len(table.columns)))
     if table.key:
-        return found
-    return found.take(pa.array(np.argsort(by_name["k"].to_numpy(zero_copy_only=False), kind="stable")))
+        return own
+    numbers = arrived.column(len(table.columns)).to_numpy()
+    return own.take(pa.array(np.argsort(numbers, kind="stable")))

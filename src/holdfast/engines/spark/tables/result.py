@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -13,7 +12,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
-    BinaryType,
     DataType,
     IntegerType,
     LongType,
@@ -26,7 +24,7 @@ from holdfast.checking.annotated import DEFAULT_PARTNERS, require_annotatable
 from holdfast.checking.outcome import CheckOutcome
 from holdfast.checking.output_folders import BROKEN_RULES
 from holdfast.checking.shown_check import ShownCheck
-from holdfast.engines.local.tables.explain_task import TOLD, ArrivedTable, TablesExplainTask, Wanted
+from holdfast.engines.local.tables.explain_task import ArrivedTable, TablesExplainTask, Wanted
 from holdfast.engines.spark.checking.annotated import annotated_rows, both_ways, first_partners
 from holdfast.engines.spark.checking.check import SparkCheckResult
 from holdfast.engines.spark.checking.engine import union_of
@@ -36,7 +34,7 @@ from holdfast.engines.spark.explaining.suggestions import UTC, suggestion_fields
 from holdfast.engines.spark.frame_result import FrameResult
 from holdfast.engines.spark.tables.dangling import SparkDangling
 from holdfast.engines.spark.tables.joined_scan import of_table
-from holdfast.engines.spark.tables.struct_rows import struct_rows
+from holdfast.engines.spark.tables.struct_rows import struct_rows, told_by
 from holdfast.engines.tables.parts import InclusionRule, JoinedRules, OwnRules
 from holdfast.engines.tables.result import TablesCheckResult
 from holdfast.errors import ConditionError, HoldfastError, OptionError
@@ -306,7 +304,7 @@ class SparkTablesResult(TablesCheckResult):
     @cached_property
     def suggestions(self) -> FrameResult:
         schema = suggestion_fields(self._key_type).add("table", StringType())
-        return FrameResult(self._arrived.mapInArrow(self._task("suggestions"), schema))
+        return FrameResult(self._arrived.coalesce(1).mapInArrow(self._task("suggestions"), schema))
 
     def explain(self, row: Any, *, table: str) -> RowExplanation:
         self.require_table(table)
@@ -328,15 +326,14 @@ class SparkTablesResult(TablesCheckResult):
     def _told(self, task: TablesExplainTask) -> Any:
         """What the task has pickled; an error is raised."""
         with self._translated():
-            lines = self._arrived.mapInArrow(task, StructType([StructField(TOLD, BinaryType())])).collect()
-        told = pickle.loads(lines[0][TOLD])  # what the task has pickled
+            told = told_by(self._arrived, task)
         if isinstance(told, HoldfastError):
             raise told
         return told
 
     @cached_property
     def _arrived(self) -> DataFrame:
-        """All rows of all tables, whole, in one partition. OptionError where they are too many for one task, or where
+        """All rows of all tables, whole. OptionError where they are too many for one task, or where
         what they hold is read otherwise without Spark."""
         rows = sum(table.rows for table in self.outcome.tables)
         if rows > ONE_TASK_ROWS:
@@ -357,7 +354,7 @@ class SparkTablesResult(TablesCheckResult):
             wholes[name].select("k", *(f"c{i}" for i in range(len(scan.table.frame.columns))))
             for name, scan in self._scans.items()
         ]
-        return struct_rows(frames).coalesce(1)
+        return struct_rows(frames)
 
 
 def _whole_rows(scan: Scan) -> DataFrame:

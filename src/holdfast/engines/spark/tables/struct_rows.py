@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import pickle
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
+from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, StructField, StructType
 
-from holdfast.engines.tables.struct_rows import OF_TABLE, row_name
+from holdfast.engines.tables.struct_rows import OF_TABLE, TOLD, row_name
 
 
 def struct_rows(frames: Iterable[DataFrame]) -> DataFrame:
@@ -20,3 +24,12 @@ def struct_rows(frames: Iterable[DataFrame]) -> DataFrame:
 def rows_of(rows: DataFrame, table: int) -> DataFrame:
     """Returns those of the frame with this number, under their own column names."""
     return rows.where(F.col(OF_TABLE) == table).select(f"{row_name(table)}.*")
+
+
+def told_by(rows: DataFrame, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> Any:
+    """Returns what the task, which gets all rows, tells of them; a row that is of no table comes with them, so that
+    they are never none."""
+    nobody = rows.sparkSession.range(1).select(F.lit(-1).alias(OF_TABLE))
+    everything = rows.unionByName(nobody, allowMissingColumns=True).coalesce(1)
+    lines = everything.mapInArrow(task, StructType([StructField(TOLD, BinaryType())])).collect()
+    return pickle.loads(lines[0][TOLD])  # what the task has pickled
