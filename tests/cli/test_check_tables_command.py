@@ -270,7 +270,7 @@ def test_a_rule_of_tables_is_refused_where_there_is_one(shop: Path) -> None:
         done = holdfast(*arguments)
         assert done.exit_code == 2, done.output
         assert "Hint:" in done.stderr
-    with pytest.raises(RuleFileError, match="a monitor is of one table"):
+    with pytest.raises(RuleFileError, match="a monitor with one key is of one table"):
         hf.Monitor(IND, key="id")
     (shop / "sites.yaml").write_text(f"key: id\nsites:\n  A: {{columns: [x]}}\nrules: ['{IND}']\n", encoding="utf-8")
     done = holdfast("fragments", "plan", shop / "sites.yaml")

@@ -167,7 +167,7 @@ def test_where_to_begin_is_told_or_known(spark: SparkSession, tmp_path: Path) ->
     left_out = run("run", state, "--source", table, "--once", "--from-version", "4")
     assert (left_out.exit_code, "would leave out changes" in left_out.stderr) == (2, True)
     folder = run("run", state, "--source", tmp_path, "--once", "--from-version", "0")
-    assert (folder.exit_code, "is for Delta tables" in folder.stderr) == (2, True)
+    assert (folder.exit_code, "is for tables with a feed of changes" in folder.stderr) == (2, True)
 
 
 def test_a_feed_that_is_not_there_is_told(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

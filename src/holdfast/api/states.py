@@ -304,48 +304,43 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         on_problem: Callable[[str], None],
     ) -> None:
         """Follows the source of each table, one after the other in each look."""
-        from holdfast.engines.states.follow_folder import LOOK_EVERY
-        from holdfast.tables.data_files import is_delta
+        from holdfast.engines.states.follow_folder import FolderFollower, followed_folder
+        from holdfast.engines.states.follow_iceberg import IcebergFollower
+        from holdfast.tables.data_files import is_delta, is_iceberg
 
         looks = []
         for name, source in sources.items():
-            if not is_delta(source) and name in from_version:
-                raise OptionError(f"--from-version is for Delta tables, and {source} is none.")
 
             def told(outcome: BatchOutcome, batch: str, name: str = name) -> None:
                 on_batch(outcome, f"{name}: {batch}")
 
-            if is_delta(source):
-                looks.append(self._look_at_delta(name, source, from_version.get(name), limit, told))
+            first = from_version.get(name)
+            if is_iceberg(source):
+                commits: IcebergFollower[BatchOutcome] = IcebergFollower(source, first, limit, told)
+                engine = self._engines.on_spark() if self._engines.choice == "spark" else self._engines.local()
+                looks.append(self._look_for(name, engine, commits.look))
+            elif is_delta(source):
+                looks.append(self._look_at_delta(name, source, first, limit, told))
+            elif first is not None:
+                raise OptionError(f"--from-version is for tables with a feed of changes, and {source} is a folder.")
             else:
-                looks.append(self._look_at_folder(name, source, once, limit, told, on_problem))
-        while True:
+                files: FolderFollower[BatchOutcome] = FolderFollower(followed_folder(source), limit, told, on_problem)
+                look = files.look_once if once else files.look
+                looks.append(self._look_for(name, self._engines.for_rows(0), look))
+
+        def look_at_all() -> None:
             for look in looks:
                 look()
-            if once:
-                return
-            time.sleep(LOOK_EVERY)
 
-    def _look_at_folder(
-        self,
-        name: str,
-        folder: str,
-        once: bool,
-        limit: int | None,
-        on_batch: Callable[[BatchOutcome, str], None],
-        on_problem: Callable[[str], None],
+        _look(look_at_all, once=once)
+
+    def _look_for(
+        self, name: str, engine: StateEngine, look: Callable[[Callable[[], JointWatch]], object]
     ) -> Callable[[], None]:
-        """Takes in what is new in a folder of changes of one of the tables, whenever it is called."""
-        from holdfast.engines.states.follow_folder import FolderFollower, followed_folder
-
-        follower: FolderFollower[BatchOutcome] = FolderFollower(followed_folder(folder), limit, on_batch, on_problem)
-        engine = self._engines.for_rows(0)
+        """Takes in what is new of one of the tables, whenever it is called; what only Spark can apply, there."""
 
         def look_on(engine: StateEngine) -> None:
-            def opened() -> JointWatch:
-                return self._joint_on(engine).following(name)
-
-            (follower.look_once if once else follower.look)(opened)
+            look(lambda: self._joint_on(engine).following(name))
 
         return lambda: self._engines.run(engine, look_on)
 
@@ -357,7 +352,7 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         limit: int | None,
         on_batch: Callable[[BatchOutcome, str], None],
     ) -> Callable[[], None]:
-        """Takes in what is new of a Delta table, whose commits are changes of one of the tables, likewise."""
+        """Takes in what is new of a Delta table, whose commits are changes of one of the tables."""
         from holdfast.engines.spark.states.follow_delta import delta_follower
         from holdfast.engines.spark.states.spark_engine import SparkEngine
 

@@ -153,13 +153,14 @@ def watch_run(
     ] = None,
     table: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=DIR", help="The folder, or Delta table, of one of several tables; may be repeated."),
+        typer.Option(metavar="NAME=DIR", help="What is followed of one of several tables; may be repeated."),
     ] = None,
     once: options.Once = False,
     from_version: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="N", help="Of a Delta table, the first version to apply; of several tables, NAME=N, repeated."
+            metavar="N",
+            help="Of a table that the state was not made of: the first version; of several, NAME=N, repeated.",
         ),
     ] = None,
     limit: options.ListLimit = str(DEFAULT_LIMIT),

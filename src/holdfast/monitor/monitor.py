@@ -388,7 +388,7 @@ def _joint_tables(
     named = {table.name: table.key for table in rules.tables if table.key}
     if not isinstance(key, Mapping):
         if key is not None or not named:
-            refuse_tables(rules, "a monitor with one key")
+            refuse_tables(rules, "a monitor with one key", hint="say how rows of each are named: key={'orders': …}.")
             return None, rules
     else:
         named |= {name: given_names(columns) for name, columns in key.items()}

@@ -47,12 +47,14 @@ def joint_rule(rule: Rule, condition: str | None = None) -> Rule:
     """The rule over the rows of all tables together; a rule of one table says by its `table` of which rows it speaks.
 
     Of an inclusion, it is what a row and the one that it refers to satisfy: broken by rows that are in no such pair.
-    `condition` is the column that says whether the rule's condition is true.
+    `condition` is the column that says whether the rule's condition is true. A message, which names the columns of the
+    rule's own table, is left out.
 
     >>> from holdfast.rules.rule import parse_rule
     >>> str(joint_rule(parse_rule("unique(invoice)", table="orders")).body)
     'unique("orders.invoice")'
     """
+    rule = replace(rule, message=None)
     if isinstance(rule.body, Inclusion):
         matches: list[Predicate] = list(rule.body.matches)
         table = rule.body.tables[0]

@@ -421,11 +421,11 @@ class _Reader:
         for token, row in zip(tokens, names, strict=True):
             if self._called_by_table:
                 self._require_table(token)
-            elif row not in known and is_table_name(row) and (others := known.intersection(names)):
+            elif row not in known and row in (self._tables or ()) and known.intersection(names):
                 self._fail(
                     token,
-                    f"the rule calls a row {row}, by its table, and another {min(others)}: of which table that is, it "
-                    "does not say",
+                    f"the rule calls a row {row}, by its table, and another {min(known.intersection(names))}: of which "
+                    "table that is, it does not say",
                     hint="call both rows by their tables, as in orders.A = customers.A.",
                 )
             elif row not in known:

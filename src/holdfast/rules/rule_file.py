@@ -509,13 +509,15 @@ def require_table(rule: Rule, tables: Collection[str]) -> None:
             raise RuleFileError(f"there is no table {name!r}.", hint=closest_hint(name, tables, what="Tables"))
 
 
-def refuse_tables(rules: RuleSet, job: str) -> None:
-    """Raises RuleFileError where the rules are over several tables, which only `check` does."""
+def refuse_tables(
+    rules: RuleSet, job: str, *, hint: str = "leave the rule out; holdfast check RULES does several tables."
+) -> None:
+    """Raises RuleFileError where the rules are over several tables, and the job is of one."""
     named = next((rule for rule in rules if rule.tables), None)
     if named is not None:
         raise RuleFileError(
             f"the rule {named.name!r} names {' and '.join(map(repr, named.tables))}, and {job} is of one table.",
-            hint="leave the rule out; holdfast check RULES does several tables.",
+            hint=hint,
         )
     if rules.tables:
         raise RuleFileError(

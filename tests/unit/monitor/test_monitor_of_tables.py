@@ -95,9 +95,10 @@ def test_a_key_of_two_columns_is_a_tuple() -> None:
 
 
 def test_conditions_speak_of_the_columns_of_their_table() -> None:
+    large = "amount > 10 or amount is null"
     rules = [
-        Rule("paid", hf.parse_rule(EXISTS).body, where="amount > 10 or amount is null"),
-        Rule("invoice", hf.parse_rule("unique(invoice)").body, table="orders", where="amount > 10 or amount is null"),
+        Rule("paid", hf.parse_rule(EXISTS).body, where=large, message="no customer {customer}"),
+        Rule("invoice", hf.parse_rule("unique(invoice)").body, table="orders", where=large, message="{invoice} twice"),
     ]
     monitor = hf.Monitor(rules, key=KEYS)
 

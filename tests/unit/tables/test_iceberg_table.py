@@ -221,3 +221,31 @@ def test_the_command_follows_it_and_so_does_evolve(people: Any, tmp_path: Path) 
     rules = {rule["rule"] for rule in hf.EvolveState.open(tmp_path / "e").show(top=None).to_dict()["rules"]}
     now = hf.discover(people.refresh().scan().to_arrow(), engine="local", top=None, arithmetic=False)
     assert rules == {str(rule.body) for rule in now.rules}
+
+
+def test_one_of_several_tables_follows_it_and_another_a_folder(people: Any, tmp_path: Path) -> None:
+    zips, incoming = tmp_path / "zips.csv", tmp_path / "incoming"
+    zips.write_text("zip,since\n10,1\n", encoding="utf-8")
+    tables: dict[str, Any] = {"people": TABLE, "zips": zips}
+    rules = ["people(zip) in zips(zip)", "not(people.zip = zips.zip and people.n < zips.since)"]
+    state = hf.WatchState.create(
+        tmp_path / "state", tables, rules, key={"people": "id", "zips": "zip"}, types={"zip": "text"}
+    )
+    before = dict(state.status.totals)
+    incoming.mkdir()
+    (incoming / "1.csv").write_text("zip,since,_change_type\n20,3,insert\n", encoding="utf-8")
+    people.append(rows((10, "20", "Cork", 2), (11, "30", "Dull", 2)))
+    people.delete("id = 1")
+    told: list[str] = []
+    for _ in range(2):
+        state.follow({"people": TABLE, "zips": incoming}, once=True, on_batch=lambda outcome, name: told.append(name))
+    people.refresh()
+    now = people.scan().to_arrow().to_pylist()
+    missing = sum(row["zip"] not in ("10", "20") for row in now)
+    early = sum(row["n"] < {"10": 1, "20": 3}.get(row["zip"], 0) for row in now)
+    assert list(state.show().totals.values()) == [missing, early] != list(before.values())
+    assert told == ["people: shop.sales.people, versions 2 to 3", "zips: 1.csv"]
+    with pytest.raises(HoldfastError, match="has the versions 0 to 3"):
+        state.follow({"people": TABLE}, once=True, from_version={"people": 9})
+    with pytest.raises(HoldfastError, match="does not say of which table"):
+        state.follow({"people": TABLE}, once=True, from_version=9)

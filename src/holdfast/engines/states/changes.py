@@ -18,7 +18,7 @@ from holdfast.tables.read_options import ReadOptions
 
 COMMIT_VERSION = "_commit_version"
 # Where rows of streams of several tables stand, which as one stream no longer know it.
-FILE_PATH, FILE_START = "_file_path", "_file_start"
+FILE_PATH, FILE_START = "_holdfast_file", "_holdfast_start"
 # What change feeds of lakehouses say besides; only the order of commits matters here.
 FEED_COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, "_commit_timestamp")
 

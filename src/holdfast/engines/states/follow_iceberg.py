@@ -28,8 +28,9 @@ class IcebergFollower(Generic[Outcome]):
         """Takes in what is there now."""
         table, state = open_iceberg(self.source), opened()
         require_versions(table)
+        feed = state.stream_name(table.feed)
         known = last_applied(
-            state.manifest.streams.get(table.feed),
+            state.manifest.streams.get(feed),
             self.from_version,
             f"the Iceberg table {table.name}",
             table.version,
@@ -40,5 +41,5 @@ class IcebergFollower(Generic[Outcome]):
             return
         name = batch_of_versions(table.name, known + 1, table.version)
         rows = state.engine.table_of(state.engine.rows_of(table.changes_after(known)), name)
-        outcome = state.apply_table(rows, stream=table.feed, number=table.version, limit=self.limit)
+        outcome = state.apply_table(rows, stream=feed, number=table.version, limit=self.limit)
         self.on_batch(outcome, name)

@@ -21,6 +21,7 @@ from holdfast.engines.tables.plan import plan_tables
 from holdfast.engines.tables.source import TableSource
 from holdfast.engines.tables.struct_rows import TOLD
 from holdfast.errors import HoldfastError
+from holdfast.rules.predicate import joint_name
 from holdfast.rules.rule import RuleSet
 
 Wanted = Literal["suggestions", "explanation", "tried"]
@@ -61,9 +62,8 @@ class TablesExplainTask:
             return
         try:
             result = self._result(rows)
-            told: Any = result.tried_rows()
-            if self.wanted == "explanation":
-                told = result.explain(self.row, table=self.table)
+            explains = self.wanted == "explanation"
+            told: Any = result.explain(self.row, table=self.table) if explains else result.tried_rows()
         except HoldfastError as problem:
             told = problem
         yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(told)], pa.binary())], names=[TOLD])
@@ -71,7 +71,8 @@ class TablesExplainTask:
     def _result(self, rows: pa.Table) -> LocalTablesResult:
         tables = {own.name: _rows_of(rows, i, own) for i, own in enumerate(self.tables)}
         sources = {own.name: TableSource(tables[own.name], own.key) for own in self.tables}
-        opened, hidden = LocalOpenedTables(sources), [f"{t.name}.{c}" for t in self.tables for c in sorted(t.hidden)]
+        opened = LocalOpenedTables(sources)
+        hidden = [joint_name(own.name, column) for own in self.tables for column in sorted(own.hidden)]
         plan = plan_tables(opened, self.rules)
         started = time.monotonic()
         return opened.run_check(

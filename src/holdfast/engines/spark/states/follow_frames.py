@@ -145,17 +145,22 @@ def follow_frame(
     # Whole paths: Java, and this process by the time a batch comes, may be in another folder than the caller is now.
     place = state.store.root
     if not frame.isStreaming:
-        if batch is None:
-            raise OptionError(
-                "a frame that is not a stream is one batch, and a batch needs its number.",
-                hint="inside foreachBatch, pass batch=batch_id.",
-            )
-        return state.apply_frame(frame, stream=STREAM, number=batch, limit=limit)
+        return state.apply_frame(frame, stream=STREAM, number=given_number(batch), limit=limit)
 
     def take(rows: DataFrame, number: int) -> Outcome:
         return opened(rows.sparkSession, place).apply_frame(rows, stream=STREAM, number=number, limit=limit)
 
     return stream_batches(frame, state, take, trigger=trigger, on_batch=on_batch)
+
+
+def given_number(batch: int | None) -> int:
+    """The number of a batch that is no stream; OptionError where none is given."""
+    if batch is None:
+        raise OptionError(
+            "a frame that is not a stream is one batch, and a batch needs its number.",
+            hint="inside foreachBatch, pass batch=batch_id.",
+        )
+    return batch
 
 
 def stream_batches(

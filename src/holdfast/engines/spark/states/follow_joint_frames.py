@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from holdfast.engines.spark.query_log import query_log_off
-from holdfast.engines.spark.states.follow_frames import STREAM, empty_table, state_of, stream_batches
+from holdfast.engines.spark.states.follow_frames import STREAM, empty_table, given_number, state_of, stream_batches
 from holdfast.engines.spark.states.spark_engine import SparkEngine
 from holdfast.engines.spark.tables.struct_rows import rows_of, struct_rows
 from holdfast.engines.states.changes import FILE_PATH, FILE_START
@@ -55,12 +55,7 @@ def watch_frames(
         tables = {name: empty_table(frame, name) for name, frame in frames.items()}
         state = init_watch_tables(SparkEngine(spark), tables, rules, keys, place, {name: {} for name in frames})
     if not streaming:
-        if batch is None:
-            raise OptionError(
-                "frames that are no streams are one batch, and a batch needs its number.",
-                hint="inside foreachBatch, pass batch=batch_id.",
-            )
-        return state.apply_frames(frames, stream=STREAM, number=batch, limit=limit)
+        return state.apply_frames(frames, stream=STREAM, number=given_number(batch), limit=limit)
 
     def take(rows: DataFrame, number: int) -> BatchOutcome:
         kept = rows.persist()  # each table's rows are taken from it
