@@ -164,3 +164,27 @@ def test_the_library_takes_decisions_and_files_of_them(place: Path) -> None:
     assert "All" not in found.summary()
     assert "The one rule you kept holds." in found.summary()
     assert "No new rules." in found.summary()
+
+
+def test_a_batch_says_which_rules_somebody_had_decided_on(place: Path) -> None:
+    file = decide(place, 'kept: ["zip -> city"]\nrejected: ["zip, state -> city, street"]')
+    made = ("--data", place / "t.csv", "--key", "id", "--columns", "zip,city,state", "--cross-columns", "off")
+    done = run("evolve", "init", place / "state", *made, "--decisions", file, "--engine", "local")
+    assert done.exit_code == 0, done.output
+    (place / "more.csv").write_text(f"{HEADER}\n60,0,s0,c9,x9,99\n", encoding="utf-8")
+    told = run("evolve", "apply", place / "state", place / "more.csv", "--format", "json")
+    assert told.exit_code == 0, told.output
+    change = json.loads(told.stdout)
+
+    def denied(rules: list[str]) -> list[Any]:
+        return [hf.parse_rule(rule).body.denials for rule in rules]
+
+    assert denied(change["removed_kept"]) == denied(["zip -> city"])
+    assert denied(change["added_rejected"]) == denied(["zip, state -> city"])
+    assert len(change["added"]) > 1 or len(change["removed"]) > 1
+    again = json.loads(run("evolve", "apply", place / "state", place / "more.csv", "--format", "json").stdout)
+    assert (again["applied"], again["removed_kept"], again["added_rejected"]) == (False, [], [])
+    assert run("evolve", "init", place / "other", *made, "--decisions", file, "--engine", "local").exit_code == 0
+    lines = run("evolve", "apply", place / "other", place / "more.csv").stdout.splitlines()
+    marked = [lines[i - 1].strip() for i, line in enumerate(lines) if line.strip() == "you rejected it"]
+    assert len(marked) + sum(line.strip() == "you kept it" for line in lines) == 2

@@ -6,10 +6,11 @@ Which rules came, which went and why, and how many there are now.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from holdfast.presented import Presented
+from holdfast.rules.decisions import Decisions
 from holdfast.search.outcome import DiscoverOutcome
 from holdfast.states.key_json import plain_json
 
@@ -76,7 +77,8 @@ class RulesChange(Presented):
 
 @dataclass(frozen=True)
 class EvolveOutcome(Presented):
-    """The rules that a batch added and removed. `applied` is False where it had been taken in before: then none."""
+    """The rules that a batch added and removed. `applied` is False where it had been taken in before: then none. With
+    `decisions`, it says which added rules somebody rejected, and which removed ones somebody kept."""
 
     batch: str
     applied: bool
@@ -84,15 +86,24 @@ class EvolveOutcome(Presented):
     rows: int
     change: RulesChange
     seconds: float = 0.0
+    decisions: Decisions | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `holdfast evolve apply --format json` prints."""
+        decided: dict[str, Any] = {}
+        if self.decisions is not None:
+            on, change = self.decisions.on, self.change
+            decided = {
+                "added_rejected": [rule for rule in change.added_rules if on(rule) == "rejected"],
+                "removed_kept": [rule for rule in change.removed_rules if on(rule) == "kept"],
+            }
         return {
             "batch": self.batch,
             "applied": self.applied,
             "added": list(self.change.added_rules),
             "removed": list(self.change.removed_rules),
             "total": self.change.total,
+            **decided,
         }
 
 

@@ -8,6 +8,7 @@ from holdfast.evolving.outcome import AddedRule, BreakingPair, EvolveOutcome, Ev
 from holdfast.report.discovery_text import discovery_text
 from holdfast.report.view import TEXT_WIDTH
 from holdfast.report.words import applied_before, number, value_text
+from holdfast.rules.decisions import Decisions
 from holdfast.rules.plain_words import text_of_lines
 
 SHOWN = 20
@@ -22,7 +23,7 @@ def evolved_text(outcome: EvolveOutcome, name: str) -> str:
     how = f", by {change.strategy}" if change.strategy else ""
     size = f"version {outcome.version}, {number(outcome.rows, 'row')}, {outcome.seconds:.1f} s{how}"
     lines = [f"{name}  {size}", *(f"note: {note}" for note in change.notes), ""]
-    lines += list(_changes(change, SHOWN)) or ["the rules are as they were"]
+    lines += list(_changes(change, SHOWN, outcome.decisions)) or ["the rules are as they were"]
     lines += ["", f"{number(change.total, 'rule')} now"]
     return text_of_lines(lines)
 
@@ -36,12 +37,14 @@ def rules_status_text(status: EvolveStatus, *, width: int = TEXT_WIDTH) -> str:
     return text_of_lines(lines)
 
 
-def _changes(change: RulesChange, most: int) -> Iterable[str]:
+def _changes(change: RulesChange, most: int, decisions: Decisions | None = None) -> Iterable[str]:
     for word, rules in (("removed", change.removed), ("added", change.added)):
         if rules:
             yield f"{number(len(rules), 'rule')} {word}"
         for rule in rules[:most]:
             yield from _removed(rule) if isinstance(rule, RemovedRule) else _added(rule)
+            if decisions is not None and (decided := decisions.on(rule.rule)) is not None:
+                yield f"      you {decided} it"
         if len(rules) > most:
             yield f"  and {len(rules) - most:,} more"
 

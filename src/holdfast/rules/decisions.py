@@ -8,12 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 
 from holdfast.errors import DecisionsError, HoldfastError, RuleFileError, closest_hint
+from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import tables_of
 from holdfast.rules.parse import parse_body
 from holdfast.rules.rule import Allowance, Names, Nulls, Rule, RuleSet, allowance, readable_name
@@ -70,6 +72,25 @@ class Decisions:
 
     def __len__(self) -> int:
         return len(self.kept) + len(self.rejected)
+
+    def on(self, rule: str) -> Literal["kept", "rejected"] | None:
+        """Returns what was decided on what the rule's text says; None for nothing.
+
+        >>> parse_decisions('rejected: ["a -> b, c"]').on("not(s.a = t.a and s.b != t.b)")
+        'rejected'
+        """
+        wanted = {_either_way(denied) for denied in parse_body(rule).denials}
+        return "kept" if wanted <= self._denied[0] else "rejected" if wanted <= self._denied[1] else None
+
+    @cached_property
+    def _denied(self) -> tuple[frozenset[object], frozenset[object]]:
+        """What kept and what rejected rules deny."""
+        rejected = (entry.rule for entry in self.rejected)
+        kept, others = (
+            frozenset(_either_way(denied) for rule in rules for denied in rule.body.denials)
+            for rules in (self.kept, rejected)
+        )
+        return kept, others
 
     def kept_rules(self, *, nulls: Nulls = "sql") -> RuleSet:
         """Returns the kept rules as a set that can be checked."""
@@ -186,9 +207,9 @@ def _rule(entry: dict[str, Any], part: str, i: int, root: yaml.Node, origin: str
 
 
 def _refuse_both(kept: Sequence[Rule], rejected: Sequence[Rejected], root: yaml.Node, origin: str) -> None:
-    known = {_either_way(rule): i for i, rule in enumerate(kept)}
+    known = {_meaning(rule): i for i, rule in enumerate(kept)}
     for i, entry in enumerate(rejected):
-        if (other := known.get(_either_way(entry.rule))) is not None:
+        if (other := known.get(_meaning(entry.rule))) is not None:
             line, before = line_of(root, ("rejected", i, "rule")), line_of(root, ("kept", other, "rule"))
             raise DecisionsError(
                 f"{origin}, line {line}: the rule {str(entry.rule)!r} is rejected here, and kept in line {before}.",
@@ -196,9 +217,13 @@ def _refuse_both(kept: Sequence[Rule], rejected: Sequence[Rejected], root: yaml.
             )
 
 
-def _either_way(rule: Rule) -> object:
+def _meaning(rule: Rule) -> object:
     """What a rule denies, whichever of two rows is called t."""
-    return frozenset(frozenset((constraint, constraint.mirrored())) for constraint in rule.body.denials)
+    return frozenset(map(_either_way, rule.body.denials))
+
+
+def _either_way(constraint: DenialConstraint) -> object:
+    return frozenset((constraint, constraint.mirrored()))
 
 
 def _decisions_error(problem: SettingProblem, root: yaml.Node, origin: str) -> DecisionsError:

@@ -107,7 +107,8 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
 
     def _unchanged(self, batch: str) -> EvolveOutcome:
         now = self.manifest
-        return EvolveOutcome(batch, False, now.version, now.rows, RulesChange((), (), now.totals["rules"]))
+        none = RulesChange((), (), now.totals["rules"])
+        return EvolveOutcome(batch, False, now.version, now.rows, none, decisions=self.decisions)
 
     def _next_version(
         self, batch: str, messages: Sequence[Message], version: int, limit: int | None
@@ -133,7 +134,10 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
             log=(log,),
         )
         return NextVersion(
-            manifest, lambda committed, seconds: EvolveOutcome(batch, True, version, committed.rows, change, seconds)
+            manifest,
+            lambda committed, seconds: EvolveOutcome(
+                batch, True, version, committed.rows, change, seconds, self.decisions
+            ),
         )
 
     def _finished(
