@@ -27,10 +27,11 @@ _PAIRS_PER_STEP = 2
 def count_pairs(left_group: Ints, right_group: Ints, a: Ints, b: Ints, *, mirrored: bool = False) -> tuple[Ints, Ints]:
     """For each row, the pairs it is left in, and those it is right in. A row may be paired with itself.
 
-    `a` and `b` have one line per inequality. With `mirrored`, (j, i) counts wherever (i, j) does, so that both are the
-    same. Two inequalities that leave each row a range of rows in some order, as a tolerance does, count as one. Cost:
-    none or one, a sort; two, a sort and n log n; three, n log² n, twice that for each range with two ends; the pairs
-    that the narrowest of them leaves where these are fewer, and for more than three.
+    `a` and `b` have one line per inequality. With `mirrored` the right ones may be left out: the left ones stand
+    for them, where the caller knows that both come to the same. Two inequalities that leave each row a range of
+    rows in some order, as a tolerance does, count as one. Cost: none or one, a sort; two, a sort and n log n;
+    three, n log² n, twice that for each range with two ends; the pairs that the narrowest of them leaves where
+    these are fewer, and for more than three.
     """
     n = len(left_group)
     as_left, as_right = np.zeros(n, np.int64), np.zeros(n, np.int64)

@@ -322,7 +322,7 @@ def _count_denials(denials: Sequence[PairDenial], part: Part) -> tuple[Ints, Int
         return zero, zero.copy()
     as_left, as_right = zero, zero.copy()
     left_unequal = shape.unequal[0]
-    mirrored = part.roles is None and all(denial.symmetric for denial in denials)
+    mirrored = part.roles is None and all(denial.is_mirror_of(denial) for denial in denials)
     # p != q holds as often as anything, less as often as p = q.
     for size in range(len(left_unequal) + 1):
         for chosen in combinations(range(len(left_unequal)), size):
@@ -330,6 +330,8 @@ def _count_denials(denials: Sequence[PairDenial], part: Part) -> tuple[Ints, Int
             left, right = count_pairs(left_group, right_group, shape.a, shape.b, mirrored=mirrored)
             as_left += left if size % 2 == 0 else -left
             as_right += right if size % 2 == 0 else -right
+    if mirrored:  # in all, though not for each choice: t.a = s.b alone is not its own mirror
+        as_right = as_left.copy()
     if part.roles is None:
         return as_left - shape.with_itself, as_right - shape.with_itself
     twins = shape.with_itself & part.roles.twin
