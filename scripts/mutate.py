@@ -67,6 +67,7 @@ TESTS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "programs/condition.py",
         ("tests/unit/programs", LOCAL, "tests/unit/fragments", MONITOR),
     ),
+    ("exchange", ("tests/unit/exchange", "tests/cli/test_exchange_commands.py")),
     ("programs/export_sql.py", ("tests/oracle/test_sql_matches_reference.py", "tests/cli/test_sql_command.py")),
     ("programs/sql", ("tests/unit/programs", "tests/unit/checking", "tests/oracle/test_sql_matches_reference.py")),
     ("programs/function_sql.py", ("tests/unit/programs", "tests/unit/checking")),
