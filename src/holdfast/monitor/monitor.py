@@ -15,7 +15,7 @@ from holdfast.live_rows.keyed_rows import NOBODY, Coming, KeyedRows, NamedRows
 from holdfast.live_rows.row_store import Slots
 from holdfast.monitor.access import access_lines
 from holdfast.monitor.partners import AccessPath, Partners
-from holdfast.monitor.references import ReferenceIndex
+from holdfast.monitor.reference_index import ReferenceIndex
 from holdfast.monitor.schedule import schedule_lines
 from holdfast.monitor.slot_pairs import NO_PAIRS, SlotPairs
 from holdfast.monitor.tuning import DEFAULT_TUNING, MonitorTuning

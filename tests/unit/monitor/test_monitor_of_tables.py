@@ -12,7 +12,7 @@ import pytest
 
 import holdfast as hf
 from holdfast.errors import ChangeError, OptionError, RuleFileError, TypeMismatchError
-from holdfast.monitor.references import ValueCounts
+from holdfast.monitor.reference_index import ValueCounts
 from holdfast.rules.rule import Nulls, Rule
 
 KEYS = {"orders": "order_id", "customers": "id"}
