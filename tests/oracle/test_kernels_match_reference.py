@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairPro
 from holdfast.programs.shifted import call_value
 from holdfast.rules.dependency import CFD, Pattern
 from holdfast.rules.predicate import Column, Constant, Operand, equals
-from holdfast.rules.relation import GT, LT
+from holdfast.rules.relation import EQ, GT, LT
 from holdfast.violations import evaluate as evaluating
 from holdfast.violations.evaluate import UNLIMITED, evaluate, pairs_of
 from holdfast.violations.part import Part
@@ -145,6 +146,28 @@ def test_a_cover_needs_no_list_of_pairs(case: tuple[RandomTable, RandomRules]) -
             if one or found.suspects is not None:
                 assert found.suspects is not None
                 assert {int(part.order[r]) for r in found.suspects} == wanted.suspects, f"{wanted.rule} {table.rows}"
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_a_cover_of_many_rows_leaps_over_those_without_a_partner(symmetric: bool) -> None:
+    rng, rows = np.random.default_rng(1), 12_000
+    salary = rng.permutation(rows)
+    wrong = rng.random(rows) < 0.002
+    rate = np.where(wrong, rng.integers(0, rows, rows), salary // 100 * 100)
+    forms = [Coded(codes, np.ones(rows, np.bool_)) for codes in (rng.integers(0, 2, rows), salary, rate)]
+    compares = (Compare(0, 0, EQ), Compare(1, 1, GT), Compare(2, 2, LT))
+    denials = [PairDenial(None, None, compares, symmetric=False, origin=0)]
+    if symmetric:
+        denials.append(PairDenial(None, None, tuple(c.mirrored() for c in compares), symmetric=False, origin=0))
+    part = Part(rows, forms, [], rng.permutation(rows), "sql")
+    program = PairProgram(tuple(denials), symmetric)
+    listed = evaluate(program, part, limit=UNLIMITED)
+    with patch.object(evaluating, "LISTED_PAIRS", 0):
+        looked_up = evaluate(program, part, limit=(listed.pairs or 0) - 1)
+    assert (listed.pairs or 0) > 2 * rows
+    assert listed.suspects is not None
+    assert looked_up.suspects is not None
+    assert listed.suspects.tolist() == looked_up.suspects.tolist()
 
 
 def test_a_cover_that_takes_too_long_is_not_made() -> None:

@@ -84,6 +84,21 @@ def test_windows_are_counted_and_listed_as_two_inequalities_are(
         assert compiled == plain
 
 
+@pytest.mark.parametrize("windows", [0, 1, 2])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_three_ranges_of_many_rows_are_counted_as_pairs_are(seed: int, windows: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, values = 700, 300
+    group = rng.integers(-1, 2, rows)
+    points = rng.integers(0, values, (3, rows))
+    a = np.concatenate([points - 60, ~(points[:windows] + 50)])
+    b = np.concatenate([points, ~points[:windows]])
+    with patch.object(pair_counts, "_PAIRS_PER_STEP", 0):
+        divided, plain = both_ways(count_pairs, group, group, a, b)
+    assert divided == plain
+    assert sum(plain[0]) > rows
+
+
 @given(seed=SEEDS, rows=st.integers(1, 30), windows=st.integers(0, 3))
 @settings(deadline=None)
 def test_pairs_that_are_their_own_mirror_are_counted_from_one_side(seed: int, rows: int, windows: int) -> None:
