@@ -792,8 +792,8 @@ def inclusions(
     def holds(table: str, left: Sequence[str], other: str, right: Sequence[str]) -> bool:
         rule = Rule("r", Inclusion((table, other), tuple(left), tuple(right)))
         known = [row for row in tables[table] if all(row[name] is not None for name in left)]
-        (found,) = check_tables(tables, RuleSet((rule,)))
-        return len(found.suspects) <= int(error * len(tables[table])) and len(found.suspects) < len(known)
+        (outcome,) = check_tables(tables, RuleSet((rule,)))
+        return len(outcome.suspects) <= int(error * len(tables[table])) and len(outcome.suspects) < len(known)
 
     def is_key(table: str, names: Sequence[str]) -> bool:
         lines = [tuple(row[name] for name in names) for row in tables[table]]
@@ -805,7 +805,7 @@ def inclusions(
         for b in columns
         if a != b
     }
-    found = {Inclusion((a[0], b[0]), (a[1],), (b[1],)) for (a, b), fit in fits.items() if fit}
+    inclusions = {Inclusion((a[0], b[0]), (a[1],), (b[1],)) for (a, b), fit in fits.items() if fit}
     for table in tables:
         for other in tables:
             for size in (2, 3):
@@ -816,8 +816,8 @@ def inclusions(
                     for left in permutations(kinds[table], size):
                         pairs = [((table, a), (other, b)) for a, b in zip(left, right, strict=True)]
                         if all(fits.get(pair, False) for pair in pairs) and holds(table, left, other, right):
-                            found.add(Inclusion((table, other), left, right))
-    return frozenset(found)
+                            inclusions.add(Inclusion((table, other), left, right))
+    return frozenset(inclusions)
 
 
 # Arithmetic -------------------------------------------------------------------------------------------------------
@@ -860,15 +860,15 @@ def arithmetic(rows: Sequence[TableRow], columns: Sequence[str], *, nulls: Nulls
     for a in varying:
         for b in varying:
             times = None if a == b else _multiple(rows, a, b)
-            found = None if times is None else held(a, "multiple", [(b, 0)], times)
-            if found is None:
+            relation = None if times is None else held(a, "multiple", [(b, 0)], times)
+            if relation is None:
                 continue
             other = single.get(frozenset((a, b)))
-            if other is None or _plainness(found, columns) < _plainness(other, columns):
-                single[frozenset((a, b))] = found
-    for one in single.values():
-        if one.computed.multiple == 1 and one.width == 0:
-            later = max(one.computed.result, one.computed.factors[0][0], key=list(columns).index)
+            if other is None or _plainness(relation, columns) < _plainness(other, columns):
+                single[frozenset((a, b))] = relation
+    for held_relation in single.values():
+        if held_relation.computed.multiple == 1 and held_relation.width == 0:
+            later = max(held_relation.computed.result, held_relation.computed.factors[0][0], key=list(columns).index)
             varying = [name for name in varying if name != later]
     shares = [
         name
@@ -891,16 +891,16 @@ def arithmetic(rows: Sequence[TableRow], columns: Sequence[str], *, nulls: Nulls
             names = [name for name, _ in factors]
             if len({result, *names}) <= len(names):
                 continue
-            found = held(result, shape, factors)
-            if found is None:
+            relation = held(result, shape, factors)
+            if relation is None:
                 continue
             fact: object = (result, frozenset(factors))
             if shape == "difference":
                 fact = (names[0], frozenset([(result, 0), factors[1]]))
             fact = (shape == "product", fact)
-            if fact not in facts or found.sort_key(columns) < facts[fact].sort_key(columns):
-                facts[fact] = found
-    return [one.computed for one in [*single.values(), *facts.values()]]
+            if fact not in facts or relation.sort_key(columns) < facts[fact].sort_key(columns):
+                facts[fact] = relation
+    return [held_relation.computed for held_relation in [*single.values(), *facts.values()]]
 
 
 @dataclass(frozen=True)

@@ -72,13 +72,13 @@ def test_inclusions_match_reference(first: RandomTable, second: RandomTable, err
     kinds = {name: kinds_of(table) for name, table in made.items()}
     wanted = reference.inclusions({name: table.rows for name, table in made.items()}, kinds, error=error)
     assert found.complete
-    assert sorted(str(one.body) for one in found.found) == sorted(map(str, wanted))
-    for one in found.found:
+    assert sorted(str(one.body) for one in found.inclusions) == sorted(map(str, wanted))
+    for one in found.inclusions:
         rows = made[one.left[0].table].rows
         known = [row for row in rows if all(row[column.name] is not None for column in one.left)]
         assert one.known == len(known)
         assert one.missing <= error * len(rows)
-    scores = [score for score, _ in scored(columns, found.found)]
+    scores = [score for score, _ in scored(columns, found.inclusions)]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
 

@@ -399,7 +399,7 @@ def lint(
         from holdfast.engines.local.lint import lint_table, lint_tables
 
         if isinstance(data, Mapping):
-            checkable = [found for found in read.findings if found.level == "error"]
+            checkable = [finding for finding in read.findings if finding.level == "error"]
             if not checkable:
                 _, sources = table_sources(data, rules, key=None, nulls=None, variables=variables, **reading)
                 for source in sources.values():
@@ -408,7 +408,7 @@ def lint(
         else:
             table = open_job_table(data, engine="local", **reading)
             findings += lint_table(table, read.rules, read.nulls)  # type: ignore[arg-type]
-    findings.sort(key=lambda found: (found.file, found.line or 0))
+    findings.sort(key=lambda finding: (finding.file, finding.line or 0))
     return LintOutcome(tuple(findings), len(read.rules))
 
 

@@ -311,20 +311,22 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         looks = []
         for name, source in sources.items():
 
-            def told(outcome: BatchOutcome, batch: str, name: str = name) -> None:
+            def announce(outcome: BatchOutcome, batch: str, name: str = name) -> None:
                 on_batch(outcome, f"{name}: {batch}")
 
             first = from_version.get(name)
             if is_iceberg(source):
-                commits: IcebergFollower[BatchOutcome] = IcebergFollower(source, first, limit, told)
+                commits: IcebergFollower[BatchOutcome] = IcebergFollower(source, first, limit, announce)
                 engine = self._engines.on_spark() if self._engines.choice == "spark" else self._engines.local()
                 looks.append(self._look_for(name, engine, commits.look))
             elif is_delta(source):
-                looks.append(self._look_at_delta(name, source, first, limit, told))
+                looks.append(self._look_at_delta(name, source, first, limit, announce))
             elif first is not None:
                 raise OptionError(f"--from-version is for tables with a feed of changes, and {source} is a folder.")
             else:
-                files: FolderFollower[BatchOutcome] = FolderFollower(followed_folder(source), limit, told, on_problem)
+                files: FolderFollower[BatchOutcome] = FolderFollower(
+                    followed_folder(source), limit, announce, on_problem
+                )
                 look = files.look_once if once else files.look
                 looks.append(self._look_for(name, self._engines.for_rows(0), look))
 
@@ -578,11 +580,11 @@ class FragmentsState(_State["FragmentedTable", "FragmentsOutcome"]):
             started = time.monotonic()
             names = [site.name for site in parsed.sites]
             tables = None if data is None else [*map(partial(_table_of_site, engine), names, everything)]
-            made, shipped = init_fragments(engine, parsed, state, tables=tables)
-            return made, shipped, time.monotonic() - started
+            table, shipped_ids = init_fragments(engine, parsed, state, tables=tables)
+            return table, shipped_ids, time.monotonic() - started
 
-        made, shipped, seconds = engines.run(engines.for_all(everything, ReadOptions()), load)
-        created = cls(made, engines, seconds=seconds)
+        table, shipped, seconds = engines.run(engines.for_all(everything, ReadOptions()), load)
+        created = cls(table, engines, seconds=seconds)
         created._shipped = shipped
         return created
 

@@ -16,9 +16,9 @@ DEFAULT_PARTNERS = 3
 FIELDS = ("name", "message", "columns", "filter", "function", "partners", "conflicts", "suspect")
 
 
-def column_of(found: RuleOutcome) -> str:
+def column_of(outcome: RuleOutcome) -> str:
     """The column that has what the rule says of rows."""
-    return ERRORS if found.severity == "error" else WARNINGS
+    return ERRORS if outcome.severity == "error" else WARNINGS
 
 
 def require_annotatable(table: str, columns: Iterable[str], partners: int) -> None:

@@ -53,9 +53,9 @@ def with_new_suspects(outcome: CheckOutcome, new: Mapping[str, int], scopes: Seq
     rules = []
     for rule, scope in zip(outcome.rules, scopes, strict=True):
         count = new.get(rule.rule.name, 0)
-        found = suspects_verdict(rule.rule, count, scope)
-        holds = rule.holds or count == 0 or found.holds
-        rules.append(replace(rule, holds=holds, beyond_error=found.beyond_error, new_suspects=count))
+        verdict = suspects_verdict(rule.rule, count, scope)
+        holds = rule.holds or count == 0 or verdict.holds
+        rules.append(replace(rule, holds=holds, beyond_error=verdict.beyond_error, new_suspects=count))
     suspects = sum(f.violating_rows if f.suspect_rows is None else f.suspect_rows for f in outcome.rules)
     forgiven = suspects - sum(new.values())
     note = f"suspect rows that the baseline knows: {forgiven:,}, new ones: {sum(new.values()):,}"

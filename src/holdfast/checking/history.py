@@ -86,8 +86,8 @@ class History(Presented):
     @property
     def worse(self) -> tuple[RuleHistory, ...]:
         """The rules that got worse, those with the worst verdict first."""
-        found = [rule for rule in self.rules if rule.worse is not None]
-        return tuple(sorted(found, key=lambda rule: (-_rank(rule.points[-1].verdict), -rule.points[-1].share)))
+        worse = [rule for rule in self.rules if rule.worse is not None]
+        return tuple(sorted(worse, key=lambda rule: (-_rank(rule.points[-1].verdict), -rule.points[-1].share)))
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `holdfast history --format json` prints."""

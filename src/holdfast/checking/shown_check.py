@@ -79,7 +79,7 @@ class Plot:
 class ShownRule:
     """A rule with what is shown of its violations: pairs, or rows where those break it alone."""
 
-    found: RuleOutcome
+    outcome: RuleOutcome
     witnesses: tuple[Witness, ...] = ()
     worst: tuple[WorstRow, ...] = ()
     groups: tuple[ShownGroup, ...] = ()
@@ -126,7 +126,7 @@ def redacted_check(shown: ShownCheck, columns: Collection[str]) -> ShownCheck:
         return shown
     hides_key = bool(set(shown.outcome.key) & set(columns))
     rules = tuple(_shown(rule, columns, hides_key) for rule in shown.rules)
-    return ShownCheck(replace(shown.outcome, rules=tuple(rule.found for rule in rules)), rules)
+    return ShownCheck(replace(shown.outcome, rules=tuple(rule.outcome for rule in rules)), rules)
 
 
 def _rule(outcome: RuleOutcome, columns: Collection[str], hides_key: bool) -> RuleOutcome:
@@ -140,11 +140,11 @@ def _rule(outcome: RuleOutcome, columns: Collection[str], hides_key: bool) -> Ru
 def _shown(shown: ShownRule, columns: Collection[str], hides_key: bool) -> ShownRule:
     return replace(
         shown,
-        found=_rule(shown.found, columns, hides_key),
+        outcome=_rule(shown.outcome, columns, hides_key),
         witnesses=tuple(hidden_witness(witness, columns, hides_key) for witness in shown.witnesses),
         worst=hidden_keys(shown.worst, hides_key),
-        groups=tuple(_group(group, shown.found.rule, columns, hides_key) for group in shown.groups),
-        duplicates=tuple(_duplicate(d, shown.found.rule.body.columns, columns, hides_key) for d in shown.duplicates),
+        groups=tuple(_group(group, shown.outcome.rule, columns, hides_key) for group in shown.groups),
+        duplicates=tuple(_duplicate(d, shown.outcome.rule.body.columns, columns, hides_key) for d in shown.duplicates),
         plot=None if shown.plot is None else _plot(shown.plot, columns),
     )
 

@@ -147,7 +147,7 @@ def check(
     spark: options.OnEngine,
 ) -> None:
     """Detect every violation of a set of rules, and count them exactly."""
-    told = destinations(notify)
+    receivers = destinations(notify)
     chosen: dict[str, Any] = {"variables": options.assignments(var, "--var"), "tags": tag or ()}
     tables = _tables(data, rules, table, chosen)
     if rules is None:
@@ -184,12 +184,12 @@ def check(
             return
         with progress.step(f"checking {number(len(planned_tables.plan.rules), 'rule')} on {planned_tables.name}"):
             checked_tables = planned_tables.run(**run_options)
-        with checked_tables as found:
-            _write_folders(progress, found, violations, quarantine, annotate, suggest)
-            _write_rest(progress, found, metrics, report)
-            _tell(progress, found, format, output)
-            send_notifications(found.outcome, told, notify_on)
-        raise typer.Exit(0 if found.holds else VIOLATED)
+        with checked_tables as of_tables:
+            _write_folders(progress, of_tables, violations, quarantine, annotate, suggest)
+            _write_rest(progress, of_tables, metrics, report)
+            _tell(progress, of_tables, format, output)
+            send_notifications(of_tables.outcome, receivers, notify_on)
+        raise typer.Exit(0 if of_tables.holds else VIOLATED)
     if len(where or ()) > 1:
         raise OptionError("--where is given twice.", hint="join the conditions with and.")
     rule_set = as_rule_set(rules, **chosen)  # before Spark starts: a typo in a rule should not cost a start-up
@@ -218,7 +218,7 @@ def check(
         _write_folders(progress, result, violations, quarantine, annotate, suggest)
         _write_rest(progress, result, metrics, report)
         _tell(progress, result, format, output)
-        send_notifications(result.outcome, told, notify_on)
+        send_notifications(result.outcome, receivers, notify_on)
         if format == "text" and (row := _worst_row(result)) is not None:
             wanted = [("--key", key), *(("--var", value) for value in var or ())]
             more = [part for option, value in wanted if value is not None for part in (option, value)]

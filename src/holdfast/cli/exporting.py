@@ -56,17 +56,17 @@ def dbt(
 
     single = model is not None and len(model) == 1 and "=" not in model[0]
     places = model[0] if model is not None and single else named_data(model, what="NAME")
-    made = export_dbt(as_rule_set(rules, nulls=nulls), places or None, key=key, dialect=dialect)
+    project_files = export_dbt(as_rule_set(rules, nulls=nulls), places or None, key=key, dialect=dialect)
     try:
-        for name, text in made.files.items():
+        for name, text in project_files.files.items():
             (project / name).parent.mkdir(parents=True, exist_ok=True)
             write_whole(project / name, text)
     except OSError as problem:
         raise OutputError(f"-o {str(project)!r}: {problem.strerror}.") from None
-    for remark in made.remarks:
+    for remark in project_files.remarks:
         print(on_one_line(f"note: {remark}"), file=sys.stderr)
     if not telling.quiet:
-        print("".join(f"{project / name}\n" for name in sorted(made.files)), end="")
+        print("".join(f"{project / name}\n" for name in sorted(project_files.files)), end="")
 
 
 def odcs(

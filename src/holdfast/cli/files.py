@@ -56,7 +56,7 @@ def emit_json(value: Any, output: Path | None, *, single_line: bool = False) -> 
     """The value as JSON, to standard output or to the file."""
     text = json.dumps(value, ensure_ascii=False, indent=None if single_line else 2)
     # What a terminal obeys stands in texts only, where JSON has such escapes, too.
-    emit(_OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n", output)
+    emit(_OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n", output)
 
 
 class Result(Protocol):

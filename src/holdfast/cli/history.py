@@ -31,17 +31,17 @@ def history(
 ) -> None:
     """Draw what became of each rule from check to check, and say what got worse."""
     require_writable_files({"--output": printing.output, "--report": report})
-    found = job(metrics, last=last)
+    history = job(metrics, last=last)
     if report is not None:
         from holdfast.report.history_page import history_page
 
-        emit(history_page(found), report)
+        emit(history_page(history), report)
     if printing.format == "json":
-        emit_json(found.to_dict(), printing.output)
+        emit_json(history.to_dict(), printing.output)
         return
     from holdfast.report.history_text import history_text, print_history
 
     if printing.output is None:
-        print_history(found, Console())
+        print_history(history, Console())
     else:
-        emit(history_text(found) + "\n", printing.output)
+        emit(history_text(history) + "\n", printing.output)

@@ -74,14 +74,14 @@ def _read(kind: str, file: str, output: Path | None, telling: Telling, table: st
     from holdfast.api import import_rules
 
     require_writable_files({"--output": output}, file)
-    found = import_rules(kind, file, table=table)  # type: ignore[arg-type]
-    emit(found.to_yaml(), output)
-    for left in found.left_out:
+    imported = import_rules(kind, file, table=table)  # type: ignore[arg-type]
+    emit(imported.to_yaml(), output)
+    for left in imported.left_out:
         print(on_one_line(f"left out: {left}"), file=sys.stderr)
-    for remark in found.remarks:
+    for remark in imported.remarks:
         print(on_one_line(f"note: {remark}"), file=sys.stderr)
     if not telling.quiet:
-        said = f"{number(len(found.rules), 'rule')}, {number(len(found.left_out), 'check')} left out"
+        said = f"{number(len(imported.rules), 'rule')}, {number(len(imported.left_out), 'check')} left out"
         print(said, file=sys.stderr)
 
 

@@ -45,7 +45,8 @@ def lint(
     values = assignments(var, "--var")
     outcomes = [job(file, given, variables=values, **reading.job_options) for file in rules]
     outcome = LintOutcome(
-        tuple(dict.fromkeys(found for one in outcomes for found in one.findings)), sum(one.rules for one in outcomes)
+        tuple(dict.fromkeys(finding for outcome in outcomes for finding in outcome.findings)),
+        sum(outcome.rules for outcome in outcomes),
     )
     if printing.format == "json":
         emit_json(outcome.to_dict(), printing.output)

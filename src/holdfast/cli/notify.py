@@ -35,7 +35,7 @@ def destinations(given: Sequence[str] | None) -> list[Destination]:
 
     Raises OptionError, which shows no address, where there is none.
     """
-    found = []
+    places = []
     for place, text in enumerate(given or (), 1):
         slack = text.startswith("slack:")
         address = text.removeprefix("slack:")
@@ -57,8 +57,8 @@ def destinations(given: Sequence[str] | None) -> list[Destination]:
             host, fit = None, False
         if not fit or not host or " " in address:
             raise OptionError(f"{name} is no address of a webhook.", hint=_HINT)
-        found.append(Destination(name, address, slack or host == "slack.com" or host.endswith(".slack.com")))
-    return found
+        places.append(Destination(name, address, slack or host == "slack.com" or host.endswith(".slack.com")))
+    return places
 
 
 def notify(outcome: CheckOutcome, to: Sequence[Destination], on: NotifyOn) -> None:
@@ -78,7 +78,7 @@ def notify(outcome: CheckOutcome, to: Sequence[Destination], on: NotifyOn) -> No
 def _tells(outcome: CheckOutcome, on: NotifyOn) -> bool:
     if on == "always":
         return True
-    return not outcome.holds if on == "violated" else any(not found.holds for found in outcome.rules)
+    return not outcome.holds if on == "violated" else any(not rule.holds for rule in outcome.rules)
 
 
 class _NoRedirect(HTTPRedirectHandler):

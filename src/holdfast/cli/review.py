@@ -39,7 +39,7 @@ q quit             ? these keys"""
 
 
 def review(
-    found: Annotated[
+    printed_file: Annotated[
         Path, typer.Argument(metavar="FOUND", help="What holdfast discover --format json printed.", show_default=False)
     ],
     *,
@@ -53,8 +53,8 @@ def review(
 ) -> None:
     """Ask which of the rules that were found to keep, and write them as a rule file."""
     del telling
-    require_writable_files({"--rules": rules, "--decisions": decisions}, str(found))
-    printed = read_found(found)
+    require_writable_files({"--rules": rules, "--decisions": decisions}, str(printed_file))
+    printed = read_found(printed_file)
     earlier = read_decisions(decisions) if decisions.exists() else None
     started = review_of([entry.rule for entry in printed.rules], earlier, nulls=printed.nulls)
     _require_own_rules(rules, started)
@@ -179,10 +179,10 @@ class _Dialog:
 
 
 def _allowed(decision: RuleDecision, rule: object) -> str:
-    found = getattr(rule, "allow_pairs", None)
+    allowed = getattr(rule, "allow_pairs", None)
     if decision.allow is not None:
         return str(decision.allow)
-    return f"{found} of the pairs" if found is not None else str(getattr(rule, "allow", 0))
+    return f"{allowed} of the pairs" if allowed is not None else str(getattr(rule, "allow", 0))
 
 
 def _facts(entry: PrintedRule) -> str:

@@ -31,9 +31,9 @@ def verify_command(job: str) -> Command:
         from holdfast.report.verify_text import verify_text
 
         require_writable_files({"--output": printing.output})
-        found = _STATES[job].verify(state)
-        emit_result(found, lambda: verify_text(found), printing)
-        if found.problems:
+        verified = _STATES[job].verify(state)
+        emit_result(verified, lambda: verify_text(verified), printing)
+        if verified.problems:
             raise typer.Exit(BAD_INPUT)
 
     notes = "\nExit code: 0 all files are as they were written, 2 some are not.\n"

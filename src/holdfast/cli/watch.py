@@ -131,9 +131,9 @@ def watch_apply(
     """Apply one file of changes, once, and say which violations it adds and removes."""
     tables = named_data(table, what="CHANGES")
     if (changes is None) == (not tables):
-        told = "no changes are given" if changes is None else f"both CHANGES ({changes!r}) and --table are given"
+        problem = "no changes are given" if changes is None else f"both CHANGES ({changes!r}) and --table are given"
         raise OptionError(
-            f"{told}.", hint="write holdfast watch apply STATE CHANGES, or --table NAME=CHANGES for several tables."
+            f"{problem}.", hint="write holdfast watch apply STATE CHANGES, or --table NAME=CHANGES for several tables."
         )
     given = list(tables.values()) if changes is None else [changes]
     require_writable_files({"--output": printing.output}, *given)
@@ -175,8 +175,8 @@ def watch_run(
 
     tables = named_data(table, what="DIR")
     if (source is None) == (not tables):
-        told = "no folder is given" if source is None else f"both --source ({source!r}) and --table are given"
-        raise OptionError(f"{told}.", hint="write --source DIR, or --table NAME=DIR for several tables.")
+        problem = "no folder is given" if source is None else f"both --source ({source!r}) and --table are given"
+        raise OptionError(f"{problem}.", hint="write --source DIR, or --table NAME=DIR for several tables.")
     spark.progress.say(f"following {source or ', '.join(tables.values())}")
     opened = WatchState.open(state, **spark.job_options)
     followed = tables if source is None else source

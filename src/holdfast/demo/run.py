@@ -188,15 +188,15 @@ class _Story:
                 from holdfast.api import check
 
                 with check(self._place / DATA, self._place / DISCOVERED, key=KEY, engine="spark") as there:
-                    told = there.to_dict()
+                    on_spark = there.to_dict()
         except (MissingPackageError, SessionError) as problem:
             self._say(f"Not on this machine: {problem.message}")
             return
-        if told["rules"] != here.to_dict()["rules"]:
+        if on_spark["rules"] != here.to_dict()["rules"]:
             raise RunError("Spark and this process say different things of the same orders.")
-        rules = number(len(told["rules"]), "rule")
+        rules = number(len(on_spark["rules"]), "rule")
         self._say(f"{rules}: every verdict and every count is the same: pairs, rows, suspects, groups.")
-        self._say(f"On Spark {told['seconds']:.1f} s after its start, here {here.outcome.seconds:.1f} s.")
+        self._say(f"On Spark {on_spark['seconds']:.1f} s after its start, here {here.outcome.seconds:.1f} s.")
 
     def closing(self) -> None:
         self._say("\nGo on with:\n")

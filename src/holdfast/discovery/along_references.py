@@ -52,18 +52,27 @@ def comparisons_along(
     referred = referred_rows(reference)
     which = np.flatnonzero(referred >= 0)
     rows = referred[which]
-    found = [
-        one
+    comparisons = [
+        comparison
         for left in own
         if left not in reference.left
         for right in other
         if right not in reference.right and left is not right and left.comparable_with == right.comparable_with != ""
-        for one in _compared(left, right, which, rows)
+        for comparison in _compared(left, right, which, rows)
     ]
     # What a row has in common with the other compares with all else as the other does.
-    same = {side for one in found if one.allowed == EQ for side in (id(one.left), id(one.right))}
-    said = [one for one in found if one.allowed == EQ or not same & {id(one.left), id(one.right)}]
-    return sorted(said, key=lambda one: -one.score)
+    same = {
+        side
+        for comparison in comparisons
+        if comparison.allowed == EQ
+        for side in (id(comparison.left), id(comparison.right))
+    }
+    said = [
+        comparison
+        for comparison in comparisons
+        if comparison.allowed == EQ or not same & {id(comparison.left), id(comparison.right)}
+    ]
+    return sorted(said, key=lambda comparison: -comparison.score)
 
 
 def _compared(left: ColumnValues, right: ColumnValues, which: Ints, rows: Ints) -> Iterator[FoundComparison]:
@@ -72,30 +81,30 @@ def _compared(left: ColumnValues, right: ColumnValues, which: Ints, rows: Ints) 
     few = _codes(left.column.take(pa.array(which[:_FEW])), right.column.take(pa.array(rows[:_FEW])))
     if len(few[0]) and not _says_something(left, _relations(*few)):
         return
-    mine, theirs = _codes(left.values, right.values)
+    own, theirs = _codes(left.values, right.values)
     there = (left.ids[which] >= 0) & (right.ids[rows] >= 0)
-    mine, theirs = mine[left.ids[which[there]]], theirs[right.ids[rows[there]]]
-    allowed = _relations(mine, theirs)
-    if not len(mine) or not _says_something(left, allowed):
+    own, theirs = own[left.ids[which[there]]], theirs[right.ids[rows[there]]]
+    allowed = _relations(own, theirs)
+    if not len(own) or not _says_something(left, allowed):
         return
     # Each row beside the one that a row far from it refers to.
     moved = np.roll(theirs, len(theirs) // 2 + 1)
-    broken = np.zeros(len(mine), np.bool_)
-    for relation, holds in ((LT, mine < moved), (EQ, mine == moved), (GT, mine > moved)):
+    broken = np.zeros(len(own), np.bool_)
+    for relation, holds in ((LT, own < moved), (EQ, own == moved), (GT, own > moved)):
         if not allowed & relation:
             broken |= holds
     share = float(broken.mean())
-    if share >= _LEAST_SHARE and share * len(mine) >= _LEAST_ROWS:
-        yield FoundComparison(left, allowed, right, len(mine), share)
+    if share >= _LEAST_SHARE and share * len(own) >= _LEAST_ROWS:
+        yield FoundComparison(left, allowed, right, len(own), share)
 
 
 def _codes(left: pa.Array, right: pa.Array) -> tuple[Ints, Ints]:
     """The codes of the values of both, without those of rows in which one is null."""
-    mine, theirs = comparable_codes([pa.chunked_array([left]), pa.chunked_array([right])])
+    own, theirs = comparable_codes([pa.chunked_array([left]), pa.chunked_array([right])])
     if left.null_count == right.null_count == 0:
-        return mine.codes, theirs.codes
-    known = mine.valid & theirs.valid
-    return mine.codes[known], theirs.codes[known]
+        return own.codes, theirs.codes
+    known = own.valid & theirs.valid
+    return own.codes[known], theirs.codes[known]
 
 
 def _says_something(column: ColumnValues, relations: int) -> bool:

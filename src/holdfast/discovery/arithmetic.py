@@ -353,16 +353,16 @@ def _shown_digits(values: Doubles) -> int | None:
 
 def multiples(sample: ArithmeticSample) -> Iterator[SampledRelation]:
     """The pairs of columns of which one is a multiple of the other; of each pair the simpler way to say so."""
-    found: dict[frozenset[str], SampledRelation] = {}
+    simplest: dict[frozenset[str], SampledRelation] = {}
     for result in sample.values:
         for factor, multiple in _multiples_of(sample, result):
             held = sample.held(Relation(result, "multiple", (Factor(factor),), multiple))
             if held is None or held.is_accident:
                 continue
             pair = frozenset((result, factor))
-            if pair not in found or _plainness(held) < _plainness(found[pair]):
-                found[pair] = held
-    yield from sorted(found.values(), key=lambda held: held.order)
+            if pair not in simplest or _plainness(held) < _plainness(simplest[pair]):
+                simplest[pair] = held
+    yield from sorted(simplest.values(), key=lambda held: held.order)
 
 
 def _plainness(held: SampledRelation) -> tuple[object, ...]:
@@ -396,9 +396,12 @@ def _multiples_of(sample: ArithmeticSample, result: str) -> Iterator[tuple[str, 
 def _ratios(values: Doubles, spare: Doubles, others: Doubles) -> tuple[Doubles, Doubles]:
     """Per line of `others` between which numbers it is to be multiplied with to give the values, give or take."""
     with np.errstate(all="ignore"):
-        one, other = (values - spare) / others, (values + spare) / others
-    known = (others != 0) & ~np.isnan(one) & ~np.isnan(other)
-    low, high = np.where(known, np.minimum(one, other), -np.inf), np.where(known, np.maximum(one, other), np.inf)
+        low_end, other = (values - spare) / others, (values + spare) / others
+    known = (others != 0) & ~np.isnan(low_end) & ~np.isnan(other)
+    low, high = (
+        np.where(known, np.minimum(low_end, other), -np.inf),
+        np.where(known, np.maximum(low_end, other), np.inf),
+    )
     return low.max(axis=1), high.min(axis=1)
 
 
@@ -436,13 +439,13 @@ def combinations_of(
     if not len(expressions):
         return [], complete
     values = np.stack([sample.values[name] for name in columns])[:, :PROBED_ROWS]
-    made = np.stack([factor.of(sample.values[factor.column]) for factor in factors])[:, :PROBED_ROWS]
+    computed = np.stack([factor.of(sample.values[factor.column]) for factor in factors])[:, :PROBED_ROWS]
     place = {name: i for i, name in enumerate(columns)}
     digits = [sample.digits[name] for name in columns]
     owners = np.array([place[factor.column] for factor in factors], np.int64)
     shown = np.array([NOTHING if d is None else d for d in digits], np.int64)
     exact = np.array([sample.exact[name] for name in columns], np.bool_)
-    values, made = np.ascontiguousarray(values), np.ascontiguousarray(made)
+    values, computed = np.ascontiguousarray(values), np.ascontiguousarray(computed)
     matches: list[list[int]] = []
     at_once = max(_COMPARED_AT_ONCE // len(columns), 1)
     for start in range(0, len(expressions), at_once):
@@ -451,7 +454,9 @@ def combinations_of(
             complete = False
             break
         block = expressions[start : start + at_once]
-        equal, all_listed = equal_expressions(values, made, owners, block, shown, exact, least=_LEAST_ROWS, most=left)
+        equal, all_listed = equal_expressions(
+            values, computed, owners, block, shown, exact, least=_LEAST_ROWS, most=left
+        )
         complete &= all_listed
         matches += [[start + which, result] for which, result in equal.tolist()]
     best: dict[object, SampledRelation] = {}

@@ -92,9 +92,9 @@ def column_rules_first(
 ) -> tuple[SingleColumns, DiscoverOptions]:
     """Returns the rules on single columns, and the options with what they leave of the time limit."""
     limit, started = options.time_limit, time.monotonic()
-    found = column_rules(table, types, nulls=options.nulls, seconds=None if limit is None else _TIME_SHARE * limit)
+    single = column_rules(table, types, nulls=options.nulls, seconds=None if limit is None else _TIME_SHARE * limit)
     left = None if limit is None else max(limit - (time.monotonic() - started), (1 - _TIME_SHARE) * limit)
-    return found, replace(options, time_limit=left)
+    return single, replace(options, time_limit=left)
 
 
 # The values of a column ----------------------------------------------------------------------------------------------
@@ -282,9 +282,9 @@ def _lists(values: CountedColumn) -> Iterator[_Claim]:
         says, evidence = f"is always {constants[0]}", number(values.known, "row")
         yield _Claim("values", "constant", differs, says, evidence, breaks, holds)
         return
-    if sum(len(str(one)) for one in constants) > _MOST_CHARACTERS:
+    if sum(len(str(constant)) for constant in constants) > _MOST_CHARACTERS:
         return
-    texts = [str(one) for one in constants]
+    texts = [str(constant) for constant in constants]
     rest = count - _LISTED
     more = f" and {number(rest, 'other')}" if rest > 0 else ""
     says = f"is one of {', '.join(texts[:_LISTED])}{more}"
@@ -404,10 +404,10 @@ def _texts(values: CountedColumn) -> Iterator[_Claim]:
     """The format of texts; where they have none, their length."""
     texts, column = values.distinct, _column(values)
     exception, evidence = exception_chance(len(texts)), number(len(texts), "value")
-    found = text_format(texts, LIKELY - exception) if exception < LIKELY else None
-    if found is not None:
-        pattern = found.pattern
-        breaks = exception + found.chance
+    text_form = text_format(texts, LIKELY - exception) if exception < LIKELY else None
+    if text_form is not None:
+        pattern = text_form.pattern
+        breaks = exception + text_form.chance
         off = TextTest(column, "matches", pattern, False)
         yield _Claim(
             "format", "format", off, f"matches {pattern}", evidence, breaks,
@@ -442,13 +442,13 @@ def _have_lengths(least: int, most: int, other: CountedColumn) -> bool:
 # From a task to the driver -------------------------------------------------------------------------------------------
 
 
-def column_rules_json(found: SingleColumns) -> str:
+def column_rules_json(single: SingleColumns) -> str:
     """Returns the rules as text that `read_column_rules` reads."""
     rules = [
         {**vars(entry), "rule": entry.rule and [entry.rule.name, str(entry.rule), entry.rule.description]}
-        for entry in found.rules
+        for entry in single.rules
     ]
-    return json.dumps({"rules": rules, "skipped": found.skipped})
+    return json.dumps({"rules": rules, "skipped": single.skipped})
 
 
 def read_column_rules(text: str) -> SingleColumns:
@@ -465,8 +465,8 @@ def _read(entry: Mapping[str, Any]) -> ColumnRule:
     return ColumnRule(**{**entry, "rule": rule})
 
 
-def skipped_note(found: SingleColumns) -> tuple[str, ...]:
+def skipped_note(single: SingleColumns) -> tuple[str, ...]:
     """Returns a note on the columns that there was no time for."""
-    if not found.skipped:
+    if not single.skipped:
         return ()
-    return (f"there was no time to look at the values of {number(found.skipped, 'column')}",)
+    return (f"there was no time to look at the values of {number(single.skipped, 'column')}",)

@@ -50,8 +50,8 @@ class ColumnValues:
         column = one_array(decoded(rows))
         if pa.types.is_floating(column.type):
             column = pc.add(column.cast(pa.float64()), 0.0)  # one zero
-        found = pc.value_counts(column)
-        values, counts = found.field(0), found.field(1).to_numpy()
+        value_counts = pc.value_counts(column)
+        values, counts = value_counts.field(0), value_counts.field(1).to_numpy()
         there = values.is_valid()
         return cls(table, name, kind, column, values.filter(there), counts[there.to_numpy(zero_copy_only=False)])
 
@@ -80,8 +80,8 @@ class ColumnValues:
     @cached_property
     def ends(self) -> tuple[Any, Any] | None:
         """The least and the greatest value; None where there are none, or no order that Python knows."""
-        found = pc.min_max(self.values)
-        low, high = found["min"].as_py(), found["max"].as_py()
+        ends = pc.min_max(self.values)
+        low, high = ends["min"].as_py(), ends["max"].as_py()
         nan = pa.types.is_floating(self.values.type) and pc.any(pc.is_nan(self.values)).as_py()
         return None if low is None or nan else (low, high)
 
@@ -123,13 +123,13 @@ class ColumnValues:
         """For each distinct value, or the first few, its place among those of the other column; -1 where not there."""
         values = self.values if few is None else self.values.slice(0, few)
         if self.comparable_with == "text":
-            found = pc.fill_null(pc.index_in(values, value_set=other.values), -1)
-            return np.asarray(found.to_numpy(zero_copy_only=False), np.int64)
+            places = pc.fill_null(pc.index_in(values, value_set=other.values), -1)
+            return np.asarray(places.to_numpy(zero_copy_only=False), np.int64)
         if _codes_alike(self.values.type, other.values.type):
             return _places(self.codes[: len(values)], other.sorted_codes, other.order)
-        mine, theirs = comparable_codes([pa.chunked_array([values]), pa.chunked_array([other.values])])
+        own, theirs = comparable_codes([pa.chunked_array([values]), pa.chunked_array([other.values])])
         order = np.argsort(theirs.codes, kind="stable")
-        return _places(mine.codes, theirs.codes[order], order)
+        return _places(own.codes, theirs.codes[order], order)
 
 
 def _codes_alike(a: pa.DataType, b: pa.DataType) -> bool:
@@ -175,7 +175,7 @@ class FoundInclusion:
 class InclusionSearch:
     """All inclusions found, those of single columns first; and whether there may be others."""
 
-    found: tuple[FoundInclusion, ...]
+    inclusions: tuple[FoundInclusion, ...]
     complete: bool
 
 
@@ -190,14 +190,14 @@ def inclusions(tables: Mapping[str, Sequence[ColumnValues]], *, error: float = 0
     for left in columns:
         for right in columns:
             if left is not right and left.comparable_with == right.comparable_with:
-                found = _single(left, right, error)
-                if found is not None:
-                    single.append(found)
+                inclusion = _single(left, right, error)
+                if inclusion is not None:
+                    single.append(inclusion)
         if clock.over:
             return InclusionSearch(tuple(single), False)
     lists: list[FoundInclusion] = []
-    for found in _lists(tables, single, error):
-        lists.append(found)
+    for inclusion in _lists(tables, single, error):
+        lists.append(inclusion)
         if clock.over:
             return InclusionSearch((*single, *lists), False)
     return InclusionSearch((*single, *lists), True)
@@ -233,8 +233,8 @@ def _lists(
     tables: Mapping[str, Sequence[ColumnValues]], single: Sequence[FoundInclusion], error: float
 ) -> Iterator[FoundInclusion]:
     into: dict[tuple[str, str], dict[str, list[ColumnValues]]] = {}
-    for found in single:
-        (left,), (right,) = found.left, found.right
+    for inclusion in single:
+        (left,), (right,) = inclusion.left, inclusion.right
         into.setdefault((left.table, right.table), {}).setdefault(right.name, []).append(left)
     keys: dict[tuple[str, ...], bool] = {}
     places: Places = {}
@@ -320,12 +320,12 @@ def _absent(
     return known & ((joint < 0) | (there[at] != joint)), joint
 
 
-def referred_rows(found: FoundInclusion) -> Ints:
+def referred_rows(inclusion: FoundInclusion) -> Ints:
     """Per row of the first table the row of the other that it refers to; -1 for none. The right side is a key."""
-    assert found.is_key, "each row refers to one"
-    joint = _joint([column.ids for column in found.right], found.right)
+    assert inclusion.is_key, "each row refers to one"
+    joint = _joint([column.ids for column in inclusion.right], inclusion.right)
     order = np.argsort(joint, kind="stable")
-    maps = [np.append(a.places_in(b), -1) for a, b in zip(found.left, found.right, strict=True)]
-    wanted = _joint([own[column.ids] for own, column in zip(maps, found.left, strict=True)], found.right)
+    maps = [np.append(a.places_in(b), -1) for a, b in zip(inclusion.left, inclusion.right, strict=True)]
+    wanted = _joint([own[column.ids] for own, column in zip(maps, inclusion.left, strict=True)], inclusion.right)
     places = _places(wanted, joint[order], order)
     return np.where(wanted < 0, -1, places)

@@ -24,7 +24,7 @@ _ALIKE = 0.6
 
 
 def scored(
-    tables: Mapping[str, Sequence[ColumnValues]], found: Sequence[FoundInclusion]
+    tables: Mapping[str, Sequence[ColumnValues]], inclusions: Sequence[FoundInclusion]
 ) -> list[tuple[float, FoundInclusion]]:
     """The inclusions with their scores from 0 to 1, best first.
 
@@ -38,39 +38,39 @@ def scored(
         for table, columns in tables.items()
         for column, own in zip(columns, words_in_table([column.name for column in columns]), strict=True)
     }
-    plain = [(_score(one, words), one) for one in found]
+    plain = [(_score(inclusion, words), inclusion) for inclusion in inclusions]
     best: dict[object, float] = {}
-    for score, one in plain:
-        best[_left(one)] = max(best.get(_left(one), 0.0), score)
+    for score, inclusion in plain:
+        best[_left(inclusion)] = max(best.get(_left(inclusion), 0.0), score)
     ranked = []
-    for score, one in plain:
-        second = score < best[_left(one)] and best[_left(one)] >= SHOWN_SCORE
-        ranked.append((round(score * (_SECOND if second else 1.0), 6), one))
+    for score, inclusion in plain:
+        second = score < best[_left(inclusion)] and best[_left(inclusion)] >= SHOWN_SCORE
+        ranked.append((round(score * (_SECOND if second else 1.0), 6), inclusion))
     return sorted(ranked, key=lambda pair: -pair[0])
 
 
-def _left(found: FoundInclusion) -> object:
-    return tuple((column.table, column.name) for column in found.left)
+def _left(inclusion: FoundInclusion) -> object:
+    return tuple((column.table, column.name) for column in inclusion.left)
 
 
-def _score(found: FoundInclusion, words: Mapping[tuple[str, str], tuple[str, ...]]) -> float:
-    pairs = list(zip(found.left, found.right, strict=True))
+def _score(inclusion: FoundInclusion, words: Mapping[tuple[str, str], tuple[str, ...]]) -> float:
+    pairs = list(zip(inclusion.left, inclusion.right, strict=True))
     names = [
         name_likeness(words[left.table, left.name], words[right.table, right.name], right.table)
         for left, right in pairs
     ]
     alike, values = min(names), min(_by_values(left, right) for left, right in pairs)
     if len(pairs) > 1:
-        values = max(values, _by_pairs(found))
+        values = max(values, _by_pairs(inclusion))
     named = max(alike, 0.3 if all(says_it_refers(words[left.table, left.name]) for left, _ in pairs) else 0.0)
     least = 0.2 if all(_is_dense(right) for _, right in pairs) else 0.45
     score = values * (least + (1 - least) * named)
-    score *= 1.0 if found.is_key else _NO_KEY
+    score *= 1.0 if inclusion.is_key else _NO_KEY
     if alike < _ALIKE and all(left.is_key for left, _ in pairs):
         score *= _IS_KEY_ITSELF
     if alike < 0.9 and any(says_it_measures(words[left.table, left.name]) for left, _ in pairs):
         score *= _MEASURE
-    return score * float(1 - found.missing / max(found.known, 1)) ** 4
+    return score * float(1 - inclusion.missing / max(inclusion.known, 1)) ** 4
 
 
 def _number(value: object) -> float:
@@ -114,9 +114,9 @@ def _by_values(left: ColumnValues, right: ColumnValues) -> float:
     return 0.9 * spread * different / (different + 3)
 
 
-def _by_pairs(found: FoundInclusion) -> float:
+def _by_pairs(inclusion: FoundInclusion) -> float:
     """The same of lists: how sparse their combinations are among all that there could be."""
-    possible = np.prod([float(len(column.values)) for column in found.right])
-    density = found.right[0].rows / max(float(possible), 1.0)
-    evidence = found.distinct * -log(max(min(density, 1.0), 1e-300))
+    possible = np.prod([float(len(column.values)) for column in inclusion.right])
+    density = inclusion.right[0].rows / max(float(possible), 1.0)
+    evidence = inclusion.distinct * -log(max(min(density, 1.0), 1e-300))
     return 0.95 * evidence / (evidence + _SURE)

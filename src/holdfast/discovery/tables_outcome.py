@@ -81,13 +81,13 @@ class TablesOutcome:
     @property
     def rules(self) -> RuleSet:
         """The rules that are shown, with the tables they name, ready for a check."""
-        return RuleSet(tuple(entry.rule for entry in self), tables=tuple(found.table for found in self.tables))
+        return RuleSet(tuple(entry.rule for entry in self), tables=tuple(table.table for table in self.tables))
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `holdfast discover --table … --format json` prints."""
         return {
             "tables": [{"name": f.table.name, "rows": f.rows, "columns": f.columns} for f in self.tables],
-            "rows": sum(found.rows for found in self.tables),
+            "rows": sum(table.rows for table in self.tables),
             "complete": self.complete,
             "seconds": round(self.seconds, 3),
             "engine": self.engine,

@@ -48,9 +48,9 @@ def text_format(texts: Texts, most_chance: float) -> TextFormat | None:
     if len(texts) == 0 or pc.any(pc.match_substring_regex(texts, _NOT_PLAIN)).as_py():
         return None
     for level in _LEVELS:
-        found = _format_at(texts, level)
-        if found is not None and found.chance <= most_chance and matches_all(texts, found.pattern):
-            return found
+        text_form = _format_at(texts, level)
+        if text_form is not None and text_form.chance <= most_chance and matches_all(texts, text_form.pattern):
+            return text_form
     return None
 
 
@@ -92,7 +92,10 @@ def _run(runs: Texts, sets: tuple[str, ...]) -> tuple[str, float]:
     # Digits that are the same so far, such as a year, change sooner or later.
     if first.isalpha() and len(first) > 0 and pc.all(pc.equal(runs, first)).as_py():
         return first, 0.0
-    inside = [pc.match_substring_regex(runs, rf"\A{one}+\z").to_numpy(zero_copy_only=False) for one in sets]
+    inside = [
+        pc.match_substring_regex(runs, rf"\A{character_set}+\z").to_numpy(zero_copy_only=False)
+        for character_set in sets
+    ]
     at = next(i for i, fits in enumerate(inside) if fits.all())
     # In how many texts there are characters that a smaller set has not, for each set inside of the chosen one.
     beyond = [int((~inside[i]).sum()) for i in range(at) if _within(sets[i], sets[at])]
@@ -117,16 +120,16 @@ def _characters(written: str) -> frozenset[str]:
     return frozenset(plain.filter(pc.match_substring_regex(plain, written)).to_pylist())
 
 
-def _repeated(one: str, least: int, most: int | None) -> str:
+def _repeated(character_set: str, least: int, most: int | None) -> str:
     """The shortest way to write so many of one set.
 
     >>> _repeated("[a-z]", 1, 1), _repeated(r"\\d", 2, 2), _repeated("[a-z]", 3, 3), _repeated("[a-z]", 1, None)
     ('[a-z]', '\\\\d\\\\d', '[a-z]{3}', '[a-z]+')
     """
     if most is None:
-        return f"{one}+" if least == 1 else f"{one}{{{least},}}"
-    counted = f"{one}{{{least}}}" if least == most else f"{one}{{{least},{most}}}"
-    return min(one * least, counted, key=len) if least == most else counted
+        return f"{character_set}+" if least == 1 else f"{character_set}{{{least},}}"
+    counted = f"{character_set}{{{least}}}" if least == most else f"{character_set}{{{least},{most}}}"
+    return min(character_set * least, counted, key=len) if least == most else counted
 
 
 def _sign(sign: str) -> str:

@@ -65,15 +65,23 @@ def arithmetic_rules(
     counting = _Counting(source, options, rows, over)
     single = counting.holding(multiples(sample))
     # Columns that are equal are one in all else.
-    equal = [found.relation.columns for found in single if found.relation.multiple == 1 and found.level == "equal"]
+    equal = [
+        relation.relation.columns
+        for relation in single
+        if relation.relation.multiple == 1 and relation.level == "equal"
+    ]
     columns = list(sample.values)
     for pair in equal:
         later = max(pair, key=sample.place.__getitem__)
         columns = [name for name in columns if name != later]
     combined, complete = combinations_of(sample, columns, over)
-    found = counting.holding([*single, *combined], known=single)
+    holding = counting.holding([*single, *combined], known=single)
     if options.one_row:  # which compares columns of one row for being equal
-        found = [one for one in found if not (one.relation.multiple == 1 and one.relation.shape == "multiple")]
+        holding = [
+            relation
+            for relation in holding
+            if not (relation.relation.multiple == 1 and relation.relation.shape == "multiple")
+        ]
     notes = []
     if over():
         notes.append("time was up before every column was tried that may be computed from others")
@@ -82,7 +90,7 @@ def arithmetic_rules(
             f"{number(len(sample.values), 'numeric column')} are too many to try every sum and product of them; "
             "--columns names fewer"
         )
-    return counting.described(found), tuple(notes)
+    return counting.described(holding), tuple(notes)
 
 
 class _Counting:
@@ -99,23 +107,23 @@ class _Counting:
         Those `known` hold. What others imply is not even counted, unless one of these turns out not to hold. When time
         is up, those are left out that were not counted.
         """
-        held, waiting = list(known), [found for found in candidates if found not in known]
+        held, waiting = list(known), [candidate for candidate in candidates if candidate not in known]
         while True:
             first = _without_implied([*held, *waiting])
-            asked = [found for found in first if found not in held][:_COUNTED_AT_ONCE]
-            if not asked:
+            counted = [candidate for candidate in first if candidate not in held][:_COUNTED_AT_ONCE]
+            if not counted:
                 return first
             if self._over():
-                return [found for found in first if found in held]
-            waiting = [found for found in waiting if found not in asked]
-            for found, outcome in zip(asked, self._counted(asked), strict=True):
+                return [candidate for candidate in first if candidate in held]
+            waiting = [candidate for candidate in waiting if candidate not in counted]
+            for candidate, outcome in zip(counted, self._counted(counted), strict=True):
                 if outcome.holds:
-                    held.append(found)
-                elif (looser := found.looser) is not None and not looser.is_accident:
+                    held.append(candidate)
+                elif (looser := candidate.looser) is not None and not looser.is_accident:
                     waiting.append(looser)
 
     def _counted(self, relations: Sequence[SampledRelation]) -> Sequence[RuleOutcome]:
-        rules = tuple(Rule(f"r{i}", found.body) for i, found in enumerate(relations))
+        rules = tuple(Rule(f"r{i}", relation.body) for i, relation in enumerate(relations))
         return self._source.counted(RuleSet(rules, nulls=self._options.nulls), limit=1)
 
     def described(self, relations: Sequence[SampledRelation]) -> list[FoundRule]:
@@ -123,42 +131,47 @@ class _Counting:
         if not relations:
             return []
         there = [
-            Denial(denial([NullTest(Column("t", name), False) for name in found.relation.columns]))
-            for found in relations
+            Denial(denial([NullTest(Column("t", name), False) for name in relation.relation.columns]))
+            for relation in relations
         ]
         rules = tuple(Rule(f"r{i}", body) for i, body in enumerate(there))
         outcomes = self._source.counted(RuleSet(rules, nulls=self._options.nulls), limit=1)
         found_rules = [
-            self._described(found, outcome.violating_rows) for found, outcome in zip(relations, outcomes, strict=True)
+            self._described(relation, outcome.violating_rows)
+            for relation, outcome in zip(relations, outcomes, strict=True)
         ]
         return sorted(found_rules, key=lambda entry: -entry.score)
 
-    def _described(self, found: SampledRelation, tested: int) -> FoundRule:
+    def _described(self, relation: SampledRelation, tested: int) -> FoundRule:
         """The score is as that of other rules: how short it is, each column beyond two counting as a predicate, and how
         many rows test it. It does not depend on which rows were drawn."""
-        body = found.body
-        short = 2 / len(found.relation.columns)
+        body = relation.body
+        short = 2 / len(relation.relation.columns)
         weight = log1p(tested) / log1p(max(self._rows, 1))
         return FoundRule(
-            Rule(readable_name(body), body, description=found.words),
+            Rule(readable_name(body), body, description=relation.words),
             body.denials[0],
             round(tested / (tested + _CHANCE) * (short + weight) / 2, 9),
             tested / max(self._rows, 1),
             tested * (self._rows - 1),
-            accident=_accident(found),
+            accident=_accident(relation),
         )
 
 
-def _accident(found: SampledRelation) -> float:
+def _accident(relation: SampledRelation) -> float:
     """How likely it is an accident, as search/accident.py says it of other rules; relations of so many columns there
     are in each of several shapes."""
-    columns = len(found.relation.columns)
-    return exp(min(found.log_chance + log(_SHAPES * perm(len(found.sample.values), columns) * columns**2), 0.0))
+    columns = len(relation.relation.columns)
+    return exp(min(relation.log_chance + log(_SHAPES * perm(len(relation.sample.values), columns) * columns**2), 0.0))
 
 
 def _without_implied(relations: Iterable[SampledRelation]) -> list[SampledRelation]:
     implied = Implied()
-    return [found for found in sorted(relations, key=lambda found: found.order) if implied.adds(found.relation)]
+    return [
+        relation
+        for relation in sorted(relations, key=lambda relation: relation.order)
+        if implied.adds(relation.relation)
+    ]
 
 
 def with_more(rules: Sequence[FoundRule], more: Sequence[FoundRule]) -> Sequence[FoundRule]:

@@ -273,7 +273,7 @@ class CheckResult(ShownResult):
             witnesses = [witness for pair in ends[i][:PAIRS] if (witness := self.witness(i, pair, values)) is not None]
             rules[i] = replace(
                 rules[i],
-                found=replace(outcome.rules[i], witness=witnesses[0] if witnesses else None),
+                outcome=replace(outcome.rules[i], witness=witnesses[0] if witnesses else None),
                 witnesses=tuple(witnesses),
                 worst=tuple(worst.get(i, ())),
                 groups=tuple(groups.get(outcome.rules[i].rule.name, ())),

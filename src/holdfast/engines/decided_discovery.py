@@ -86,23 +86,25 @@ def kept_rules_now(decisions: Decisions, check: Counting, nulls: Nulls) -> tuple
     if not decisions.kept:
         return ()
     try:
-        found = check(RuleSet(decisions.kept, nulls=nulls), limit=LISTED_PAIRS)
+        outcomes = check(RuleSet(decisions.kept, nulls=nulls), limit=LISTED_PAIRS)
     except HoldfastError:
         # One that cannot be checked, since a column is gone, is not to hide the others.
         return tuple(_checked_alone(rule, check, nulls) for rule in decisions.kept)
-    return tuple(map(_kept_rule, found))
+    return tuple(map(_kept_rule, outcomes))
 
 
 def _checked_alone(rule: Rule, check: Counting, nulls: Nulls) -> KeptEarlier:
     try:
-        (found,) = check(RuleSet((rule,), nulls=nulls), limit=LISTED_PAIRS)
+        (outcome,) = check(RuleSet((rule,), nulls=nulls), limit=LISTED_PAIRS)
     except HoldfastError as problem:
         return KeptEarlier(rule, False, problem=problem.message)
-    return _kept_rule(found)
+    return _kept_rule(outcome)
 
 
-def _kept_rule(found: RuleOutcome) -> KeptEarlier:
-    return KeptEarlier(found.rule, found.holds, found.violating_pairs, found.violating_rows, found.suspect_rows)
+def _kept_rule(outcome: RuleOutcome) -> KeptEarlier:
+    return KeptEarlier(
+        outcome.rule, outcome.holds, outcome.violating_pairs, outcome.violating_rows, outcome.suspect_rows
+    )
 
 
 @dataclass(frozen=True)
@@ -125,10 +127,10 @@ class _PairCounts:
             self._pairs(constraint, next(outcomes)) if constraint.predicates else every for constraint in constraints
         ]
 
-    def _pairs(self, constraint: DenialConstraint, found: RuleOutcome) -> int:
-        if found.violating_pairs is None:
-            return found.violating_rows * max(self.rows - 1, 0)
-        return found.violating_pairs * (2 if constraint.symmetric else 1)
+    def _pairs(self, constraint: DenialConstraint, outcome: RuleOutcome) -> int:
+        if outcome.violating_pairs is None:
+            return outcome.violating_rows * max(self.rows - 1, 0)
+        return outcome.violating_pairs * (2 if constraint.symmetric else 1)
 
 
 def _of_t(constraint: DenialConstraint) -> DenialConstraint:

@@ -54,7 +54,7 @@ def rule_examples(
     until = time.monotonic() + MOST_SECONDS
     table = LocalTable(sample.rows, "examples")
     hidden = frozenset(redact)
-    found: list[RuleExamples] = []
+    examples: list[RuleExamples] = []
     for start in range(0, len(rules), _AT_ONCE):
         batch = [entry.rule for entry in rules[start : start + _AT_ONCE]]
         if time.monotonic() >= until:
@@ -66,8 +66,8 @@ def rule_examples(
                 tuple(_witness(rule, sample, ends, hidden) for ends in _unlike(rule, sample, listed))
                 for listed in (tested[i], broken[i])
             ]
-            found.append(RuleExamples(*shown))
-    return found + [RuleExamples()] * (len(rules) - len(found))
+            examples.append(RuleExamples(*shown))
+    return examples + [RuleExamples()] * (len(rules) - len(examples))
 
 
 def _may_break(rule: Rule) -> bool:

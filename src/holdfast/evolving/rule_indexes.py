@@ -144,12 +144,12 @@ class RuleIndexes:
 
     def let_through(self, rows: KeptRows) -> FetchedPairs:
         """All pairs of one of the rows and one of the table that could break a rule, in either order, each once."""
-        found = [FetchedPairs(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-        found += [index.fetch(codes, valid, self._nulls) for index, codes, valid in self._equality_lookups(rows)]
+        parts = [FetchedPairs(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+        parts += [index.fetch(codes, valid, self._nulls) for index, codes, valid in self._equality_lookups(rows)]
         for chain, a, b, ops, there in self._chain_lookups(rows):
             fetched = chain.fetch(a, b, *ops)
-            found.append(FetchedPairs(there[fetched.asking], fetched.rows))
-        asking, ids = np.concatenate([p.asking for p in found]), np.concatenate([p.rows for p in found])
+            parts.append(FetchedPairs(there[fetched.asking], fetched.rows))
+        asking, ids = np.concatenate([p.asking for p in parts]), np.concatenate([p.rows for p in parts])
         base = max(int(ids.max(initial=-1)) + 1, 1)
         once = np.unique(asking * base + ids)
         return FetchedPairs(once // base, once % base)

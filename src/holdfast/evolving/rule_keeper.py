@@ -125,14 +125,14 @@ class RuleKeeper(Presented):
         return [str(self._kept.space.constraint(mask)) for mask in as_masks(self._kept.masks)]
 
     @property
-    def found(self) -> RankedRules:
+    def ranked_rules(self) -> RankedRules:
         """Every rule with what speaks for it, best first."""
         return ranked(self._kept.search_result(self.options, threads=self._threads))
 
     @property
     def rules(self) -> RuleSet:
         """Every rule, best first, ready for a check."""
-        return RuleSet(tuple(entry.rule for entry in self.found), nulls=self.options.nulls)
+        return RuleSet(tuple(entry.rule for entry in self.ranked_rules), nulls=self.options.nulls)
 
     @property
     def bytes(self) -> int:

@@ -73,10 +73,10 @@ def _own_test(
     rule: Rule, tables: Mapping[str, DatabaseTable], dialect: Dialect
 ) -> tuple[str, str, dict[str, Any] | str] | None:
     """The model, the column and the test of dbt that says what the rule says; None where there is none."""
-    found = _generic(rule, tables)
-    if found is None or (rule.allow.percent is not None):
+    generic = _generic(rule, tables)
+    if generic is None or (rule.allow.percent is not None):
         return None
-    column, test, arguments = found
+    column, test, arguments = generic
     model = tables[rule.tables[0] if rule.tables else ""].name
     config: dict[str, Any] = {}
     if rule.where is not None:

@@ -82,12 +82,12 @@ def read_suggestions(content: Any, *, origin: str) -> ImportedRules:
 
     They are read from `code_for_constraint`, in Scala or in Python, so that a list of such texts is read, too.
     """
-    found = content.get("constraint_suggestions") if isinstance(content, dict) else content
-    if not isinstance(found, list):
+    suggestions = content.get("constraint_suggestions") if isinstance(content, dict) else content
+    if not isinstance(suggestions, list):
         raise RuleFileError(
             f"{origin} has no suggestions of Deequ.", hint="such a file is JSON with constraint_suggestions."
         )
-    codes = [entry.get("code_for_constraint") if isinstance(entry, dict) else entry for entry in found]
+    codes = [entry.get("code_for_constraint") if isinstance(entry, dict) else entry for entry in suggestions]
     return gathered((piece for code in codes for piece in _suggested(code)), origin=origin)
 
 

@@ -77,8 +77,8 @@ def _pieces(entry: Any, table: str | None) -> Iterator[Piece]:
 
 
 def _shown(given: CheckArguments) -> str:
-    found = given.get("column", given.get("columns", given.get("expression", "")))
-    return ", ".join(map(str, found)) if isinstance(found, list) else str(found)
+    columns = given.get("column", given.get("columns", given.get("expression", "")))
+    return ", ".join(map(str, columns)) if isinstance(columns, list) else str(columns)
 
 
 def _rules(

@@ -105,8 +105,8 @@ def _described(entry: Mapping[str, Any]) -> str | None:
     notes = (entry.get("meta") or {}).get("notes")
     notes = notes.get("content") if isinstance(notes, dict) else notes
     notes = " ".join(map(str, notes)) if isinstance(notes, list) else notes
-    found = entry.get("description") or notes
-    return found if isinstance(found, str) else None
+    description = entry.get("description") or notes
+    return description if isinstance(description, str) else None
 
 
 # Expectations, by name: rules without terms, and what is to be said of them ------------------------------------------
@@ -191,8 +191,11 @@ def _patterned(
 
     def read(check: str, given: CheckArguments) -> Iterator[Piece]:
         column = column_text(given["column"])
-        found = given[listed]
-        patterns = [convert(str(pattern)) for pattern in (found if isinstance(found, list) else [found])]
+        listed_patterns = given[listed]
+        patterns = [
+            convert(str(pattern))
+            for pattern in (listed_patterns if isinstance(listed_patterns, list) else [listed_patterns])
+        ]
         if wanted and given.get("match_on", "any") == "any":
             patterns = ["|".join(patterns)] if len(patterns) == 1 else ["|".join(f"(?:{p})" for p in patterns)]
         for pattern in patterns:

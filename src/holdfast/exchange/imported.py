@@ -48,19 +48,19 @@ class ImportedRules:
 
     def to_yaml(self) -> str:
         """A rule file, with what is left out in comments at its end."""
-        told = [f"# left out: {left}" for left in self.left_out] + [f"# note: {remark}" for remark in self.remarks]
-        return dump_rules(self.rule_set) + "".join(f"{_one_line(line)}\n" for line in told)
+        comments = [f"# left out: {left}" for left in self.left_out] + [f"# note: {remark}" for remark in self.remarks]
+        return dump_rules(self.rule_set) + "".join(f"{_one_line(line)}\n" for line in comments)
 
 
 def gathered(
     pieces: Iterable[Piece], *, origin: str, key: Sequence[str] = (), tables: Sequence[NamedTable] = ()
 ) -> ImportedRules:
     """Returns what was found as one value; rules whose names clash get a number, and a rule that repeats is one."""
-    found = list(pieces)
-    rules = list(dict.fromkeys(piece for piece in found if isinstance(piece, Rule)))
+    listed = list(pieces)
+    rules = list(dict.fromkeys(piece for piece in listed if isinstance(piece, Rule)))
     named = with_unique_names(rules, [True] * len(rules))
-    remarks = tuple(piece for piece in found if isinstance(piece, Remark))
-    left_out = tuple(piece for piece in found if isinstance(piece, LeftOut) and not isinstance(piece, Remark))
+    remarks = tuple(piece for piece in listed if isinstance(piece, Remark))
+    left_out = tuple(piece for piece in listed if isinstance(piece, LeftOut) and not isinstance(piece, Remark))
     return ImportedRules(RuleSet(named, tuple(key), "sql", origin, tuple(tables)), left_out, remarks)
 
 

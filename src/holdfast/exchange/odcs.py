@@ -52,42 +52,44 @@ def read_contract(content: Any, *, origin: str) -> ImportedRules:
 
 
 def _schema(content: Any, origin: str) -> list[dict[str, Any]]:
-    found = content.get("schema") if isinstance(content, dict) and content.get("kind") == "DataContract" else None
+    tables = content.get("schema") if isinstance(content, dict) and content.get("kind") == "DataContract" else None
     version = str(content.get("apiVersion")) if isinstance(content, dict) else ""
-    if not isinstance(found, list) or not all(isinstance(t, dict) and t.get("name") for t in found):
+    if not isinstance(tables, list) or not all(isinstance(t, dict) and t.get("name") for t in tables):
         hint = "a contract has kind: DataContract, an apiVersion of v3, and a schema with tables and their properties."
         raise RuleFileError(f"{origin} is no contract of the Open Data Contract Standard.", hint=hint)
     if not version.startswith("v3"):
         raise RuleFileError(f"{origin} is a contract of version {version}.", hint="versions v3 are read.")
-    return found
+    return tables
 
 
 def _entries(holder: Mapping[str, Any], name: str) -> list[Any]:
-    found = holder.get(name) or []
-    if not isinstance(found, list):
+    entries = holder.get(name) or []
+    if not isinstance(entries, list):
         raise RuleFileError(f"{name} of {holder.get('name')!r} in the contract is no list.")
-    return found
+    return entries
 
 
 def _properties(table: Mapping[str, Any]) -> list[CheckArguments]:
-    return [CheckArguments(one) for one in _entries(table, "properties") if isinstance(one, dict)]
+    return [CheckArguments(column) for column in _entries(table, "properties") if isinstance(column, dict)]
 
 
 def _primary_key(table: Mapping[str, Any]) -> tuple[str, ...]:
-    keyed = [one for one in _properties(table) if one.get("primaryKey") is True]
-    return tuple(str(one["name"]) for one in sorted(keyed, key=lambda one: one.get("primaryKeyPosition") or 0))
+    keyed = [column for column in _properties(table) if column.get("primaryKey") is True]
+    return tuple(
+        str(column["name"]) for column in sorted(keyed, key=lambda column: column.get("primaryKeyPosition") or 0)
+    )
 
 
 def _refers(table: Mapping[str, Any]) -> bool:
-    return any(one.get("relationships") for one in [table, *_properties(table)])
+    return any(holder.get("relationships") for holder in [table, *_properties(table)])
 
 
 def _table_pieces(table: Mapping[str, Any], *, several: bool) -> Iterator[Piece]:
     name = str(table["name"])
-    found = list(_whole_table(name, table))
-    for one in _properties(table):
-        found += _property(name, one)
-    for piece in found:
+    pieces = list(_whole_table(name, table))
+    for column in _properties(table):
+        pieces += _property(name, column)
+    for piece in pieces:
         if isinstance(piece, Rule) and several and not piece.tables:
             piece = replace(piece, table=name)
         yield piece
@@ -103,12 +105,12 @@ def _whole_table(name: str, table: Mapping[str, Any]) -> Iterator[Piece]:
         yield from attempt(f"{name}, relationship", partial(_references, entry, None))
 
 
-def _property(table: str, one: CheckArguments) -> Iterator[Piece]:
-    place = f"{table}.{one.get('name')}"
+def _property(table: str, column: CheckArguments) -> Iterator[Piece]:
+    place = f"{table}.{column.get('name')}"
     for setting, read in _SETTINGS.items():
-        if one.get(setting) is True or (setting == "enum" and one.get(setting)):
-            yield from attempt(f"{place}, {setting}", partial(read, one))
-    options = one.get("logicalTypeOptions") or {}
+        if column.get(setting) is True or (setting == "enum" and column.get(setting)):
+            yield from attempt(f"{place}, {setting}", partial(read, column))
+    options = column.get("logicalTypeOptions") or {}
     if not isinstance(options, dict):
         raise RuleFileError(f"logicalTypeOptions of {place!r} are not settings.")
     for option, value in options.items():
@@ -116,24 +118,26 @@ def _property(table: str, one: CheckArguments) -> Iterator[Piece]:
         if reader is None:
             yield LeftOut(f"{place}, {option}", _TYPES)
             continue
-        yield from attempt(f"{place}, {option}", partial(_option, reader, one, value))
-    for entry in _entries(one, "quality"):
-        yield from _quality(table, str(one["name"]), entry)
-    for entry in _entries(one, "relationships"):
+        yield from attempt(f"{place}, {option}", partial(_option, reader, column, value))
+    for entry in _entries(column, "quality"):
+        yield from _quality(table, str(column["name"]), entry)
+    for entry in _entries(column, "relationships"):
         yield from attempt(f"{place}, relationship", partial(_references, entry, place))
-    if one.get("properties") or one.get("items"):
+    if column.get("properties") or column.get("items"):
         yield LeftOut(place, "values inside of a value have no rules")
 
 
-def _option(reader: Callable[[str, Any], str], one: CheckArguments, value: Any) -> list[Piece]:
-    return [made_rule(reader(column_text(one["name"]), value))]
+def _option(reader: Callable[[str, Any], str], column: CheckArguments, value: Any) -> list[Piece]:
+    return [made_rule(reader(column_text(column["name"]), value))]
 
 
 _SETTINGS: Mapping[str, Callable[[CheckArguments], list[Piece]]] = {
-    "required": lambda one: [made_rule(f"not({column_text(one['name'])} is null)")],
-    "primaryKey": lambda one: [made_rule(f"not({column_text(one['name'])} is null)")],
-    "unique": lambda one: [made_rule(f"unique({names_text([one['name']])})")],
-    "enum": lambda one: [made_rule(f"not({column_text(one['name'])} not in {values_text(_enumerated(one['enum']))})")],
+    "required": lambda column: [made_rule(f"not({column_text(column['name'])} is null)")],
+    "primaryKey": lambda column: [made_rule(f"not({column_text(column['name'])} is null)")],
+    "unique": lambda column: [made_rule(f"unique({names_text([column['name']])})")],
+    "enum": lambda column: [
+        made_rule(f"not({column_text(column['name'])} not in {values_text(_enumerated(column['enum']))})")
+    ],
 }
 _OPTIONS: Mapping[str, Callable[[str, Any], str]] = {
     "pattern": lambda column, value: f"not({column} not matches {Constant(whole_pattern(str(value)))})",
@@ -160,9 +164,9 @@ def _references(entry: Mapping[str, Any], start: str | None) -> list[Piece]:
     for side in (entry["from"] if start is None else start, entry["to"]):
         named = [str(name).rpartition(".") for name in (side if isinstance(side, list) else [side])]
         table = named[0][0]
-        if not is_table_name(table) or any(one[0] != table for one in named):
+        if not is_table_name(table) or any(parts[0] != table for parts in named):
             raise ConditionError(f"{side!r} does not name columns of one table of this contract.")
-        sides.append(f"{table}({names_text([one[2] for one in named])})")
+        sides.append(f"{table}({names_text([parts[2] for parts in named])})")
     return [made_rule(" in ".join(sides))]
 
 
@@ -259,7 +263,7 @@ def written_contract(text: str, rules: RuleSet, *, origin: str, table: str | Non
         root: Any = yaml.compose(text)
     except yaml.YAMLError:
         raise RuleFileError(f"{origin} is not YAML.") from None
-    names = [str(one["name"]) for one in _schema(content, origin)]
+    names = [str(entry["name"]) for entry in _schema(content, origin)]
     lines = text.splitlines(keepends=True)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
@@ -297,13 +301,13 @@ def _edits(
         raise RuleFileError(
             f"{origin}, line {table.start_mark.line + 1}: a table is written line by line, not in {{…}}."
         )
-    found = {key.value: (key, value) for key, value in table.value}
+    settings = {key.value: (key, value) for key, value in table.value}
     indent = table.start_mark.column
-    if "quality" not in found:
-        after = found["name"][1].end_mark.line + 1
+    if "quality" not in settings:
+        after = settings["name"][1].end_mark.line + 1
         yield after, after, [" " * indent + "quality:\n", *_entry_lines(rules, indent + 2)]
         return
-    _, quality = found["quality"]
+    _, quality = settings["quality"]
     if not isinstance(quality, yaml.SequenceNode) or quality.flow_style:
         raise RuleFileError(
             f"{origin}, line {quality.start_mark.line + 1}: quality is a list written line by line, not in […]."
@@ -331,17 +335,17 @@ def _entry_lines(rules: Sequence[Rule], indent: int) -> list[str]:
 
 def _entry(rule: Rule) -> dict[str, Any]:
     """A key is what the standard calls duplicate values; all else is an entry of this engine, as in a rule file."""
-    told: dict[str, Any] = {"name": rule.name}
+    described: dict[str, Any] = {"name": rule.name}
     if rule.description is not None:
-        told["description"] = rule.description
+        described["description"] = rule.description
     if rule.dimension in _DIMENSIONS:
-        told["dimension"] = rule.dimension
+        described["dimension"] = rule.dimension
     if rule.tags:
-        told["tags"] = list(rule.tags)
-    told["severity"] = "error" if rule.severity == "error" else "warning"
+        described["tags"] = list(rule.tags)
+    described["severity"] = "error" if rule.severity == "error" else "warning"
     plain = replace(rule, allow=Allowance(), allow_pairs=None, where=None, warn=None, message=None, owner=None)
     if isinstance(rule.body, Key) and rule == plain and rule.dimension in (None, *_DIMENSIONS):
         columns = {"arguments": {"properties": list(rule.body.columns)}, "mustBe": 0}
-        return {"type": "library", "metric": "duplicateValues", **told, **columns}
+        return {"type": "library", "metric": "duplicateValues", **described, **columns}
     (entry,) = yaml.safe_load(dump_rules(RuleSet((replace(rule, table=None),))))["rules"]
-    return {"type": "custom", "engine": ENGINE, **told, "implementation": entry}
+    return {"type": "custom", "engine": ENGINE, **described, "implementation": entry}

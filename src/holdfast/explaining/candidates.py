@@ -93,16 +93,16 @@ class CandidateSource:
     def candidates(self, i: int, suspects: Ints | None) -> list[Candidates]:
         """What rule i suggests. `suspects` are its suspect rows, needed where `sets_bounds`."""
         program = self.plan.programs.programs[i]
-        found: list[Candidates] = []
+        suggested: list[Candidates] = []
         if isinstance(program, GroupProgram) and program.right:
-            found += self._of_groups(program)
+            suggested += self._of_groups(program)
         if isinstance(program, PairProgram):
             sound = np.ones(self.part.size, np.bool_)
             sound[np.empty(0, np.int64) if suspects is None else suspects] = False
-            found += self._of_pairs(program, np.flatnonzero(sound))
+            suggested += self._of_pairs(program, np.flatnonzero(sound))
         if program.alone is not None:
-            found += self._of_flag(self.plan.programs.flags[program.alone])
-        return [candidates for candidates in found if len(candidates.of)]
+            suggested += self._of_flag(self.plan.programs.flags[program.alone])
+        return [candidates for candidates in suggested if len(candidates.of)]
 
     def _of_flag(self, flag: Flag) -> Iterator[Candidates]:
         """Of what makes a row break a rule by itself."""
@@ -132,12 +132,12 @@ class CandidateSource:
                 yield self._most_frequent(form, [*others, *right], forms, scope, np.ones(len(self.given), np.bool_))
 
     def _most_frequent(
-        self, form: int, agreeing: Sequence[int], forms: Sequence[int], scope: Bools, asked: Bools
+        self, form: int, agreeing: Sequence[int], forms: Sequence[int], scope: Bools, eligible: Bools
     ) -> Candidates:
         """The value of the form that most other rows have that agree with a row and are in scope."""
         compares = [Compare(other, other, EQ) for other in dict.fromkeys(agreeing)]
         met = agreeing_rows(compares, self.part, self.given, np.flatnonzero(scope))
-        met = Agreement(np.where(asked, met.given_ids, -1), met.rows, met.row_ids)
+        met = Agreement(np.where(eligible, met.given_ids, -1), met.rows, met.row_ids)
         # A row is one of those that have its values: one vote for its own value is its own.
         like = [array for f in forms for array in self._known_values(f, np.concatenate([self.given, met.rows]))]
         ids = dense_ids(like, len(self.given) + len(met.rows))
@@ -280,11 +280,11 @@ class CandidateSource:
         met = self._met_by_equalities(others, sound)
         values = self._theirs(compare, met.rows)
         coded = shared_codes([pa.chunked_array([values])])[0]
-        fit, asked = coded.valid.copy(), met.given_ids >= 0
+        fit, eligible = coded.valid.copy(), met.given_ids >= 0
         x, y, strict = np.zeros(len(self.given), np.int64), np.zeros(len(met.rows), np.int64), False
         for c in ordering:
             own, theirs = self.part.forms[c.left], self.part.forms[c.right]
-            fit, asked = fit & theirs.valid[met.rows], asked & own.valid[self.given]
+            fit, eligible = fit & theirs.valid[met.rows], eligible & own.valid[self.given]
             x, y, strict = own.codes[self.given], theirs.codes[met.rows], c.allowed in (LT, GT)
             if c.allowed in (LT, LE):  # the rows above: the order turned round
                 x, y = ~x, ~y
@@ -305,8 +305,8 @@ class CandidateSource:
         wanted = met.given_ids * width + both[: len(x)]
         end = np.searchsorted(place, wanted, side="left" if strict else "right")
         start = np.searchsorted(place, met.given_ids * width, side="left")
-        some = np.flatnonzero(asked & (end > start))
-        row[some] = kept[best[end[some] - 1]]
+        bounded = np.flatnonzero(eligible & (end > start))
+        row[bounded] = kept[best[end[bounded] - 1]]
         # A row does not meet itself: where it is the best, the others are looked at.
         itself = np.flatnonzero((row >= 0) & (met.rows[row] == self.given))
         if len(itself):
@@ -343,7 +343,7 @@ class CandidateSource:
         every = pa.concat_arrays(arrays)
         size, cell = len(cells), coded[0]
         ends = {True: np.full(size, -1, np.int64), False: np.full(size, -1, np.int64)}
-        codes = np.concatenate([one.codes for one in coded])
+        codes = np.concatenate([column.codes for column in coded])
         for number, (is_low, _) in enumerate(parts, start=1):
             new, now = coded[number], ends[is_low]
             further = new.codes > codes[now] if is_low else new.codes < codes[now]
@@ -355,10 +355,10 @@ class CandidateSource:
         backing = np.where(equal, CERTAIN, BOUND)
         below = cell.valid & has_low & (cell.codes < codes[low])
         above = cell.valid & has_high & (cell.codes > codes[high]) & ~below
-        told = [spark_text(every.take(pa.array(end, mask=(end < 0) | crossed))) for end in (low, high)]
+        bounds_as_text = [spark_text(every.take(pa.array(end, mask=(end < 0) | crossed))) for end in (low, high)]
         for end, chosen in ((low, crossed | below), (high, crossed | above)):
             of = np.flatnonzero(chosen)
-            bounds = [texts.take(pa.array(of)) for texts in told]
+            bounds = [texts.take(pa.array(of)) for texts in bounds_as_text]
             values = every.take(pa.array(end[of]))
             yield Candidates.chosen(name, of, values, backing[of], low=bounds[0], high=bounds[1])
 
@@ -496,16 +496,16 @@ def most_voted(met: Agreement, values: Coded, own: Coded) -> Voted:
     best = end[of] - 1
     sums = np.concatenate([[0], np.cumsum(line_votes)])
     total = sums[end[of]] - sums[begin[of]] - own.valid[of]
-    mine = own.valid[of] & (own.codes[of] == line_codes[best])
-    count = line_votes[best] - mine
+    own_vote = own.valid[of] & (own.codes[of] == line_codes[best])
+    count = line_votes[best] - own_vote
     # Without the row's own vote the second may be first.
     second = np.where(best - 1 >= begin[of], best - 1, best)
     ahead = line_votes[second] > count
     ahead |= (line_votes[second] == count) & (line_codes[second] > line_codes[best])
-    taken = np.where(mine & (second != best) & ahead, second, best)
+    taken = np.where(own_vote & (second != best) & ahead, second, best)
     count = np.where(taken == best, count, line_votes[second])
-    some = count > 0
-    return Voted(of[some], kept[line_rows[taken[some]]], count[some], total[some])
+    supported = count > 0
+    return Voted(of[supported], kept[line_rows[taken[supported]]], count[supported], total[supported])
 
 
 # Texts ------------------------------------------------------------------------------------------------------------

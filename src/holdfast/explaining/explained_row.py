@@ -54,8 +54,8 @@ def suggestions_of(changes: pa.Table, values: Mapping[str, Any]) -> tuple[Sugges
 
 
 def _suggestion(line: dict[str, Any], values: Mapping[str, Any]) -> Suggestion:
-    told = {name: value for name, value in line.items() if name != "key"}
-    return Suggestion(**told | {"value": values[told["column"]], "rules": tuple(told["rules"])})
+    fields = {name: value for name, value in line.items() if name != "key"}
+    return Suggestion(**fields | {"value": values[fields["column"]], "rules": tuple(fields["rules"])})
 
 
 def broken_rules(trial: RowTrial) -> list[BrokenRule]:

@@ -54,8 +54,8 @@ class InclusionTrial:
     def touches(self, table: str, column: str) -> bool:
         """Whether the inclusion reads this column of the table; what a condition reads is not known."""
         left, right = self.body.tables
-        asked = table == left and (column in self.body.left or self.first.in_scope is not None)
-        return asked or (table == right and column in self.body.right)
+        refers = table == left and (column in self.body.left or self.first.in_scope is not None)
+        return refers or (table == right and column in self.body.right)
 
     @cached_property
     def _everything(self) -> _Values:
@@ -64,7 +64,7 @@ class InclusionTrial:
     def dangling(self, given: Ints) -> Bools:
         """Which of these rows of the first table refer to what the second does not have."""
         values = self._everything
-        ids = values.asked[given]
+        ids = values.referring[given]
         missing: Bools = (ids >= 0) & (values.there[np.maximum(ids, 0)] == 0)
         return missing
 
@@ -75,7 +75,7 @@ class InclusionTrial:
         is_first, is_second = table == left, table == right
         values = _Values.of(self, changes.variants(rows, own, rows.column_names), (is_first, is_second))
         nowhere = np.full(len(own), -1, np.int64)
-        before, after = (values.asked[own], values.asked_after) if is_first else (nowhere, nowhere)
+        before, after = (values.referring[own], values.referring_after) if is_first else (nowhere, nowhere)
         lost, gained = (values.offered[own], values.offered_after) if is_second else (nowhere, nowhere)
         # A change moves a row from one value to another, on each side: at most four values whose counts change.
         touched = np.stack([before, after, lost, gained])
@@ -94,20 +94,20 @@ class InclusionTrial:
     def candidates(self, given: Ints, key: Sequence[str]) -> list[Candidates]:
         """For each given row of the first table that refers to what is not there, the values that are there, that
         would resolve it, and that are written most like its own: one cell at a time, and never one of the key."""
-        asked = np.flatnonzero(self.dangling(given))
-        found = []
+        dangling = np.flatnonzero(self.dangling(given))
+        suggested = []
         for place, name in enumerate(self.body.left):
             kind = self.first.types[name]
             stored = plain_array(self.first.rows.column(name).slice(0, 0)).type
-            if len(asked) and kind.family in WRITABLE and name not in key and not pa.types.is_null(stored):
-                found += self._nearest(place, given, asked, stored)
-        return found
+            if len(dangling) and kind.family in WRITABLE and name not in key and not pa.types.is_null(stored):
+                suggested += self._nearest(place, given, dangling, stored)
+        return suggested
 
-    def _nearest(self, place: int, given: Ints, asked: Ints, stored: pa.DataType) -> list[Candidates]:
+    def _nearest(self, place: int, given: Ints, dangling: Ints, stored: pa.DataType) -> list[Candidates]:
         name, theirs = self.body.left[place], self.body.right[place]
         kind, values = self.first.types[name], self._everything
         there = np.flatnonzero(values.offered >= 0)
-        own = given[asked]
+        own = given[dangling]
         now = spark_text(plain_array(self.first.rows.column(name).take(pa.array(own))))
         # Whoever agrees on the other columns would resolve it.
         others = [ids for at, ids in enumerate(values.parts) if at != place]
@@ -139,7 +139,7 @@ class InclusionTrial:
             for near, many in zip(nearest.tolist(), changes.tolist(), strict=True):
                 alike = 1 - many / max(len(text), int(listed.length[near]), 1)
                 if alike > 0:  # otherwise nothing speaks for it
-                    of.append(asked[at])
+                    of.append(dangling[at])
                     places.append(near)
                     backing.append(alike)
         taken = listed.values.take(pa.array(places, pa.int64()))
@@ -151,12 +151,12 @@ class _Values:
     """The values that rows of the first table ask for and those of the second offer, as ids; -1 for none.
 
     `asking` and `there` count, by id, how many rows ask for it and offer it. `parts` has, per pair of columns, ids of
-    the values of the rows of both. `asked_after` and `offered_after` are those of changed rows.
+    the values of the rows of both. `referring_after` and `offered_after` are those of changed rows.
     """
 
-    asked: Ints
+    referring: Ints
     offered: Ints
-    asked_after: Ints
+    referring_after: Ints
     offered_after: Ints
     asking: Ints
     there: Ints
@@ -177,24 +177,24 @@ class _Values:
         parts, valid_everywhere = [], np.ones(sum(sizes), np.bool_)
         for place in range(len(program.left)):
             coded = shared_codes([columns.form(forms[place]) for columns, forms in sources])
-            valid = np.concatenate([one.valid for one in coded])
-            codes = np.where(valid, np.concatenate([one.codes for one in coded]), 0)
+            valid = np.concatenate([column.valid for column in coded])
+            codes = np.where(valid, np.concatenate([column.codes for column in coded]), 0)
             parts.append(dense_ids([codes, valid.astype(np.int64)], len(codes)))
             valid_everywhere &= valid
         ids = compacted(dense_ids(parts, sum(sizes)))
         if program.nulls == "sql":
             ids = np.where(valid_everywhere, ids, -1)
-        asked, offered, *behind = np.split(ids, cuts)
-        asked = _scoped(asked, trial.first, tables[0])
+        referring, offered, *behind = np.split(ids, cuts)
+        referring = _scoped(referring, trial.first, tables[0])
         size = int(ids.max(initial=0)) + 1  # one where no row has a value: who has none is looked up at 0, too
         nobody = np.zeros(0, np.int64)
-        asked_after = _scoped(behind[0], trial.first, changed) if fits[0] and changed is not None else nobody
+        referring_after = _scoped(behind[0], trial.first, changed) if fits[0] and changed is not None else nobody
         return cls(
-            asked,
+            referring,
             offered,
-            asked_after,
+            referring_after,
             behind[-1] if fits[1] else nobody,
-            np.bincount(asked[asked >= 0], minlength=size),
+            np.bincount(referring[referring >= 0], minlength=size),
             np.bincount(offered[offered >= 0], minlength=size),
             [(part[: cuts[0]], part[cuts[0] : cuts[0] + sizes[1]]) for part in parts],
         )

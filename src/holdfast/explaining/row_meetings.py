@@ -210,9 +210,9 @@ def met_pairs(program: PairProgram, part: Part, given: Ints, rows: Ints) -> Iter
     ids, rows = meeting.row_ids[order], meeting.rows[order]
     starts = np.searchsorted(ids, meeting.given_ids, side="left")
     sizes = np.where(meeting.given_ids < 0, 0, np.searchsorted(ids, meeting.given_ids, side="right") - starts)
-    for some in _pieces(sizes):
-        at = np.repeat(some, sizes[some])
-        first = np.repeat(starts[some] - np.concatenate([[0], np.cumsum(sizes[some])[:-1]]), sizes[some])
+    for piece in _pieces(sizes):
+        at = np.repeat(piece, sizes[piece])
+        first = np.repeat(starts[piece] - np.concatenate([[0], np.cumsum(sizes[piece])[:-1]]), sizes[piece])
         met = rows[first + np.arange(len(at))]
         violated = violated_by(program, part, given[at], met)
         yield at[violated], met[violated]

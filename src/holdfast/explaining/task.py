@@ -57,8 +57,8 @@ class RowExplanationTask:
             return
         trial = arrived_trial(pa.Table.from_batches(received), self.plan, self.limit)
         if len(row_positions(trial.keys, self.plan.key, self.row)):
-            told = pickle.dumps(explained_row(trial, self.row, table=self.table))
-            yield pa.RecordBatch.from_arrays([pa.array([told], pa.binary())], names=["told"])
+            answer = pickle.dumps(explained_row(trial, self.row, table=self.table))
+            yield pa.RecordBatch.from_arrays([pa.array([answer], pa.binary())], names=["answer"])
 
 
 def arrived_trial(table: pa.Table, plan: Plan, limit: int) -> RowTrial:

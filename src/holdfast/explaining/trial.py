@@ -122,10 +122,10 @@ class RowTrial:
     def candidates(self) -> list[Candidates]:
         """The values that the rules suggest which the given rows break."""
         source = CandidateSource(self.rows, self.plan, self.part, self.given)
-        found: list[Candidates] = []
+        suggested: list[Candidates] = []
         for i in self.broken:
-            found += source.candidates(i, self.suspects(i) if sets_bounds(self.plan, i) else None)
-        return found
+            suggested += source.candidates(i, self.suspects(i) if sets_bounds(self.plan, i) else None)
+        return suggested
 
     @cached_property
     def _tried(self) -> CellChanges:
@@ -169,14 +169,23 @@ class CellChanges:
     values: dict[int, pa.Array]
 
     @classmethod
-    def of_candidates(cls, trial: RowTrial, found: Sequence[Candidates]) -> CellChanges:
+    def of_candidates(cls, trial: RowTrial, suggested: Sequence[Candidates]) -> CellChanges:
         """The values that most speaks for, each once, none that is there, at most TRIED_PER_ROW of a row."""
         position = trial.plan.schema.position
-        of = _joined([one.of for one in found], np.int64)
-        places = _joined([np.full(len(one.of), position(one.column), np.int64) for one in found], np.int64)
-        backing = _joined([one.backing for one in found], np.float64)
-        texts, low, high = (_texts([getattr(one, name) for one in found]) for name in ("texts", "low", "high"))
-        now = _texts([spark_text(trial.rows.column(one.column).take(pa.array(trial.given[one.of]))) for one in found])
+        of = _joined([candidates.of for candidates in suggested], np.int64)
+        places = _joined(
+            [np.full(len(candidates.of), position(candidates.column), np.int64) for candidates in suggested], np.int64
+        )
+        backing = _joined([candidates.backing for candidates in suggested], np.float64)
+        texts, low, high = (
+            _texts([getattr(candidates, name) for candidates in suggested]) for name in ("texts", "low", "high")
+        )
+        now = _texts(
+            [
+                spark_text(trial.rows.column(candidates.column).take(pa.array(trial.given[candidates.of])))
+                for candidates in suggested
+            ]
+        )
         text_coded, now_coded = shared_codes([pa.chunked_array([texts]), pa.chunked_array([now])])
         # Of one text for one cell the best backed, and of those as well backed one with an interval.
         bounds = [_null_first(shared_codes([pa.chunked_array([bound])])[0]) for bound in (low, high)]
@@ -188,16 +197,16 @@ class CellChanges:
         new = first[~now_coded.valid[first] | (now_coded.codes[first] != text_coded.codes[first])]
         ranked = new[np.lexsort((text_coded.codes[new], places[new], -backing[new], of[new]))]
         kept = ranked[_among_first(of[ranked], TRIED_PER_ROW)]
-        sizes = np.cumsum([0, *(len(one.of) for one in found)])
+        sizes = np.cumsum([0, *(len(candidates.of) for candidates in suggested)])
         values: dict[int, pa.Array] = {}
         for place in dict.fromkeys(places[kept].tolist()):
-            blocks = [j for j, one in enumerate(found) if position(one.column) == place]
+            blocks = [j for j, candidates in enumerate(suggested) if position(candidates.column) == place]
             shift = np.concatenate([np.arange(sizes[j], sizes[j + 1]) for j in blocks])
             wanted = np.searchsorted(shift, kept[places[kept] == place])
-            values[place] = pa.concat_arrays([found[j].values for j in blocks]).take(pa.array(wanted))
+            values[place] = pa.concat_arrays([suggested[j].values for j in blocks]).take(pa.array(wanted))
         taken = pa.array(kept)
-        told = (texts.take(taken), text_coded.codes[kept], now.take(taken), backing[kept])
-        return cls(of[kept], places[kept], *told, low.take(taken), high.take(taken), values)
+        described = (texts.take(taken), text_coded.codes[kept], now.take(taken), backing[kept])
+        return cls(of[kept], places[kept], *described, low.take(taken), high.take(taken), values)
 
     def of_columns(self, places: Mapping[int, int]) -> tuple[CellChanges, Ints]:
         """The changes of the columns at these places, which get other places; and which of all changes they are."""
@@ -206,8 +215,8 @@ class CellChanges:
         moved = np.array([places[place] for place in self.places[which].tolist()], np.int64)
         texts, now, low, high = (array.take(taken) for array in (self.texts, self.now, self.low, self.high))
         values = {places[place]: own for place, own in self.values.items() if place in places}
-        told = (texts, self.text_codes[which], now, self.backing[which], low, high)
-        return CellChanges(self.of[which], moved, *told, values), which
+        described = (texts, self.text_codes[which], now, self.backing[which], low, high)
+        return CellChanges(self.of[which], moved, *described, values), which
 
     def variants(self, rows: pa.Table, own: Ints, names: Sequence[str]) -> pa.Table:
         """The rows at these positions with their cells changed; `names` are those of the columns, by place."""

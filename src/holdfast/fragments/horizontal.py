@@ -152,10 +152,10 @@ def _several(local: Local, letters: Sequence[Letter]) -> Bools:
     for letter in letters:
         count = letter.count & 3
         several[letter.at[count >= 2]] = True
-        single, told = letter.at[count == 1], letter.side[count == 1]
+        single, sent = letter.at[count == 1], letter.side[count == 1]
         known = seen[single]
-        several[single[known & (told != side[single]).any(axis=1)]] = True
-        side[single[~known]] = told[~known]
+        several[single[known & (sent != side[single]).any(axis=1)]] = True
+        side[single[~known]] = sent[~known]
         seen[single] = True
     return np.asarray(several, np.bool_)
 
@@ -209,9 +209,9 @@ def settle_first(ids: Ids, sites: Sequence[Local], reach: Reach, door: Door) -> 
     homes = np.array(names)[(ids[:, 1] % np.uint64(len(names))).astype(np.int64)]
     for local in sites:
         local.after.violated[:] = local.after.n >= 2
-        told = (local.after.n > 0) & reach(local.site, local.site)
+        reachable = (local.after.n > 0) & reach(local.site, local.site)
         for other in sites:
-            at = np.flatnonzero(told & (homes == other.site) & (other.site != local.site))
+            at = np.flatnonzero(reachable & (homes == other.site) & (other.site != local.site))
             if len(at):
                 _send(door, ids, local, other, at)
     there = {local.site: local.after.n > 0 for local in sites}

@@ -85,9 +85,9 @@ class _Work:
         self.keys = rows.column("k")
         self.sides = from_arrow(rows.column("sid"))
         groups = from_arrow(rows.column("gid"))
-        some, self.group = _distinct(hashes_of(groups))
-        self.ids: Ids = groups[some]
-        self.part_of: Ints = self.part[some]
+        places, self.group = _distinct(hashes_of(groups))
+        self.ids: Ids = groups[places]
+        self.part_of: Ints = self.part[places]
         if not (self.ids[self.group] == groups).all():
             raise RunError(
                 "two ids of groups begin alike, so that they cannot be told apart.", hint="make a new state."
@@ -158,8 +158,8 @@ class _Work:
 
     def _take_in_site(self, local: Local, site: int, rows: Ints) -> None:
         index = self._index(site)
-        some, side = _distinct(hashes_of(self.sides[rows]))
-        ids, group = self.sides[rows[some]], self.group[rows[some]]
+        places, side = _distinct(hashes_of(self.sides[rows]))
+        ids, group = self.sides[rows[places]], self.group[rows[places]]
         before = IndexCounts.nothing(len(ids)) if self.task.first else index.look_up(ids)
         after = before.copy()
         np.add.at(after.n, side, self.sign[rows])
@@ -217,9 +217,9 @@ class _Work:
 def _distinct(hashes: Ints) -> tuple[Ints, Ints]:
     """A place of each distinct hash, in order of the hashes; and for each place, the number of its hash."""
     distinct, number = np.unique(hashes, return_inverse=True)
-    some = np.empty(len(distinct), np.int64)
-    some[number] = np.arange(len(hashes))
-    return some, number
+    places = np.empty(len(distinct), np.int64)
+    places[number] = np.arange(len(hashes))
+    return places, number
 
 
 def _violation_rows(rules: Ints, signs: Any, keys: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:

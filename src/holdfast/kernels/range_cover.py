@@ -63,8 +63,8 @@ def _partners(pairs: UnlistedPairs, lines: int, differing: int) -> _FoundIn:
     own, others = (_filled(side, lines, size, rest) for side, rest in ((pairs.a, 0), (pairs.b, 1)))
     own_unequal, others_unequal = (_filled(s, differing, size, r) for s, r in zip(pairs.unequal, (0, 1), strict=True))
     lefts, rights = np.flatnonzero(pairs.left_group >= 0), np.flatnonzero(pairs.right_group >= 0)
-    found = ranges_of(PairedRows(pairs.left_group, pairs.right_group, lefts, rights), own, others)
-    narrow = min(found, key=lambda each: each.pairs)
+    ranges = ranges_of(PairedRows(pairs.left_group, pairs.right_group, lefts, rights), own, others)
+    narrow = min(ranges, key=lambda each: each.pairs)
     rows = np.zeros(size, np.int64)
     rows[: len(rights)] = narrow.rights
     return _FoundIn(rows, narrow.starts, narrow.ends, own, others[:, rows], own_unequal, others_unequal[:, rows])

@@ -68,15 +68,15 @@ def ranges_of(sides: PairedRows, a: Ints, b: Ints) -> list[PartnerRanges]:
     Two inequalities are the ends of one range where one value of the right rows falls as the other rises: as with
     `b <= a + 5` and `b >= a - 5`, and with an interval of the left row that holds a point of the right row.
     """
-    found: list[PartnerRanges] = []
+    ranges: list[PartnerRanges] = []
     left_out = list(range(len(a)))
     for k, m in likely_ends(sampled(b, sides.rights)):
         if k in left_out and m in left_out:
-            made = _between(sides, a, b, k, m)
-            if made is not None:
-                found.append(made)
+            two_ended = _between(sides, a, b, k, m)
+            if two_ended is not None:
+                ranges.append(two_ended)
                 left_out = [line for line in left_out if line not in (k, m)]
-    return [*(_from(sides, a[k], b[k]) for k in left_out), *found]
+    return [*(_from(sides, a[k], b[k]) for k in left_out), *ranges]
 
 
 def sampled(lines: Ints, rows: Ints) -> Ints:

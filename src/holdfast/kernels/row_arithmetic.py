@@ -29,18 +29,18 @@ def equal_expressions(
     Cost: one look per expression and
     row, and one per expression and result, as nearly all of them differ in the first row.
     """
-    found = np.empty((min(most, 1 << 16), 2), np.int64)
+    equal = np.empty((min(most, 1 << 16), 2), np.int64)
     while True:
-        count = int(_equal_expressions(results, factors, owners, expressions, digits, exact, least, found))
-        if count <= len(found):
-            return found[:count].copy(), True
-        if len(found) >= most:
-            return found.copy(), False
-        found = np.empty((min(most, max(2 * len(found), count)), 2), np.int64)
+        count = int(_equal_expressions(results, factors, owners, expressions, digits, exact, least, equal))
+        if count <= len(equal):
+            return equal[:count].copy(), True
+        if len(equal) >= most:
+            return equal.copy(), False
+        equal = np.empty((min(most, max(2 * len(equal), count)), 2), np.int64)
 
 
 @njit(cache=True, nogil=True)
-def _equal_expressions(results, factors, owners, expressions, digits, exact, least, found):  # type: ignore[no-untyped-def]
+def _equal_expressions(results, factors, owners, expressions, digits, exact, least, equal):  # type: ignore[no-untyped-def]
     count = 0
     rows = factors.shape[1]
     values, sizes, known = np.empty(rows), np.empty(rows), np.empty(rows, np.int64)
@@ -80,7 +80,7 @@ def _equal_expressions(results, factors, owners, expressions, digits, exact, lea
                     break
                 tested += 1
             if holds and tested >= least:
-                if count < len(found):
-                    found[count, 0], found[count, 1] = e, a
+                if count < len(equal):
+                    equal[count, 0], equal[count, 1] = e, a
                 count += 1
     return count

@@ -94,10 +94,10 @@ class PairCounting(NamedTuple):
 @njit(cache=True, nogil=True)
 def hash_rows(codes, valid, slots, columns, nulls_equal):  # type: ignore[no-untyped-def]
     """A hash per row of its values in these columns. Rows that differ there may share one."""
-    found = np.empty(len(slots), np.uint64)
+    hashes = np.empty(len(slots), np.uint64)
     for at in range(len(slots)):
-        found[at] = row_hash(codes, valid, slots[at], columns, nulls_equal)
-    return found
+        hashes[at] = row_hash(codes, valid, slots[at], columns, nulls_equal)
+    return hashes
 
 
 @njit(cache=True, inline="always")
@@ -353,8 +353,8 @@ def probed(
     """
     # Arrays reach compiled code sooner one by one than inside of tuples, and a single row is a matter of microseconds.
     # A kernel that is kept on disk takes no class of ours: what numba keeps of it could not be read if one is renamed.
-    found: tuple[int, int] = _probed_flat(*rows, *arena, probes, *probe, *counting, left_out, right_out)
-    return found
+    counts: tuple[int, int] = _probed_flat(*rows, *arena, probes, *probe, *counting, left_out, right_out)
+    return counts
 
 
 @njit(cache=True, nogil=True)
@@ -434,10 +434,10 @@ def _probed(rows, arena, probes, probe, counting, left_out, right_out):  # type:
                             continue
                         related = True
                         for i in range(first, len(compares)):
-                            mine, other, allowed = compares[i, 0], compares[i, 1], compares[i, 2]
-                            a, b = valid[p, mine], valid[r, other]
+                            own, other, allowed = compares[i, 0], compares[i, 1], compares[i, 2]
+                            a, b = valid[p, own], valid[r, other]
                             if a and b:
-                                v, w = codes[p, mine], codes[r, other]
+                                v, w = codes[p, own], codes[r, other]
                                 related = (allowed & (_LT if v < w else _EQ if v == w else _GT)) != 0
                             elif not nulls_equal:
                                 related = False

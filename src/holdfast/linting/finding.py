@@ -43,4 +43,4 @@ class LintOutcome(Presented):
 
     def to_dict(self) -> dict[str, Any]:
         """The object that `holdfast lint --format json` prints."""
-        return {"rules": self.rules, "clean": self.clean, "findings": [found.to_dict() for found in self.findings]}
+        return {"rules": self.rules, "clean": self.clean, "findings": [finding.to_dict() for finding in self.findings]}

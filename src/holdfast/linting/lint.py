@@ -31,7 +31,7 @@ class PlacedRule:
     file: str
     line: int
 
-    def found(self, level: Level, check: str, message: str, hint: str | None = None) -> LintFinding:
+    def finding(self, level: Level, check: str, message: str, hint: str | None = None) -> LintFinding:
         return LintFinding(level, check, message, self.file, self.line, self.rule.name, hint)
 
 
@@ -81,8 +81,8 @@ def _line(part: RuleFile, i: int) -> int:
 
 
 def _finding(problem: HoldfastError, check: str, file: str, line: int | None = None) -> LintFinding:
-    told = isinstance(problem, RuleFileError) and problem.line is not None
-    place = problem.line if told else line  # type: ignore[attr-defined]
+    has_line = isinstance(problem, RuleFileError) and problem.line is not None
+    place = problem.line if has_line else line  # type: ignore[attr-defined]
     return LintFinding("error", check, problem.message, file, place, None, problem.hint)
 
 
@@ -99,16 +99,17 @@ def _said_twice(rules: Sequence[PlacedRule], nulls: Nulls) -> Iterator[LintFindi
             message = f"the rule says the same as {earlier.rule.name!r} in line {earlier.line}."
             if earlier.file != placed.file:
                 message = f"the rule says the same as {earlier.rule.name!r} in {earlier.file}, line {earlier.line}."
-            yield placed.found("warning", "duplicate", message, "leave one of both out.")
+            yield placed.finding("warning", "duplicate", message, "leave one of both out.")
     plain = [placed for placed in fresh if not isinstance(placed.rule.body, Inclusion)]
     yield from _implied(plain, nulls)
-    for one, other in combinations(plain, 2):
-        if (what := _contradiction(one.rule, other.rule)) is not None:
-            message = f"together with {one.rule.name!r} in line {one.line} it leaves no value that {what} may have."
-            yield other.found("warning", "contradiction", message, "a column without values keeps both.")
+    for earlier, later in combinations(plain, 2):
+        if (what := _contradiction(earlier.rule, later.rule)) is not None:
+            with_earlier = f"together with {earlier.rule.name!r} in line {earlier.line}"
+            message = f"{with_earlier} it leaves no value that {what} may have."
+            yield later.finding("warning", "contradiction", message, "a column without values keeps both.")
     for placed in plain:
         for message in _unmatched(placed.rule):
-            yield placed.found("warning", "pattern", message)
+            yield placed.finding("warning", "pattern", message)
 
 
 def _implied(rules: Sequence[PlacedRule], nulls: Nulls) -> Iterator[LintFinding]:
@@ -122,7 +123,7 @@ def _implied(rules: Sequence[PlacedRule], nulls: Nulls) -> Iterator[LintFinding]
                 left = others
                 beside = ", on rows without nulls" if len(names) > 1 else ""
                 message = f"the rule follows from {' and '.join(map(repr, names))}{beside}."
-                yield placed.found("warning", "implied", message, "leave it out, unless it is to be seen.")
+                yield placed.finding("warning", "implied", message, "leave it out, unless it is to be seen.")
 
 
 def implied_by_one(rule: Rule, others: Sequence[Rule], nulls: Nulls) -> list[str]:
@@ -167,14 +168,14 @@ def _denials(rule: Rule) -> tuple[DenialConstraint, ...]:
     return tuple(body.denials)
 
 
-def _contradiction(one: Rule, other: Rule) -> str | None:
+def _contradiction(rule: Rule, other: Rule) -> str | None:
     """What the two rules, each of one predicate on single rows, leave no value for; None where they leave some."""
-    if one.where != other.where or one.tables != other.tables:
+    if rule.where != other.where or rule.tables != other.tables:
         return None
-    for mine in _denials(one):
+    for own in _denials(rule):
         for theirs in _denials(other):
-            if len(mine.predicates) == len(theirs.predicates) == 1 and not mine.two_rows and not theirs.two_rows:
-                a, b = mine.predicates[0], theirs.predicates[0]
+            if len(own.predicates) == len(theirs.predicates) == 1 and not own.two_rows and not theirs.two_rows:
+                a, b = own.predicates[0], theirs.predicates[0]
                 if isinstance(a, NullTest) and isinstance(b, NullTest) and a.negated() == b:
                     return str(a.column)
                 if isinstance(a, Comparison) and isinstance(b, Comparison) and a.left == b.left and _nothing_left(a, b):
@@ -197,8 +198,8 @@ def _nothing_left(a: Comparison, b: Comparison) -> bool:
     return not any(low & complement(a.allowed) and high & complement(b.allowed) for low, high in places)
 
 
-def _is_less(one: Constant, other: Constant) -> bool:
-    return one.value < other.value  # type: ignore[operator]
+def _is_less(constant: Constant, other: Constant) -> bool:
+    return constant.value < other.value  # type: ignore[operator]
 
 
 def _unmatched(rule: Rule) -> Iterator[str]:

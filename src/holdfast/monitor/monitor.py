@@ -110,8 +110,8 @@ class Monitor(KeyedRows, Presented):
         forms = [form.column for form in self._programs.forms]
         names = tuple(dict.fromkeys([*forms, *own, *self._computed]))
         self._columns = {name: at for at, name in enumerate(names)}
-        asked = [*names, *(name for condition in conditions for name in condition.columns)]
-        needed = [name for name in dict.fromkeys(asked) if self._tables is None or name not in self._computed]
+        read = [*names, *(name for condition in conditions for name in condition.columns)]
+        needed = [name for name in dict.fromkeys(read) if self._tables is None or name not in self._computed]
         coding = coding_for(names, lowered.constraints)
         super().__init__(key, coding, needed=needed, flags=len(self._programs.flags), tables=self._tables)
         self._totals = dict.fromkeys((rule.name for rule in self.rules), 0)

@@ -130,12 +130,12 @@ class ReferenceIndex:
         """
         leaving, entering = self._lines(self._offering(gone), self._right), self._offering(come)
         lonely_gone = self._lonely(gone)
-        found = entering[~self._values.has(self._lines(entering, self._right))]
+        gained = entering[~self._values.has(self._lines(entering, self._right))]
         self._values.remove(leaving)
         self._values.add(self._lines(entering, self._right))
         lonely_come = self._lonely(come)
         lost = self._offering(gone)[~self._values.has(leaving)]
-        broken, mended = self._referring_to(lost), self._referring_to(found)
+        broken, mended = self._referring_to(lost), self._referring_to(gained)
         if len(gone):
             self.referring.remove(gone)
         if len(come):

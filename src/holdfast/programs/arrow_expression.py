@@ -290,11 +290,11 @@ class _Quick:
         return _counted(pc.fill_null(finer, 0).to_numpy(zero_copy_only=False), valid, _MICROSECONDS)
 
     def seconds(self, operand: Operand) -> _Numbers:
-        found = self.moments(operand)
-        if found.scale == _MICROSECONDS:
-            return found
+        numbers = self.moments(operand)
+        if numbers.scale == _MICROSECONDS:
+            return numbers
         day = 86_400
-        return replace(found, values=found.values * day, most=found.most * day).at_scale(_MICROSECONDS)
+        return replace(numbers, values=numbers.values * day, most=numbers.most * day).at_scale(_MICROSECONDS)
 
     def is_time(self, operand: Operand) -> bool:
         return isinstance(operand, Column) and self.types[operand.name].family in ("date", "timestamp")

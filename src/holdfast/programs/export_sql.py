@@ -199,8 +199,8 @@ def rule_sql(rule: Rule, *, tables: DatabaseTables, nulls: Nulls, dialect: Diale
         others = writer.keys("s", "right")
         missing = ", ".join(f"NULL AS {_quoted(f'right_{name}')}" for name in right.key)
         queries = [
-            f"SELECT {names}, {others} FROM left_table AS t JOIN right_table AS s ON {writer.conjunction(one)}{apart}"
-            for one in paired
+            f"SELECT {names}, {others} FROM left_table AS t JOIN right_table AS s ON {condition}{apart}"
+            for condition in map(writer.conjunction, paired)
         ]
         head = names if not paired else f"{names}, {missing}"
         queries += [f"SELECT {head} FROM left_table AS t WHERE {condition}" for condition in alone]
@@ -293,13 +293,13 @@ def _arguments(node: exp.Expr) -> list[exp.Expr]:
 
 def _filled(template: str, arguments: Iterable[exp.Expr], dialect: Dialect) -> exp.Expr:
     """The template with these arguments, and 0 for a second one that there is not."""
-    made = sqlglot.parse_one(template, read=dialect.name)
-    made = exp.paren(made) if isinstance(made, exp.Binary) else made
+    tree = sqlglot.parse_one(template, read=dialect.name)
+    tree = exp.paren(tree) if isinstance(tree, exp.Binary) else tree
     given = dict(zip((_A, _B), [*arguments, exp.Literal.number(0)], strict=False))
-    for column in list(made.find_all(exp.Column)):
+    for column in list(tree.find_all(exp.Column)):
         if column.name in given:
             column.replace(given[column.name].copy())
-    return made
+    return tree
 
 
 def _quoted(name: str) -> str:

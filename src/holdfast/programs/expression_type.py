@@ -43,10 +43,10 @@ def expression_type(operand: Operand, types: Mapping[str, ColumnType]) -> Column
 
 
 def _mismatch(call: Call, kinds: Sequence[ColumnType]) -> str:
-    told = [f"{argument} ({kind})" for argument, kind in zip(call.arguments, kinds, strict=True)]
+    described = [f"{argument} ({kind})" for argument, kind in zip(call.arguments, kinds, strict=True)]
     if call.function in _VERBS:
-        return _VERBS[call.function].format(*told)
-    return f"uses {call.function} on {', '.join(told)}"
+        return _VERBS[call.function].format(*described)
+    return f"uses {call.function} on {', '.join(described)}"
 
 
 def constant_type(constant: Constant) -> ColumnType:

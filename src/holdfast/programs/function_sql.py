@@ -58,12 +58,12 @@ class _Writer:
         columns = list(dict.fromkeys(call.columns()))
         texts = [self._argument(column) for column in columns]
         described = text_literal(described_call(call, [Argument(c, self.types[c.name]) for c in columns]))
-        asked = ", ".join([described, *texts])
+        arguments = ", ".join([described, *texts])
         if kind == UNBOUNDED:
-            return f"{KEY_FUNCTION}({asked})"
+            return f"{KEY_FUNCTION}({arguments})"
         if kind == DOUBLE:
-            return f"{DOUBLE_FUNCTION}({asked})"
-        return f"CAST({TEXT_FUNCTION}({asked}) AS {kind.sql.upper()})"
+            return f"{DOUBLE_FUNCTION}({arguments})"
+        return f"CAST({TEXT_FUNCTION}({arguments}) AS {kind.sql.upper()})"
 
     def _argument(self, column: Column) -> str:
         """The column as text: a null double would reach Python as NaN."""

@@ -110,7 +110,7 @@ def calculated_columns(rules: RuleSet) -> tuple[str, ...]:
 
 def vanishing_expressions(rule: Rule, types: Mapping[str, ColumnType]) -> tuple[Computed, ...]:
     """The rule's expressions that may be null though all their columns have values, each once."""
-    lowering, found = Lowering(types, "sql"), dict[str, Computed]()
+    lowering, vanishing = Lowering(types, "sql"), dict[str, Computed]()
     for predicate in (p for constraint in rule.body.denials for p in constraint.predicates):
         operands: Iterable[Operand] = predicate.operands if isinstance(predicate, Comparison) else (predicate.column,)
         for operand in operands:
@@ -119,8 +119,8 @@ def vanishing_expressions(rule: Rule, types: Mapping[str, ColumnType]) -> tuple[
                 if isinstance(side, Call) and _may_vanish(side, types):
                     column = lowering.column(side)
                     assert isinstance(column, Computed), "a call is computed"
-                    found.setdefault(column.name, column if column.row == "t" else column.mirrored())
-    return tuple(found.values())
+                    vanishing.setdefault(column.name, column if column.row == "t" else column.mirrored())
+    return tuple(vanishing.values())
 
 
 def divides(call: Operand) -> bool:
@@ -214,8 +214,10 @@ class Lowering:
         assert isinstance(number, int | Decimal), "the parser sees to it"
         families = {kind.family for kind in kinds}
         if not all(kind.numeric for kind in kinds) and not families <= {"date", "timestamp"}:
-            told = [f"{side} ({kind})" for side, kind in zip((difference.left, difference.right), kinds, strict=True)]
-            raise TypeMismatchError(f"subtracts {told[1]} from {told[0]}")
+            described = [
+                f"{side} ({kind})" for side, kind in zip((difference.left, difference.right), kinds, strict=True)
+            ]
+            raise TypeMismatchError(f"subtracts {described[1]} from {described[0]}")
         sides: _Doubles | _Exact = _Doubles(self, constant) if "float" in families else _Exact(self, constant, families)
         left, right = sides.value(difference.left), sides.value(difference.right)
 
@@ -230,18 +232,18 @@ class Lowering:
             return sides.compared(right, relations, left, sides.number)
 
         if not difference.absolute:
-            found = apart(allowed)
+            alternatives = apart(allowed)
         elif sides.number < 0 or (sides.number == 0 and allowed == GE):
-            found = [[NullTest(left, False), NullTest(right, False)]]
+            alternatives = [[NullTest(left, False), NullTest(right, False)]]
         elif allowed in (LT, LE):
-            found = _both(apart(allowed), turned(allowed))
+            alternatives = _both(apart(allowed), turned(allowed))
         elif sides.number == 0 and allowed in (EQ, NE):
-            found = apart(allowed)
+            alternatives = apart(allowed)
         elif allowed == NE:
-            found = apart(GT) + apart_below(LT) + _both(apart(LT), turned(LT))
+            alternatives = apart(GT) + apart_below(LT) + _both(apart(LT), turned(LT))
         else:
-            found = apart(allowed) + apart_below(swapped(allowed))
-        return found if self.nulls == "sql" else _with_nulls(found, allowed, left, right)
+            alternatives = apart(allowed) + apart_below(swapped(allowed))
+        return alternatives if self.nulls == "sql" else _with_nulls(alternatives, allowed, left, right)
 
 
 def _calculates(predicate: Predicate) -> bool:
@@ -253,10 +255,10 @@ def _both(first: Alternatives, second: Alternatives) -> Alternatives:
     return [a + b for a in first for b in second]
 
 
-def _with_nulls(found: Alternatives, allowed: int, left: Column, right: Column) -> Alternatives:
+def _with_nulls(alternatives: Alternatives, allowed: int, left: Column, right: Column) -> Alternatives:
     """Where nulls are values of their own: a difference is null where a side is, and only differs from the constant."""
     known: list[Predicate] = [NullTest(left, False), NullTest(right, False)]
-    guarded = [[*dict.fromkeys([*part, *known])] for part in found]
+    guarded = [[*dict.fromkeys([*part, *known])] for part in alternatives]
     if allowed != NE:
         return guarded
     return [*guarded, [NullTest(left, True)], [NullTest(left, False), NullTest(right, True)]]

@@ -23,8 +23,8 @@ def check_page(shown: ShownCheck) -> str:
 def check_values(shown: ShownCheck) -> dict[str, object]:
     """Returns the values for the template of a check, which other reports include."""
     outcome = shown.outcome
-    verdicts = Counter(verdict(shown_rule.found) for shown_rule in shown.rules)
-    ranked = sorted(range(len(shown.rules)), key=lambda i: _ORDER.index(verdict(shown.rules[i].found)))
+    verdicts = Counter(verdict(shown_rule.outcome) for shown_rule in shown.rules)
+    ranked = sorted(range(len(shown.rules)), key=lambda i: _ORDER.index(verdict(shown.rules[i].outcome)))
     return {
         "outcome": outcome,
         "closing": closing(outcome),
@@ -36,7 +36,7 @@ def check_values(shown: ShownCheck) -> dict[str, object]:
 
 
 def _card(place: int, shown_rule: ShownRule, *, opened: bool) -> dict[str, object]:
-    result, word = shown_rule.found, verdict(shown_rule.found)
+    result, word = shown_rule.outcome, verdict(shown_rule.outcome)
     named = result.rule.kind in ("order", "dc")
     return {
         "id": f"rule-{place + 1}",

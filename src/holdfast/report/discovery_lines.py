@@ -136,16 +136,16 @@ def tally(outcome: DiscoverOutcome) -> str:
 
     Such as `36 rules: 3 keys, 12 FDs, 21 other denial constraints. There are no others.`
     """
-    some = outcome.least_score is not None
-    count = len(outcome.shown) if some else len(outcome.found)
+    not_all = outcome.least_score is not None
+    count = len(outcome.shown) if not_all else len(outcome.found)
     if not count and outcome.decided is not None and outcome.complete:
         return "No new rules."
     if not count:
         return "No rules." if outcome.complete else f"No rules yet: {outcome.why}."
-    kinds = Counter(entry.rule.kind for entry in outcome.shown) if some else outcome.kinds
+    kinds = Counter(entry.rule.kind for entry in outcome.shown) if not_all else outcome.kinds
     counts = [f"{kinds[kind]:,} {names[kinds[kind] != 1]}" for kind, names in _KIND_NAMES.items() if kinds[kind]]
     word = "rule" if outcome.decided is None else "new rule"
-    text = f"{'The best ' if some else ''}{number(count, word)}: {', '.join(counts)}."
+    text = f"{'The best ' if not_all else ''}{number(count, word)}: {', '.join(counts)}."
     if not outcome.complete:
         return f"{text} Not all there are: {outcome.why}."
     most, error = outcome.options.max_predicates, outcome.options.error
@@ -158,11 +158,11 @@ def tally(outcome: DiscoverOutcome) -> str:
         support, whole = options.min_support, options.min_support >= 1
         least = number(int(support), "row") if whole else f"{Allowance(None, support * 100)} of the rows"
         within = f" with a support of {least} and a confidence of {Allowance(None, options.min_confidence * 100)}"
-    if (some or outcome.cut) and outcome.decided is not None:
+    if (not_all or outcome.cut) and outcome.decided is not None:
         return text  # decisions move rules, so nothing is said of those that are not shown
     if outcome.cut:
         return f"{text} Left out: {number(outcome.cut, 'other')}, likelier accidents or of a lower score."
-    if some:
+    if not_all:
         return f"{text} No other{short} scores more than {outcome.shown[-1].score:.2f}."
     return f"{text} There are no others{short}{within}."
 
@@ -176,8 +176,8 @@ def closing(outcome: DiscoverOutcome) -> str | None:
         return None
     facts = len(list(outcome.entries))
     folded = f", which are {number(facts, 'fact')}" if facts < len(outcome.shown) else ""
-    found = number(len(outcome.found), "rule")
-    return f"Shown: the best {len(outcome.shown):,} of {found}{folded}. More with --top N or all."
+    rules = number(len(outcome.found), "rule")
+    return f"Shown: the best {len(outcome.shown):,} of {rules}{folded}. More with --top N or all."
 
 
 # Where belief ends -------------------------------------------------------------------------------------------------

@@ -151,7 +151,7 @@ def _(keeper: RuleKeeper) -> str:
     head = strong(number(len(keeper), "row")) + f", {number(total, 'rule')}"
     more = total - KEEPER_RULES
     closing = dim(f"and {number(more, 'more rule')}, in rules" if more > 0 else "")
-    return str(html_lines(head) + discovery_table(keeper.found[:KEEPER_RULES]) + html_lines(closing))
+    return str(html_lines(head) + discovery_table(keeper.ranked_rules[:KEEPER_RULES]) + html_lines(closing))
 
 
 @notebook_html.register

@@ -14,7 +14,7 @@ MOST_RULES = 10
 
 def notification(outcome: CheckOutcome) -> dict[str, Any]:
     """Returns the verdict, the text of the message, and the violated rules with their counts and labels."""
-    violated = [found.to_dict() for found in outcome.rules if not found.holds]
+    violated = [rule.to_dict() for rule in outcome.rules if not rule.holds]
     return {
         "text": notification_text(outcome),
         "table": outcome.table,
@@ -28,10 +28,10 @@ def notification(outcome: CheckOutcome) -> dict[str, Any]:
 def notification_text(outcome: CheckOutcome) -> str:
     """Returns a line for the table, and one for each violated rule."""
     lines = [f"{outcome.table} ({number(outcome.rows, 'row')}): {closing(outcome)}"]
-    violated = [found for found in outcome.rules if not found.holds]
-    for found in violated[:MOST_RULES]:
-        owner = f", owner {found.rule.owner}" if found.rule.owner else ""
-        lines.append(f"{found.verdict}: {found.rule.name}, {counts(found)}{owner}")
+    violated = [rule for rule in outcome.rules if not rule.holds]
+    for rule in violated[:MOST_RULES]:
+        owner = f", owner {rule.rule.owner}" if rule.rule.owner else ""
+        lines.append(f"{rule.verdict}: {rule.rule.name}, {counts(rule)}{owner}")
     if len(violated) > MOST_RULES:
         lines.append(f"and {number(len(violated) - MOST_RULES, 'more rule')}")
     return "\n".join(map(on_one_line, lines))

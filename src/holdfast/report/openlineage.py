@@ -28,9 +28,9 @@ def openlineage_text(outcome: CheckOutcome, *, namespace: str = "holdfast") -> s
     """
     producer = f"urn:holdfast:{metadata.version('holdfast')}"
     names = [table.name for table in outcome.tables] or [outcome.table]
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    by_table: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for result in outcome.rules:
-        found[result.rule.tables[0] if outcome.tables else outcome.table].append(_assertion(result))
+        by_table[result.rule.tables[0] if outcome.tables else outcome.table].append(_assertion(result))
     event = {
         "eventType": "COMPLETE",
         "eventTime": dt.datetime.now(dt.UTC).isoformat(),
@@ -44,7 +44,7 @@ def openlineage_text(outcome: CheckOutcome, *, namespace: str = "holdfast") -> s
                     "dataQualityAssertions": {"_producer": producer, "_schemaURL": FACET, "assertions": assertions}
                 },
             }
-            for name, assertions in found.items()
+            for name, assertions in by_table.items()
         ],
         "outputs": [],
         "producer": producer,

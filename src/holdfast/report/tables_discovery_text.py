@@ -23,7 +23,7 @@ def tables_discovery_text(outcome: TablesOutcome, *, width: int = TEXT_WIDTH) ->
 
 
 def _view(outcome: TablesOutcome) -> RenderableType:
-    names = ", ".join(found.table.name for found in outcome.tables)
+    names = ", ".join(table.table.name for table in outcome.tables)
     rows, columns = (sum(sizes) for sizes in zip(*((f.rows, f.columns) for f in outcome.tables), strict=True))
     size = f"{number(rows, 'row')}, {number(columns, 'column')}, {outcome.seconds:.1f} s"
     parts: list[RenderableType] = [Text.assemble((on_one_line(names), "bold"), f"  {size}")]

@@ -262,10 +262,11 @@ def covers(general: Rule, special: Rule, *, nulls: Nulls = "sql") -> bool:
         return general == special
     unordered = nulls == "equal"
     return all(
-        any(one.covers(other, nulls_equal=unordered) for one in general.body.denials) for other in special.body.denials
+        any(denial.covers(other, nulls_equal=unordered) for denial in general.body.denials)
+        for other in special.body.denials
     )
 
 
-def same_meaning(one: Rule, other: Rule, *, nulls: Nulls = "sql") -> bool:
+def same_meaning(rule: Rule, other: Rule, *, nulls: Nulls = "sql") -> bool:
     """Whether the same pairs of rows violate both rules, as far as the rules alone tell."""
-    return covers(one, other, nulls=nulls) and covers(other, one, nulls=nulls)
+    return covers(rule, other, nulls=nulls) and covers(other, rule, nulls=nulls)

@@ -250,7 +250,7 @@ class NoOverlap:
     @cached_property
     def denials(self) -> tuple[DenialConstraint, ...]:
         rows: tuple[tuple[Row, Row], ...] = (("t", "s"), ("s", "t"))
-        t_first, s_first = (comparison(Column(one, self.start), LT, Column(other, self.end)) for one, other in rows)
+        t_first, s_first = (comparison(Column(row, self.start), LT, Column(other, self.end)) for row, other in rows)
         return (denial([*_agree(self.within), t_first, s_first]),)
 
     @cached_property

@@ -31,10 +31,10 @@ def message_parts(message: str) -> tuple[str | Placeholder, ...]:
     (Placeholder(column='zip'), ' has ', '{', 'two', '}', ' cities')
     """
     parts: list[str | Placeholder] = []
-    for found in _PART.finditer(message):
-        text = found[0]
-        if found[1] is not None:
-            parts.append(Placeholder(found[1].strip()))
+    for match in _PART.finditer(message):
+        text = match[0]
+        if match[1] is not None:
+            parts.append(Placeholder(match[1].strip()))
         elif text in "{}":
             raise RuleFileError(
                 f"in the message {message!r} a {text} stands alone.",

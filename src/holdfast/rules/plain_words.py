@@ -20,7 +20,7 @@ def visible(text: str) -> str:
     >>> visible("a\\x1b[31mb\\u202e"), visible("two\\nlines")
     ('a\\\\x1b[31mb\\\\u202e', 'two\\nlines')
     """
-    return _OBEYED.sub(lambda found: _escape(found[0]), text)
+    return _OBEYED.sub(lambda match: _escape(match[0]), text)
 
 
 def on_one_line(text: str) -> str:

@@ -247,8 +247,8 @@ def _part(raw: yaml.MappingNode, origin: str, folder: str, values: Mapping[str, 
     check = settings(_FILE_SETTINGS, required=() if "include" in content else {"rules"})
     problem = first_problem(check, content)
     if problem is not None:
-        told = _rule_file_error(problem, root, origin)
-        raise RuleFileError(told.message, hint=told.hint, line=line_of(root, problem.location))
+        error = _rule_file_error(problem, root, origin)
+        raise RuleFileError(error.message, hint=error.hint, line=line_of(root, problem.location))
     return RuleFile(content, root, origin, folder)
 
 

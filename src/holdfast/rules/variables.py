@@ -20,10 +20,10 @@ def with_values(text: str, values: Mapping[str, str]) -> str:
     "not(t.day > date '2026-11-16' and t.note = '${x}')"
     """
 
-    def value(found: re.Match[str]) -> str:
-        if found["escaped"]:
+    def value(match: re.Match[str]) -> str:
+        if match["escaped"]:
             return "$"
-        name = found["name"].strip()
+        name = match["name"].strip()
         if name not in values:
             raise OptionError(
                 f"the variable {name!r} has no value.",
@@ -36,7 +36,7 @@ def with_values(text: str, values: Mapping[str, str]) -> str:
 
 def variables_in(text: str) -> frozenset[str]:
     """Returns the names of the variables in the text."""
-    return frozenset(found["name"].strip() for found in _USE.finditer(text) if not found["escaped"])
+    return frozenset(match["name"].strip() for match in _USE.finditer(text) if not match["escaped"])
 
 
 def escaped_variables(text: str) -> str:

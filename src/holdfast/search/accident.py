@@ -146,7 +146,7 @@ class _Believing:
     def estimate(self, kind: str, allowed: NDArray[np.uint8], violating: int) -> float:
         """The estimate for a rule; not a number where it cannot be had."""
         said = [_Said(self.space.pairs[i], int(allowed[i])) for i in np.flatnonzero(allowed != ANY)]
-        columns = sorted(set().union(*(one.columns for one in said)))
+        columns = sorted(set().union(*(predicate.columns for predicate in said)))
         tries = log(candidates(self.space, kind, len(said)))
         # The sum of 1 / k(k + 1) over all sizes is one.
         tries += log(len(KINDS) * len(said) * (len(said) + 1))
@@ -175,26 +175,32 @@ class _Believing:
     ) -> float:
         """The logarithm of the highest probability, over the columns, that the rule holds when that one is shuffled;
         or any that is at least `surely`."""
-        if all(one.pair.one_row for one in said):
+        if all(predicate.pair.one_row for predicate in said):
             numbers = numbers if len(numbers) <= MANY_ROWS else self.few
-            found = self._lines(columns, numbers)
-            return max(self._by_pairs(said, name, found, rows_alone=True) for name in columns)
+            lines = self._lines(columns, numbers)
+            return max(self._by_pairs(said, name, lines, rows_alone=True) for name in columns)
         highest = -inf
         for name in columns:
-            own = [one for one in said if name in one.columns]
-            alike = [one for one in said if one not in own and one.pair.same_column and one.allowed == EQ]
-            others = [one for one in said if one not in own and one not in alike]
-            equal = [one.pair.left.name for one in alike]
-            found = self._lines(columns, self._kept(equal, numbers))
-            simple = len(own) == 1 and len(others) <= 1 and all(one.pair.same_column for one in (*own, *others))
+            own = [predicate for predicate in said if name in predicate.columns]
+            alike = [
+                predicate
+                for predicate in said
+                if predicate not in own and predicate.pair.same_column and predicate.allowed == EQ
+            ]
+            others = [predicate for predicate in said if predicate not in own and predicate not in alike]
+            equal = [predicate.pair.left.name for predicate in alike]
+            lines = self._lines(columns, self._kept(equal, numbers))
+            simple = (
+                len(own) == 1 and len(others) <= 1 and all(predicate.pair.same_column for predicate in (*own, *others))
+            )
             if simple and holds:
-                chance = self._by_sets(own[0].allowed, name, equal, others, found)
+                chance = self._by_sets(own[0].allowed, name, equal, others, lines)
             elif simple and others and own[0].allowed == EQ:
                 # As _dependent() has it: within the groups of the other columns, the one may stand for the other.
                 right = others[0].pair.left.name
-                chance = self._by_pairs(said, right, found, equal=[*equal, name], within=equal)
+                chance = self._by_pairs(said, right, lines, equal=[*equal, name], within=equal)
             else:
-                chance = self._by_pairs(said, name, found, equal=equal)
+                chance = self._by_pairs(said, name, lines, equal=equal)
             highest = max(highest, chance)
             if highest >= surely:
                 break
@@ -344,10 +350,14 @@ class _Believing:
         self, said: Sequence[_Said], name: str, rows: _Rows, equal: Sequence[str], random: np.random.Generator
     ) -> tuple[Ints, Ints]:
         """Pairs of rows that share no row and meet the predicates without the column, in one order or the other."""
-        others = [one for one in said if name not in one.columns]
-        compared = sorted(set().union(*(one.columns for one in others)))
+        others = [predicate for predicate in said if name not in predicate.columns]
+        compared = sorted(set().union(*(predicate.columns for predicate in others)))
         groups = self._groups(rows, equal)
-        ordered = [one.pair.left.name for one in others if one.pair.same_column and one.allowed not in (EQ, NE)]
+        ordered = [
+            predicate.pair.left.name
+            for predicate in others
+            if predicate.pair.same_column and predicate.allowed not in (EQ, NE)
+        ]
         left: list[Ints] = []
         right: list[Ints] = []
         rest = np.arange(rows.count)
@@ -378,13 +388,13 @@ class _Believing:
         """Whether pairs of rows with these values, t and s, meet all of the predicates."""
         count = len(next(iter(t.values())))
         meet, places = np.ones(count, np.bool_), np.arange(count)
-        for one in said:
-            pair = one.pair
+        for predicate in said:
+            pair = predicate.pair
             how = comparing(pair, self.nullable, self.nulls)
             operands = [(t if operand.row == "t" else s)[operand.name] for operand in (pair.left, pair.right)]
             packing = Packing((0,), (1,), (how.way,), (len(how.shown),))
             states = packing.states_of(packed_pairs(np.stack(operands), places, places, packing), 0)
-            meet &= np.array([_shown_relations(pair, bits) & ~one.allowed == 0 for bits in how.shown])[states]
+            meet &= np.array([_shown_relations(pair, bits) & ~predicate.allowed == 0 for bits in how.shown])[states]
         return meet
 
 

@@ -135,8 +135,8 @@ class NewRules:
 class NewFirst(Sequence[FoundRule]):
     """Rules in their new order, and after them those of `found` that nobody looked at, made when they are asked for."""
 
-    def __init__(self, first: Sequence[FoundRule], found: Sequence[FoundRule], looked_at: int) -> None:
-        self._first, self._found, self._looked_at = first, found, looked_at
+    def __init__(self, first: Sequence[FoundRule], rules: Sequence[FoundRule], looked_at: int) -> None:
+        self._first, self._found, self._looked_at = first, rules, looked_at
 
     @property
     def kinds(self) -> list[str]:
@@ -163,7 +163,7 @@ class NewFirst(Sequence[FoundRule]):
 
 
 def new_rules(
-    found: Sequence[FoundRule],
+    rules: Sequence[FoundRule],
     decisions: Decisions,
     holding: Sequence[Rule],
     pairs: PairCounts,
@@ -182,7 +182,7 @@ def new_rules(
     chosen: list[FoundRule] = []
     left_out: Counter[str] = Counter()
     looked_at = 0
-    for batch in _batches(found, wanted):
+    for batch in _batches(rules, wanted):
         looked_at += len(batch)
         fates = [decided.fate(entry.rule) for entry in batch]
         refining = [(fate.refines, entry.rule) for fate, entry in zip(fates, batch, strict=True) if fate.refines]
@@ -197,7 +197,7 @@ def new_rules(
                 )
         if wanted is not None and len(chosen) >= wanted:
             break
-    return NewRules(NewFirst(tuple(sorted(chosen, key=_place)), found, looked_at), left_out)
+    return NewRules(NewFirst(tuple(sorted(chosen, key=_place)), rules, looked_at), left_out)
 
 
 def new_column_rules(
@@ -219,9 +219,9 @@ def rules_looked_at(top: int, decisions: Decisions) -> int:
     return top + LOOKED_AT + sum(len(rule.body.denials) for rule in rules)
 
 
-def _batches(found: Sequence[FoundRule], wanted: int | None) -> Iterator[list[FoundRule]]:
-    rules = iter(found)
-    while batch := list(islice(rules, wanted)):
+def _batches(rules: Sequence[FoundRule], wanted: int | None) -> Iterator[list[FoundRule]]:
+    rest = iter(rules)
+    while batch := list(islice(rest, wanted)):
         yield batch
 
 
@@ -299,14 +299,14 @@ def _same_effect(refined: Sequence[tuple[Rule, Rule]], pairs: PairCounts) -> lis
     A pair tests a constraint when it satisfies all predicates but the one that is least often put to the test, as the
     support of found rules has it.
     """
-    asked: dict[DenialConstraint, None] = {}
+    tests: dict[DenialConstraint, None] = {}
     for general, special in refined:
         for constraint in (*general.body.denials, *special.body.denials):
-            asked |= dict.fromkeys(_without_one(constraint))
-    counts = dict(zip(asked, pairs(list(asked)), strict=True)) if asked else {}
+            tests |= dict.fromkeys(_without_one(constraint))
+    counts = dict(zip(tests, pairs(list(tests)), strict=True)) if tests else {}
     return [
         all(
-            any(_share_tested(one, other, counts) >= SAME_EFFECT for one in general.body.denials)
+            any(_share_tested(constraint, other, counts) >= SAME_EFFECT for constraint in general.body.denials)
             for other in special.body.denials
         )
         for general, special in refined

@@ -91,9 +91,9 @@ class DrawnPairs:
         if len(undecided) == 0:
             return True
         with self._clock.phase("walk"):
-            found = self._completion.walk(masks[undecided])
-        self._found = self._found.plus(found)
-        return len(found) == 0 and len(self._completion.open(masks)) == 0
+            evidence = self._completion.walk(masks[undecided])
+        self._found = self._found.plus(evidence)
+        return len(evidence) == 0 and len(self._completion.open(masks)) == 0
 
     def holding(self, masks: Words) -> Flags:
         """Which of the masks hold for sure."""
@@ -329,17 +329,17 @@ class _Completion:
         known, flag = self.nothing(), np.zeros(1, np.int64)
         with raised_after(self.clock.left, flag), ThreadPoolExecutor(self.threads) as pool:
             if self.size > 2 * _ESTIMATE_ROWS:
-                found, violated = self._walked(masks, self._few, pool, flag)
-                known, masks = known.plus(found), masks[~violated]
+                evidence, violated = self._walked(masks, self._few, pool, flag)
+                known, masks = known.plus(evidence), masks[~violated]
             masks = masks[np.argsort(self._predicates(masks), kind="stable")]
             while len(masks) and not flag[0]:
                 turn = masks[: self.limits.candidates_per_turn]
-                found, violated = self._walked(turn, self.rows, pool, flag)
-                known, masks = known.plus(found), masks[len(turn) :]
+                evidence, violated = self._walked(turn, self.rows, pool, flag)
+                known, masks = known.plus(evidence), masks[len(turn) :]
                 if 4 * violated.sum() >= len(turn):
                     break
-                if len(found):
-                    masks = masks[violating_pairs(masks, found.words, found.counts, threads=self.threads) == 0]
+                if len(evidence):
+                    masks = masks[violating_pairs(masks, evidence.words, evidence.counts, threads=self.threads) == 0]
         return known
 
     def _walked(self, masks: Words, rows: CodedRows, pool: ThreadPoolExecutor, flag: Ints) -> tuple[Evidence, Flags]:

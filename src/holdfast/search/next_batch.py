@@ -83,8 +83,8 @@ def below_zero_chance(values: NDArray[np.float64]) -> float:
     middle = float(np.median(values))
     if most >= 100 * least or most - middle >= _SKEWED * (middle - least):
         return exception
-    some = min(max(int(len(values) ** 0.5), 2), len(values))
-    lowest = np.partition(values, some - 1)[:some]
+    count = min(max(int(len(values) ** 0.5), 2), len(values))
+    lowest = np.partition(values, count - 1)[:count]
     step = float(lowest.max() - lowest.mean())
     beyond = exp(-least / step) if step > 0 else 0.0
     return min(exception + beyond, 1.0)

@@ -129,10 +129,10 @@ class RankedRules(Sequence[FoundRule]):
             )
 
 
-def found_kinds(found: Sequence[FoundRule]) -> Sequence[str]:
+def found_kinds(rules: Sequence[FoundRule]) -> Sequence[str]:
     """Returns the kinds of the rules; where those are known without the rules, no rule is made for it."""
-    kinds = getattr(found, "kinds", None)
-    return [entry.rule.kind for entry in found] if kinds is None else kinds
+    kinds = getattr(rules, "kinds", None)
+    return [entry.rule.kind for entry in rules] if kinds is None else kinds
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Answers:
     ) -> dict[str, Any]:
         """The best rules of a table, as `holdfast discover --format json` prints them."""
         known = None if decisions is None else read_decisions(self.files.rules(decisions))
-        found = discover(
+        discovered = discover(
             self.files.data(data),
             columns=tuple(columns),
             max_predicates=max_predicates,
@@ -58,8 +58,8 @@ class Answers:
             decisions=known,
             engine="local",
         )
-        answer = found.to_dict()
-        shown = without_values_of(found.column_rules, self._redacted(data))
+        answer = discovered.to_dict()
+        shown = without_values_of(discovered.column_rules, self._redacted(data))
         return {**answer, "column_rules": [entry.to_dict() for entry in shown]}
 
     def checked(self, data: str, rules: str | Sequence[str], *, key: str | None = None) -> dict[str, Any]:

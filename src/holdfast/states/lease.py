@@ -153,22 +153,22 @@ def leased(objects: Conditional, root: str, seconds: float) -> Iterator[Lease]:
 
 
 def _acquired(objects: Conditional, root: str, seconds: float) -> Lease:
-    found = objects.get(LEASE)
-    before = None if found is None else _Held.of(found)
-    if found is not None and before is not None and before.seconds:
-        _require_ended(objects, root, found, before)
+    lease_object = objects.get(LEASE)
+    before = None if lease_object is None else _Held.of(lease_object)
+    if lease_object is not None and before is not None and before.seconds:
+        _require_ended(objects, root, lease_object, before)
     note = _Note(objects, secrets.token_hex(12))
-    tag = note.put(seconds, None if found is None else found.tag)
+    tag = note.put(seconds, None if lease_object is None else lease_object.tag)
     if tag is None:
         raise _busy(root, None, seconds)
     return Lease(note, root, seconds, tag, clean=before is not None and not before.seconds)
 
 
-def _require_ended(objects: Conditional, root: str, found: FoundObject, before: _Held) -> None:
+def _require_ended(objects: Conditional, root: str, lease_object: FoundObject, before: _Held) -> None:
     """BusyStateError where the lease runs on."""
     if before.holder is not None and before.holder.is_gone:
         return
-    age = objects.now() - found.written
+    age = objects.now() - lease_object.written
     # Where the clock of the store went back, a lease is of the future until its holder renews it: it says nothing.
     if -_CLOCKS_DIFFER <= age <= before.seconds:
         raise _busy(root, before.holder, before.seconds)
@@ -183,9 +183,9 @@ class _Held:
     token: str = ""
 
     @classmethod
-    def of(cls, found: FoundObject) -> _Held:
+    def of(cls, lease_object: FoundObject) -> _Held:
         try:
-            content = json.loads(found.content)
+            content = json.loads(lease_object.content)
             return cls(Holder(**content["holder"]), float(content["seconds"]), content["token"])
         except (ValueError, KeyError, TypeError):
             return cls(None, LEASE_SECONDS)
@@ -205,9 +205,9 @@ class _Note:
         """
         written = self.objects.put_if(LEASE, self._content(seconds), tag)
         if written is None:
-            found = self.objects.get(LEASE)
-            if found is not None and _Held.of(found).token == self.token:
-                written = self.objects.put_if(LEASE, self._content(seconds), found.tag)
+            lease_object = self.objects.get(LEASE)
+            if lease_object is not None and _Held.of(lease_object).token == self.token:
+                written = self.objects.put_if(LEASE, self._content(seconds), lease_object.tag)
         return written
 
     def _content(self, seconds: float) -> bytes:

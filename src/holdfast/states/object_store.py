@@ -75,11 +75,11 @@ class Objects:
     def get(self, name: str) -> FoundObject | None:
         try:
             with self.translate_errors():
-                found = obstore.get(self.client, name)
-                content = bytes(found.bytes())
+                answer = obstore.get(self.client, name)
+                content = bytes(answer.bytes())
         except FileNotFoundError:
             return None
-        return FoundObject(content, _tag_of(found.meta), found.meta["last_modified"].timestamp())
+        return FoundObject(content, _tag_of(answer.meta), answer.meta["last_modified"].timestamp())
 
     def put_if(self, name: str, content: bytes, tag: Tag | None) -> Tag | None:
         mode: PutMode = "create" if tag is None else cast("UpdateVersion", dict(tag))
@@ -182,9 +182,9 @@ class ObjectStore(Store):
 
     def top_names(self) -> list[str]:
         with self._objects.translate_errors():
-            found = obstore.list_with_delimiter(self._objects.client)
+            listing = obstore.list_with_delimiter(self._objects.client)
         return sorted(
-            name.rstrip("/") for name in (*found["common_prefixes"], *(own["path"] for own in found["objects"]))
+            name.rstrip("/") for name in (*listing["common_prefixes"], *(own["path"] for own in listing["objects"]))
         )
 
     def marks(self, names: Iterable[str]) -> Mapping[str, StoredFile | OSError]:
@@ -213,14 +213,14 @@ class ObjectStore(Store):
     def _listed(self, folder: str) -> dict[str, StoredFile]:
         """What is in the folder, without what is in folders of it."""
         with self._objects.translate_errors():
-            found = obstore.list_with_delimiter(self._objects.client, folder.strip("./") or None)
-        return {own["path"].rpartition("/")[2]: _stored_file(own) for own in found["objects"]}
+            listing = obstore.list_with_delimiter(self._objects.client, folder.strip("./") or None)
+        return {own["path"].rpartition("/")[2]: _stored_file(own) for own in listing["objects"]}
 
     def read(self, name: str) -> bytes:
-        found = self._objects.get(name)
-        if found is None:
+        stored = self._objects.get(name)
+        if stored is None:
             raise FileNotFoundError(f"{name} is not there")
-        return found.content
+        return stored.content
 
     def read_all(self, names: Sequence[str]) -> list[bytes]:
         """As every store; what is there as it was read before on this machine is not fetched again."""
@@ -238,13 +238,13 @@ class ObjectStore(Store):
 
     def _fetched(self, name: str) -> bytes:
         """The content of the object, of which there is a copy by its tag from now on."""
-        found = self._objects.get(name)
-        if found is None:
+        stored = self._objects.get(name)
+        if stored is None:
             raise FileNotFoundError(f"{name} is not there")
-        if "e_tag" in found.tag:
-            with self._copies.making(_copy_name(name, found.tag["e_tag"])) as file:
-                file.write(found.content)
-        return found.content
+        if "e_tag" in stored.tag:
+            with self._copies.making(_copy_name(name, stored.tag["e_tag"])) as file:
+                file.write(stored.content)
+        return stored.content
 
     def file(self, name: str, written: FileSum | None = None) -> Path:
         copy = self._copies.have(name)
@@ -359,9 +359,9 @@ def _copy_name(name: str, e_tag: str) -> str:
     return f"{name}-{hashlib.sha256(e_tag.encode()).hexdigest()[:24]}"
 
 
-def _stored_file(found: Mapping[str, Any]) -> StoredFile:
-    at = found["last_modified"].timestamp()
-    return StoredFile(found["size"], at, at, (found["e_tag"] or "",))
+def _stored_file(answer: Mapping[str, Any]) -> StoredFile:
+    at = answer["last_modified"].timestamp()
+    return StoredFile(answer["size"], at, at, (answer["e_tag"] or "",))
 
 
 def _written_to(file: IO[bytes], pieces: Iterable[bytes]) -> Iterator[bytes]:

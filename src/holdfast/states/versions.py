@@ -221,8 +221,8 @@ def commit(store: Store, manifest: Manifest[AnyBody]) -> Manifest[AnyBody]:
 def _created(store: Store, manifest: Manifest[AnyBody]) -> Manifest[AnyBody] | None:
     """Returns the version as it is there now; None where somebody else has made one of its number."""
     summed = _with_sums(store, _with_past(store, manifest))
-    made = store.create(f"{VERSIONS}/{_name(manifest.version)}", manifest_to_json(summed))
-    return summed if made else None
+    created = store.create(f"{VERSIONS}/{_name(manifest.version)}", manifest_to_json(summed))
+    return summed if created else None
 
 
 def _make_known(store: Store, manifest: Manifest[Any]) -> None:
@@ -328,12 +328,12 @@ def _fence(store: Store) -> None:
 
     Its files may then go, and the next version counts on those that are there.
     """
-    made = None
-    while made is None:  # where another was quicker, its version is the newest now
+    manifest = None
+    while manifest is None:  # where another was quicker, its version is the newest now
         newest = read_version(store, _versions(store)[-1])
         publish(store, newest)  # its writer may have died before that
-        made = _created(store, replace(newest, version=newest.version + 1, batches=(), log=()))
-    _make_known(store, made)
+        manifest = _created(store, replace(newest, version=newest.version + 1, batches=(), log=()))
+    _make_known(store, manifest)
 
 
 def versions_there(store: Store) -> Iterator[Manifest[Any]]:

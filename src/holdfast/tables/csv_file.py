@@ -88,7 +88,7 @@ def _read_file(
             columns = list(threads.map(checked, text.columns, plan.types))
     wrong = [(unfit.row, position, unfit) for position, (_, unfit) in enumerate(columns) if unfit is not None]
     if wrong:
-        _, position, unfit = min(wrong, key=lambda found: found[:2])
+        _, position, unfit = min(wrong, key=lambda place: place[:2])
         raise _unfit(unfit, position, origin, name)
     if text.ragged:
         raise ragged_row(file.name, origin, file)

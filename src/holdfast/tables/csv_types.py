@@ -295,15 +295,15 @@ def _mixture(examples: dict[Shape, str]) -> str | None:
         "timestamps with a time zone": [Shape.TIMESTAMP],
         "text": [Shape.TEXT],
     }
-    found = {
+    samples = {
         family: next(examples[s] for s in shapes if s in examples)
         for family, shapes in families.items()
         if any(s in examples for s in shapes)
     }
-    if len(found) < 2:
+    if len(samples) < 2:
         return None
-    *most, last = found
-    shown = ", ".join(f"'{_short(text)}'" for text in found.values())
+    *most, last = samples
+    shown = ", ".join(f"'{_short(text)}'" for text in samples.values())
     return f"mixes {', '.join(most)} and {last} ({shown})"
 
 

@@ -272,7 +272,7 @@ class _Pairs:
         """What the mirror image of a single denial was counted as, turned round; None where there is none."""
         if len(denials) > 1 or self.part.roles is not None:
             return None
-        return next((found[::-1] for denial, found in counted.items() if denials[0].is_mirror_of(denial)), None)
+        return next((counts[::-1] for denial, counts in counted.items() if denials[0].is_mirror_of(denial)), None)
 
     def pairs(self, limit: int, of: int | None = None, *, counted: bool = True) -> tuple[Ints, Ints]:
         """At most `limit` pairs; with `of`, only such with this left row, or of a symmetric rule with this row.

@@ -80,9 +80,9 @@ def hidden_keys(rows: tuple[WorstRow, ...], hides_key: bool) -> tuple[WorstRow, 
 def hidden_witness(witness: Witness, columns: Collection[str], hides_key: bool) -> Witness:
     """The witness with the values of these columns hidden; its keys too where `hides_key`."""
 
-    def some(values: Mapping[str, Any]) -> dict[str, Any]:
+    def hidden_values(values: Mapping[str, Any]) -> dict[str, Any]:
         return {name: HIDDEN if name in columns else value for name, value in values.items()}
 
     keys = (HIDDEN, HIDDEN) if hides_key else (witness.left_key, witness.right_key)
-    right = None if witness.right is None else some(witness.right)
-    return replace(witness, left_key=keys[0], left=some(witness.left), right_key=keys[1], right=right)
+    right = None if witness.right is None else hidden_values(witness.right)
+    return replace(witness, left_key=keys[0], left=hidden_values(witness.left), right_key=keys[1], right=right)

@@ -60,7 +60,7 @@ def tags(html: str) -> list[tuple[str, dict[str, str | None]]]:
 
 
 def shown(*rules: ShownRule, table: str = "orders.csv") -> ShownCheck:
-    found = tuple(one.found for one in rules)
+    found = tuple(one.outcome for one in rules)
     return ShownCheck(CheckOutcome(table, 240, ("id",), 1.5, found, notes=(f"a note {EVIL}",)), rules)
 
 

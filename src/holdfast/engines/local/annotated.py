@@ -31,7 +31,7 @@ class BrokenRows:
     A row `ends[j]` of them has a partner in place `partners[j]` of `keys`, among which `order` says which is smaller.
     """
 
-    found: RuleOutcome
+    outcome: RuleOutcome
     rows: Ints
     conflicts: Ints
     suspect: Bools
@@ -55,11 +55,11 @@ class BrokenRows:
         place = at[np.searchsorted(self.rows[at], ends)]
         by_row = np.argsort(place, kind="stable")
         keys = self.keys.take(pa.array(partners[by_row], pa.int64()))
-        return pa.ListArray.from_arrays(pa.array(_offsets(place, len(self.rows))), _one(keys))
+        return pa.ListArray.from_arrays(pa.array(_offsets(place, len(self.rows))), _as_array(keys))
 
 
 def broken_rows(
-    found: RuleOutcome,
+    outcome: RuleOutcome,
     rows: Ints,
     conflicts: Ints,
     suspect: Bools,
@@ -70,7 +70,7 @@ def broken_rows(
     """The rows that break a rule of their table, with the others of its `pairs`; None where each breaks it alone."""
     left, right = (_NOTHING, _NOTHING) if pairs is None else pairs
     ends, partners = np.concatenate([left, right]), np.concatenate([right, left])
-    return BrokenRows(found, rows, conflicts, suspect, ends, partners, keys, order)
+    return BrokenRows(outcome, rows, conflicts, suspect, ends, partners, keys, order)
 
 
 def annotated_rows(
@@ -83,7 +83,7 @@ def annotated_rows(
     def compute() -> pa.Table:
         rows, every = whole, broken()
         for name in (ERRORS, WARNINGS):
-            own = [of_rule for of_rule in every if column_of(of_rule.found) == name]
+            own = [of_rule for of_rule in every if column_of(of_rule.outcome) == name]
             entries = [_entries(of_rule, whole, most).cast(kind.value_type) for of_rule in own]
             positions = np.concatenate([_NOTHING, *(of_rule.rows for of_rule in own)])
             values = pa.concat_arrays(entries) if entries else pa.array([], kind.value_type)
@@ -103,7 +103,7 @@ def _entry_type(key: pa.DataType) -> pa.StructType:
 
 
 def _entries(broken: BrokenRows, whole: pa.Table, most: int) -> pa.StructArray:
-    rule, many = broken.found.rule, len(broken.rows)
+    rule, many = broken.outcome.rule, len(broken.rows)
     fields = (
         pa.repeat(rule.name, many),
         _messages(rule, whole, broken.rows),
@@ -134,5 +134,5 @@ def _offsets(places: Ints, size: int) -> NDArray[np.int32]:
     return np.concatenate([[0], np.cumsum(np.bincount(places, minlength=size))]).astype(np.int32)
 
 
-def _one(keys: pa.Array | pa.ChunkedArray) -> pa.Array:
+def _as_array(keys: pa.Array | pa.ChunkedArray) -> pa.Array:
     return one_array(keys) if isinstance(keys, pa.ChunkedArray) else keys

@@ -224,10 +224,10 @@ def run_check(
     notes = list(table.notes)
     scan = LocalScan(table, plan, row_order)
     everything = range(len(plan.rules))
-    found: dict[int, Summary] = {}
+    summaries: dict[int, Summary] = {}
     problem = key_missing(plan.key, scan.missing_keys)
     if problem is None:
-        found, twice = _summaries(scan, everything, limit)
+        summaries, twice = _summaries(scan, everything, limit)
         named = None if twice is None else (scan.keys[int(twice[0])].as_py(), twice[1])
         problem = key_twice(plan.key, named, hidden)
     if problem is not None:
@@ -235,14 +235,14 @@ def run_check(
             raise SourceError(f"{table.name}: {problem}.", hint="name a key that every row has, and no two rows share.")
         notes.append(f"{problem}; rows are named by _row instead")
         scan = LocalScan(table, replace(plan, key=()))
-        found, _ = _summaries(scan, everything, limit)
+        summaries, _ = _summaries(scan, everything, limit)
     scopes = [scan.in_scope(i) for i in everything]
     counted = [scan.part.size if scope is None else int(scope.sum()) for scope in scopes]
     for vanishing in plan.vanishing:
         scope, gone = scopes[vanishing.rule], scan.columns.vanishes(vanishing.column)
         if many := int((gone if scope is None else gone & scope).sum()):
             notes.append(vanishing.note(plan.rules.rules[vanishing.rule].name, many))
-    outcomes = tuple(rule_outcome(scan.plan, i, found[i], rows=counted[i], limit=limit) for i in everything)
+    outcomes = tuple(rule_outcome(scan.plan, i, summaries[i], rows=counted[i], limit=limit) for i in everything)
     outcome = CheckOutcome(
         table=table.name,
         rows=scan.part.size,
@@ -256,7 +256,7 @@ def run_check(
         engine="local",
         nulls=plan.rules.nulls,
     )
-    return LocalCheckResult(scan, outcome, hidden, found, tuple(counted), whole or (lambda: table.rows))
+    return LocalCheckResult(scan, outcome, hidden, summaries, tuple(counted), whole or (lambda: table.rows))
 
 
 def _summaries(
@@ -275,12 +275,12 @@ class LocalCheckResult(CheckResult):
         scan: LocalScan,
         outcome: CheckOutcome,
         hidden: frozenset[str],
-        found: Mapping[int, Summary],
+        summaries: Mapping[int, Summary],
         scopes: tuple[int, ...],
         whole: Callable[[], pa.Table],
     ) -> None:
         super().__init__(scan.plan, outcome, hidden)
-        self._scan, self._found, self._scopes, self._read_whole = scan, found, scopes, whole
+        self._scan, self._found, self._scopes, self._read_whole = scan, summaries, scopes, whole
         # Where rows are that somebody has been given the key of.
         self._positions: dict[Any, int] = {}
 

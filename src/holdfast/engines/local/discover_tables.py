@@ -88,8 +88,8 @@ def run_tables_discover(
     clock = Clock(options.time_limit)
     error = float(options.error_rows)
     searched = interruptible(lambda: inclusions(columns, error=error, clock=clock))
-    ranked = scored(columns, searched.found)
-    likely = [one for one in ranked if one[0] >= SHOWN_SCORE]
+    ranked = scored(columns, searched.inclusions)
+    likely = [pair for pair in ranked if pair[0] >= SHOWN_SCORE]
     every = interruptible(lambda: _references(likely, columns, options))
     shown = _cut(every, options.top)
     if options.top is None:
@@ -104,7 +104,9 @@ def run_tables_discover(
             tables=named,
             shown=tuple(_with_own_names(shown)),
             accidents=0 if options.top is None else len(ranked) - len(likely),
-            cut=max(sum(len(one.rules) for one in every) - sum(len(one.rules) for one in shown), 0),
+            cut=max(
+                sum(len(reference.rules) for reference in every) - sum(len(reference.rules) for reference in shown), 0
+            ),
             complete=searched.complete,
             why=None if searched.complete else "the time limit was reached",
             seconds=time.monotonic() - started,
@@ -129,19 +131,19 @@ def _place(source: Any) -> str | None:
 def _columns(tables: Mapping[str, LocalTable]) -> dict[str, list[ColumnValues]]:
     wanted = [(name, table, column) for name, table in tables.items() for column in table.rows.column_names]
     types = {name: schema_of(table).types for name, table in tables.items()}
-    made = interruptible_each(
-        lambda one: ColumnValues.of(one[0], one[2], types[one[0]][one[2]], one[1].rows.column(one[2])),
-        [one for one in wanted if types[one[0]][one[2]].family != "other"],
+    columns = interruptible_each(
+        lambda place: ColumnValues.of(place[0], place[2], types[place[0]][place[2]], place[1].rows.column(place[2])),
+        [place for place in wanted if types[place[0]][place[2]].family != "other"],
     )
-    return {name: [column for column in made if column.table == name] for name in tables}
+    return {name: [column for column in columns if column.table == name] for name in tables}
 
 
 def _keys(likely: Sequence[tuple[float, FoundInclusion]]) -> dict[str, tuple[str, ...]]:
     """The key of each table that others refer to, by the best reference."""
     keys: dict[str, tuple[str, ...]] = {}
-    for _, found in likely:
-        if found.is_key:
-            keys.setdefault(found.right[0].table, tuple(column.name for column in found.right))
+    for _, inclusion in likely:
+        if inclusion.is_key:
+            keys.setdefault(inclusion.right[0].table, tuple(column.name for column in inclusion.right))
     return keys
 
 
@@ -156,25 +158,25 @@ def _references(
     along: bool = True,
 ) -> list[Reference]:
     references = []
-    for score, found in ranked:
-        own, other = (columns[side[0].table] for side in (found.left, found.right))
-        compared = comparisons_along(found, own, other) if along and found.is_key else []
-        rules = tuple(_comparison_rule(found, one) for one in compared)
-        references.append(Reference(_inclusion_rule(score, found, options), rules))
+    for score, inclusion in ranked:
+        own, other = (columns[side[0].table] for side in (inclusion.left, inclusion.right))
+        compared = comparisons_along(inclusion, own, other) if along and inclusion.is_key else []
+        rules = tuple(_comparison_rule(inclusion, comparison) for comparison in compared)
+        references.append(Reference(_inclusion_rule(score, inclusion, options), rules))
     return references
 
 
-def _inclusion_rule(score: float, found: FoundInclusion, options: TablesOptions) -> TablesRule:
-    body = found.body
-    allow = Allowance(None, options.error_rows * 100) if found.missing else Allowance()
-    values = len(found.right[0].values) if len(found.right) == 1 else found.right[0].rows
+def _inclusion_rule(score: float, inclusion: FoundInclusion, options: TablesOptions) -> TablesRule:
+    body = inclusion.body
+    allow = Allowance(None, options.error_rows * 100) if inclusion.missing else Allowance()
+    values = len(inclusion.right[0].values) if len(inclusion.right) == 1 else inclusion.right[0].rows
     return TablesRule(
         Rule(readable_name(body), body, allow=allow, description=_inclusion_words(body)),
         score,
-        found.known,
-        found.known / max(found.left[0].rows, 1),
-        found.missing,
-        found.distinct / max(values, 1),
+        inclusion.known,
+        inclusion.known / max(inclusion.left[0].rows, 1),
+        inclusion.missing,
+        inclusion.distinct / max(values, 1),
     )
 
 
@@ -183,20 +185,25 @@ def _inclusion_words(body: Inclusion) -> str:
     return f"each {listed(body.left)} of {table} is the {listed(body.right)} of a row of {other}"
 
 
-def _comparison_rule(found: FoundInclusion, one: FoundComparison) -> TablesRule:
+def _comparison_rule(inclusion: FoundInclusion, compared: FoundComparison) -> TablesRule:
     """The comparison as an implication; of one table the two rows are t and s."""
-    tables = (found.left[0].table, found.right[0].table)
+    tables = (inclusion.left[0].table, inclusion.right[0].table)
 
     def column(row: Row, of: ColumnValues) -> Column:
         return Column(row, of.name) if tables[0] == tables[1] else table_column(row, of.table, of.name)
 
-    premise = tuple(equals(column("t", a), column("s", b)) for a, b in zip(found.left, found.right, strict=True))
-    body: Body = Implication(premise, (comparison(column("t", one.left), one.allowed, column("s", one.right)),))
-    words = f"{one.left.name} of {tables[0]} {_BESIDE[one.allowed]} {one.right.name} of the row of {tables[1]}"
+    premise = tuple(
+        equals(column("t", a), column("s", b)) for a, b in zip(inclusion.left, inclusion.right, strict=True)
+    )
+    body: Body = Implication(
+        premise, (comparison(column("t", compared.left), compared.allowed, column("s", compared.right)),)
+    )
+    beside = f"{_BESIDE[compared.allowed]} {compared.right.name} of the row of {tables[1]}"
+    words = f"{compared.left.name} of {tables[0]} {beside}"
     rule = Rule(readable_name(body), body, description=f"{words} that it refers to")
     if tables[0] == tables[1]:
         rule = replace(rule, table=tables[0])
-    return TablesRule(rule, one.score, one.rows, one.rows / max(one.left.rows, 1))
+    return TablesRule(rule, compared.score, compared.rows, compared.rows / max(compared.left.rows, 1))
 
 
 def _cut(references: Sequence[Reference], top: int | None) -> list[Reference]:
@@ -219,4 +226,4 @@ def _with_own_names(references: Sequence[Reference]) -> list[Reference]:
     def named(entry: TablesRule) -> TablesRule:
         return replace(entry, rule=replace(entry.rule, name=names.give(entry.rule.name)))
 
-    return [Reference(named(one.inclusion), tuple(map(named, one.comparisons))) for one in references]
+    return [Reference(named(reference.inclusion), tuple(map(named, reference.comparisons))) for reference in references]

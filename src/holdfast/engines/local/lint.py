@@ -41,4 +41,4 @@ def _misfits(rules: Iterable[PlacedRule], fit: Callable[[Rule], object]) -> Iter
         except tuple(_CHECKS) as problem:
             # Spark may know more of SQL than is computed here.
             level = "warning" if isinstance(problem, ConditionError) else "error"
-            yield placed.found(level, _CHECKS[type(problem)], problem.message, problem.hint)  # type: ignore[arg-type]
+            yield placed.finding(level, _CHECKS[type(problem)], problem.message, problem.hint)  # type: ignore[arg-type]

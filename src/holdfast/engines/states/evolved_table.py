@@ -185,7 +185,7 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
         """The rules as they are now, best first, as a discovery would tell them; and what became of others."""
         now, kept = self.manifest, self.kept
         result = kept.search_result(self.options, threads=own_cores())
-        found = DiscoverOutcome(
+        discovered = DiscoverOutcome(
             table=now.table,
             rows=now.rows,
             distinct_rows=now.rows,
@@ -200,9 +200,9 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
             notes=(*(() if kept.exact else (_BY_INDEXES,)), *why_nothing(now.rows, self.compared)),
         )
         if self.decisions is not None:
-            found = decided(found, self.decisions, self._counted, top=top)
-            found = replace(found, seconds=time.monotonic() - started)
-        return EvolveStatus(found, now.version, now.key, now.applied, tuple(self.history(_SHOWN_CHANGES)))
+            discovered = decided(discovered, self.decisions, self._counted, top=top)
+            discovered = replace(discovered, seconds=time.monotonic() - started)
+        return EvolveStatus(discovered, now.version, now.key, now.applied, tuple(self.history(_SHOWN_CHANGES)))
 
     @cached_property
     def decisions(self) -> Decisions | None:

@@ -137,7 +137,7 @@ def _require_alike(sites: SplitTable) -> None:
 
 def _whole_schema(engine: StateEngine, sites: SplitTable, tables: Sequence[SourceTable]) -> SchemaJson:
     """The columns of the whole table, the key first, each of a type that fits all sites' values."""
-    own = [{one["name"]: bare_field(one) for one in engine.schema_of(table)["fields"]} for table in tables]
+    own = [{column["name"]: bare_field(column) for column in engine.schema_of(table)["fields"]} for table in tables]
     fields: dict[str, tuple[FieldJson, str]] = {}
     for name in (*sites.key, *sites.columns):
         for site, columns in zip(sites.sites, own, strict=True):
@@ -149,13 +149,13 @@ def _whole_schema(engine: StateEngine, sites: SplitTable, tables: Sequence[Sourc
             before, first = fields[name]
             common = _common(before, columns[name])
             if common is None:
-                kinds = [column_type(sql_type(one)) for one in (before, columns[name])]
+                kinds = [column_type(sql_type(column)) for column in (before, columns[name])]
                 raise SitesError(
                     f"the column {name!r} is {kinds[0]} at site {first!r}, but {kinds[1]} at {site.name!r}.",
                     hint="ids of equal values must be equal at all sites; store the column with one type.",
                 )
             fields[name] = common, first
-    return {"type": "struct", "fields": [one for one, _ in fields.values()]}
+    return {"type": "struct", "fields": [column for column, _ in fields.values()]}
 
 
 def _common(first: FieldJson, second: FieldJson) -> FieldJson | None:

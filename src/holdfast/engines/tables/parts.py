@@ -77,11 +77,11 @@ class OwnRules:
         numbered: dict[int, ShownRule] = {}
         for i, shown in zip(self.part.which, self.result.shown.rules, strict=True):
             witnesses = tuple(map(self._witness, shown.witnesses))
-            numbered[i] = replace(shown, found=self._named(i, shown.found), witnesses=witnesses)
+            numbered[i] = replace(shown, outcome=self._named(i, shown.outcome), witnesses=witnesses)
         return numbered
 
-    def _numbered(self, found: Sequence[RuleOutcome]) -> dict[int, RuleOutcome]:
-        return {i: self._named(i, outcome) for i, outcome in zip(self.part.which, found, strict=True)}
+    def _numbered(self, outcomes: Sequence[RuleOutcome]) -> dict[int, RuleOutcome]:
+        return {i: self._named(i, outcome) for i, outcome in zip(self.part.which, outcomes, strict=True)}
 
     def _named(self, i: int, outcome: RuleOutcome) -> RuleOutcome:
         witness = None if outcome.witness is None else self._witness(outcome.witness)
@@ -118,35 +118,35 @@ class JoinedRules:
         for i, shown in zip(self.part.which, self.result.shown.rules, strict=True):
             numbered[i] = replace(
                 shown,
-                found=self._named(i, shown.found),
+                outcome=self._named(i, shown.outcome),
                 witnesses=tuple(map(self.witness, shown.witnesses)),
                 worst=tuple(map(self.worst, shown.worst)),
             )
         return numbered
 
-    def _numbered(self, found: Sequence[RuleOutcome]) -> dict[int, RuleOutcome]:
-        return {i: self._named(i, outcome) for i, outcome in zip(self.part.which, found, strict=True)}
+    def _numbered(self, outcomes: Sequence[RuleOutcome]) -> dict[int, RuleOutcome]:
+        return {i: self._named(i, outcome) for i, outcome in zip(self.part.which, outcomes, strict=True)}
 
-    def _named(self, i: int, found: RuleOutcome) -> RuleOutcome:
+    def _named(self, i: int, outcome: RuleOutcome) -> RuleOutcome:
         rule = self.rules.rules[i]
         left, right = (table.rows for table in self.tables)
         verdict = rule_verdict(
             rule,
-            suspects=found.suspect_rows,
-            violating_rows=found.violating_rows,
-            pairs=found.violating_pairs,
+            suspects=outcome.suspect_rows,
+            violating_rows=outcome.violating_rows,
+            pairs=outcome.violating_pairs,
             symmetric=False,
             rows=left + right,
             possible_pairs=left * right,
         )
-        witness = None if found.witness is None else self.witness(found.witness)
+        witness = None if outcome.witness is None else self.witness(outcome.witness)
         return replace(
-            found,
+            outcome,
             rule=rule,
             holds=verdict.holds,
             beyond_error=verdict.beyond_error,
             witness=witness,
-            worst=tuple(map(self.worst, found.worst)),
+            worst=tuple(map(self.worst, outcome.worst)),
         )
 
     def witness(self, witness: Witness) -> Witness:
@@ -196,24 +196,26 @@ class Dangling(Protocol):
 
 @dataclass(frozen=True)
 class InclusionRule:
-    """An inclusion, and the rows of the first table that refer to what the second does not have. `asked` is how many
-    rows the rule speaks of."""
+    """An inclusion, and the rows of the first table that refer to what the second does not have.
+
+    `scope_rows` is how many rows the rule speaks of.
+    """
 
     i: int
     rule: Rule
     body: Inclusion
     table: TableRows
-    asked: int
+    scope_rows: int
     dangling: Dangling
 
     def outcomes(self) -> dict[int, RuleOutcome]:
         many = self.dangling.rows
         verdict = rule_verdict(
-            self.rule, suspects=many, violating_rows=many, pairs=None, symmetric=False, rows=self.asked
+            self.rule, suspects=many, violating_rows=many, pairs=None, symmetric=False, rows=self.scope_rows
         )
         counts = (None, many, many, self.dangling.distinct)
-        found = RuleOutcome(self.rule, verdict.holds, *counts, beyond_error=verdict.beyond_error)
-        return {self.i: found}
+        outcome = RuleOutcome(self.rule, verdict.holds, *counts, beyond_error=verdict.beyond_error)
+        return {self.i: outcome}
 
     @cached_property
     def _sides(self) -> list[Side]:
@@ -229,12 +231,12 @@ class InclusionRule:
         return self.dangling.first(max(WORST, PAIRS, _MISSING))
 
     def detailed(self) -> dict[int, RuleOutcome]:
-        found = self.outcomes()[self.i]
-        if not found.violating_rows:
-            return {self.i: found}
+        outcome = self.outcomes()[self.i]
+        if not outcome.violating_rows:
+            return {self.i: outcome}
         missing = tuple(MissingValue(side.value, side.rows) for side in self._sides[:_MISSING])
         worst = self._worst(_MISSING)
-        return {self.i: replace(found, witness=self.witness(*self._first[0]), worst=worst, missing=missing)}
+        return {self.i: replace(outcome, witness=self.witness(*self._first[0]), worst=worst, missing=missing)}
 
     def _worst(self, most: int) -> tuple[WorstRow, ...]:
         return hidden_keys(tuple(WorstRow(key, 0) for key, _ in self._first[:most]), self.table.hides_key)
@@ -253,16 +255,16 @@ class InclusionRule:
         return hidden_witness(witness, self.table.hidden_joint, False)
 
     def shown(self) -> dict[int, ShownRule]:
-        found = self.detailed()[self.i]
-        if not found.violating_rows:
-            return {self.i: ShownRule(found)}
+        outcome = self.detailed()[self.i]
+        if not outcome.violating_rows:
+            return {self.i: ShownRule(outcome)}
         group = ShownGroup(
             f"not in {self.body.tables[1]}({', '.join(map(quoted_name, self.body.right))})",
             ", ".join(self.body.left),
-            found.violating_rows,
+            outcome.violating_rows,
             tuple(self._sides),
             self.dangling.distinct - len(self._sides),
             suggests=False,
         )
         witnesses = tuple(self.witness(*first) for first in self._first[:PAIRS])
-        return {self.i: ShownRule(found, witnesses, self._worst(WORST), (group,))}
+        return {self.i: ShownRule(outcome, witnesses, self._worst(WORST), (group,))}

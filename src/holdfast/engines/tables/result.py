@@ -46,10 +46,10 @@ class TablesCheckResult(ShownResult):
 
     @cached_property
     def detailed(self) -> CheckOutcome:
-        found: dict[int, RuleOutcome] = {}
+        outcomes: dict[int, RuleOutcome] = {}
         for part in self._parts:
-            found.update(part.detailed())
-        return replace(self.outcome, rules=tuple(found[i] for i in range(len(found))))
+            outcomes.update(part.detailed())
+        return replace(self.outcome, rules=tuple(outcomes[i] for i in range(len(outcomes))))
 
     @cached_property
     def shown(self) -> ShownCheck:
@@ -161,15 +161,15 @@ def tables_outcome(
     nulls: Nulls,
 ) -> CheckOutcome:
     """The counts and verdicts of all parts together. `started` is when the check began, by the monotonic clock."""
-    found: dict[int, RuleOutcome] = {}
+    outcomes: dict[int, RuleOutcome] = {}
     for part in parts:
-        found.update(part.outcomes())
+        outcomes.update(part.outcomes())
     return CheckOutcome(
         table=", ".join(table.name for table in tables),
         rows=sum(table.rows for table in tables),
         key=(),
         seconds=time.monotonic() - started,
-        rules=tuple(found[i] for i in range(len(found))),
+        rules=tuple(outcomes[i] for i in range(len(outcomes))),
         fail_on=fail_on,
         limit=limit,
         notes=tuple(dict.fromkeys(notes)),

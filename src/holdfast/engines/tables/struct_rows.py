@@ -3,7 +3,7 @@
 # Of which table a row is.
 OF_TABLE = "of_table"
 # What a task that gets them tells, pickled.
-TOLD = "told"
+ANSWER = "answer"
 
 
 def row_name(table: int) -> str:

@@ -163,10 +163,10 @@ def _included(
         sides = [shared_codes([left.form(a), right.form(b)]) for a, b in pairs]
         return missing_values([(ours, theirs) for ours, theirs in sides], program.nulls, scope)
 
-    asked = first.table.rows.num_rows if scope is None else int(scope.sum())
-    found = LocalDangling(first, included.body.left, interruptible(search))
-    part = InclusionRule(included.rule, rule, included.body, first.named, asked, found)
-    return LocalInclusion(part, number[first.name], found, included, {first.name: first, second.name: second})
+    scope_rows = first.table.rows.num_rows if scope is None else int(scope.sum())
+    dangling = LocalDangling(first, included.body.left, interruptible(search))
+    part = InclusionRule(included.rule, rule, included.body, first.named, scope_rows, dangling)
+    return LocalInclusion(part, number[first.name], dangling, included, {first.name: first, second.name: second})
 
 
 def _columns(table: LocalTable, nulls: Nulls) -> TableColumns:

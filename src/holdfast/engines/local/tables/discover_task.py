@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from holdfast.engines.local.discover_tables import TablesOptions, run_tables_discover
 from holdfast.engines.local.tables.arrived_rows import arrived_rows
-from holdfast.engines.tables.struct_rows import TOLD
+from holdfast.engines.tables.struct_rows import ANSWER
 from holdfast.tables.read_options import ReadOptions
 
 
@@ -31,4 +31,4 @@ class TablesDiscoverTask:
         rows = pa.Table.from_batches(received)
         tables = {name: arrived_rows(rows, i, columns) for i, (name, columns) in enumerate(self.tables)}
         outcome = run_tables_discover(tables, ReadOptions(), self.options).outcome
-        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(outcome)], pa.binary())], names=[TOLD])
+        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(outcome)], pa.binary())], names=[ANSWER])

@@ -94,13 +94,15 @@ class TableTrials:
         own = self._own.of_rows(given)
         columns = list(own.plan.schema.types)
         joined = [(part, trial.of_rows(self._positions(part, at, given))) for part, at, trial in self._joined]
-        found: list[Candidates] = own.candidates()
+        suggested: list[Candidates] = own.candidates()
         for _, trial in joined:
-            found += [moved for one in trial.candidates() if (moved := self._own_column(one)) is not None]
+            suggested += [
+                moved for candidates in trial.candidates() if (moved := self._own_column(candidates)) is not None
+            ]
         for included, inclusion in self._inclusions:
             if included.part.body.tables[0] == self.table.name:
-                found += inclusion.candidates(given, self.table.key)
-        changes = CellChanges.of_candidates(own, found)
+                suggested += inclusion.candidates(given, self.table.key)
+        changes = CellChanges.of_candidates(own, suggested)
         effect, before = own.effect(changes), own.before.sum(axis=0)
         names = [rule.name for rule in own.plan.rules]
         for _, trial in joined:
@@ -160,24 +162,24 @@ class TableTrials:
     def _broken(self, own: RowTrial, given: Ints) -> list[BrokenRule]:
         """The rules that the row breaks, in the order of all rules."""
         broken = []
-        for one in broken_rules(own):
-            assert one.witness is not None, "a rule that is broken has a witness"
-            witness = replace(one.witness, tables=(self.table.name,))
-            broken.append(replace(one, rule=self.plan.rules[one.rule.name], witness=witness))
+        for broken_rule in broken_rules(own):
+            assert broken_rule.witness is not None, "a rule that is broken has a witness"
+            witness = replace(broken_rule.witness, tables=(self.table.name,))
+            broken.append(replace(broken_rule, rule=self.plan.rules[broken_rule.rule.name], witness=witness))
         for part, at, trial in self._joined:
             hidden = frozenset(part.rows.hidden)
-            for one in broken_rules(trial.of_rows(self._positions(part, at, given))):
-                assert one.witness is not None, "such a rule is broken by pairs"
-                witness = hidden_witness(part.part.witness(one.witness), hidden, False)
-                others = tuple(map(part.part.worst, one.others))
-                broken.append(replace(one, witness=witness, others=others))
+            for broken_rule in broken_rules(trial.of_rows(self._positions(part, at, given))):
+                assert broken_rule.witness is not None, "such a rule is broken by pairs"
+                witness = hidden_witness(part.part.witness(broken_rule.witness), hidden, False)
+                others = tuple(map(part.part.worst, broken_rule.others))
+                broken.append(replace(broken_rule, witness=witness, others=others))
         for inclusion, tried in self._inclusions:
             (row,) = given.tolist()
             if inclusion.part.body.tables[0] == self.table.name and tried.dangling(given)[0]:
-                witness = inclusion.part.witness(self.table.key_at(row), inclusion.found.values(row))
+                witness = inclusion.part.witness(self.table.key_at(row), inclusion.dangling.values(row))
                 broken.append(BrokenRule(inclusion.part.rule, 1, witness))
         order = {rule.name: i for i, rule in enumerate(self.plan.rules)}
-        return sorted(broken, key=lambda one: order[one.rule.name])
+        return sorted(broken, key=lambda broken_rule: order[broken_rule.rule.name])
 
 
 _NOBODY: Ints = np.empty(0, np.int64)

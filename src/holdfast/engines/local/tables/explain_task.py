@@ -19,7 +19,7 @@ from holdfast.engines.local.tables.check import LocalOpenedTables
 from holdfast.engines.local.tables.result import LocalTablesResult
 from holdfast.engines.tables.plan import plan_tables
 from holdfast.engines.tables.source import TableSource
-from holdfast.engines.tables.struct_rows import TOLD
+from holdfast.engines.tables.struct_rows import ANSWER
 from holdfast.errors import HoldfastError
 from holdfast.rules.predicate import joint_name
 from holdfast.rules.rule import RuleSet
@@ -63,10 +63,10 @@ class TablesExplainTask:
         try:
             result = self._result(rows)
             explains = self.wanted == "explanation"
-            told: Any = result.explain(self.row, table=self.table) if explains else result.tried_rows()
+            answer: Any = result.explain(self.row, table=self.table) if explains else result.tried_rows()
         except HoldfastError as problem:
-            told = problem
-        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(told)], pa.binary())], names=[TOLD])
+            answer = problem
+        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(answer)], pa.binary())], names=[ANSWER])
 
     def _result(self, rows: pa.Table) -> LocalTablesResult:
         tables = {own.name: _rows_of(rows, i, own) for i, own in enumerate(self.tables)}

@@ -64,8 +64,8 @@ def _key(rows: pa.Table, layout: JointLayout, name: str) -> pa.Array | pa.Chunke
     texts = [spark_text(one_array(part)) for part in parts]
     if len(texts) == 1:
         return texts[0]
-    told = [pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), ",", "\\,") for text in texts]
-    return pc.binary_join_element_wise(*told, ",")
+    escaped = [pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), ",", "\\,") for text in texts]
+    return pc.binary_join_element_wise(*escaped, ",")
 
 
 def joined_changes(changes: Mapping[str, tuple[pa.Table, tuple[int, ...]]], layout: JointLayout) -> pa.Table:
@@ -84,8 +84,8 @@ def joined_changes(changes: Mapping[str, tuple[pa.Table, tuple[int, ...]]], layo
 def tables_in(table: LocalTable, layout: JointLayout) -> dict[str, LocalTable]:
     """Each of the tables in the table of all."""
     of_table = table.rows.column(TABLE)
-    found = {}
+    tables = {}
     for name in layout.names:
         own = table.rows.filter(pc.equal(of_table, name)).select(layout.places(name))
-        found[name] = LocalTable(own.rename_columns(layout.own_names(name)), name)
-    return found
+        tables[name] = LocalTable(own.rename_columns(layout.own_names(name)), name)
+    return tables

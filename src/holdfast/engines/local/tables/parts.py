@@ -137,22 +137,22 @@ class LocalInclusion:
 
     part: InclusionRule
     place: int
-    found: LocalDangling
+    dangling: LocalDangling
     plan: IncludedPlan
     tables: Mapping[str, CheckedTable]
 
     def row_lines(self) -> Iterable[RowLines]:
-        rows = self.found.missing.rows
+        rows = self.dangling.missing.rows
         yield RowLines(self.part.i, self.place, rows, np.zeros(len(rows), np.int64), np.ones(len(rows), np.bool_))
 
     def pair_lines(self) -> Iterable[PairLines]:
         return ()
 
     def group_tables(self) -> Iterable[tuple[int, pa.Table]]:
-        table = self.found.table
-        sizes, members, ends = self.found.missing.members(table.order, KEYS_PER_GROUP)
+        table = self.dangling.table
+        sizes, members, ends = self.dangling.missing.members(table.order, KEYS_PER_GROUP)
         offsets = np.concatenate([[0], ends]).astype(np.int32)
-        texts = self.found.texts(pa.array(members[offsets[:-1]], pa.int64()))
+        texts = self.dangling.texts(pa.array(members[offsets[:-1]], pa.int64()))
         keys = one_array(table.keys.take(pa.array(members, pa.int64())))
         yield (
             self.place,

@@ -182,7 +182,7 @@ class LocalTablesResult(TablesCheckResult):
     def _broken_rows(self, at: int) -> list[BrokenRows]:
         """The rows of the table with this number that break each rule, beside those that break it with them."""
         pairs = {line.rule: line for part in self._local for line in part.pair_lines()}
-        found = []
+        broken = []
         for line in self._row_lines:
             if line.table != at:
                 continue
@@ -190,15 +190,15 @@ class LocalTablesResult(TablesCheckResult):
             terms = (found_rule, line.rows, line.conflicts, line.suspect)
             if of_rule is None or of_rule.tables[0] == of_rule.tables[1]:
                 both = None if of_rule is None else (of_rule.left, of_rule.right)
-                found.append(broken_rows(*terms, both, self._all_keys(at), self._tables[at].order))
+                broken.append(broken_rows(*terms, both, self._all_keys(at), self._tables[at].order))
             else:
                 side = of_rule.tables.index(at)
                 ends = (of_rule.left, of_rule.right)
                 other = of_rule.tables[1 - side]
-                found.append(
+                broken.append(
                     BrokenRows(*terms, ends[side], ends[1 - side], self._all_keys(other), self._tables[other].order)
                 )
-        return found
+        return broken
 
     def append_metrics(self, folder: str) -> None:
         append_metric_lines(self.outcome, folder)
@@ -222,10 +222,10 @@ class LocalTablesResult(TablesCheckResult):
         def compute() -> pa.Table:
             parts = []
             for place, (name, trials) in enumerate(self._trials.items()):
-                told = trials.suggestions(self._suspects_of(place)[: trials.most_rows])
-                keys = key_texts(one_array(told["key"])) if self._key_type == pa.string() else told["key"]
-                named = told.set_column(0, "key", keys)
-                parts.append(named.append_column("table", pa.repeat(name, told.num_rows)).cast(schema))
+                suggestions = trials.suggestions(self._suspects_of(place)[: trials.most_rows])
+                keys = key_texts(one_array(suggestions["key"])) if self._key_type == pa.string() else suggestions["key"]
+                named = suggestions.set_column(0, "key", keys)
+                parts.append(named.append_column("table", pa.repeat(name, suggestions.num_rows)).cast(schema))
             return pa.concat_tables(parts)
 
         return ArrowResult(schema, compute)

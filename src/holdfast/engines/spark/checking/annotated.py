@@ -46,7 +46,7 @@ def annotated_rows(
 
     `lines` are (rule, key, conflicts), `suspects` (rule, key), and `partners` what first_partners() returns.
     """
-    rules = [found.rule for found in outcomes]
+    rules = [outcome.rule for outcome in outcomes]
     if not rules:
         nothing = F.lit(None).cast(_entry_type(partners.schema["partner"].dataType))
         return FrameResult(
@@ -70,12 +70,12 @@ def annotated_rows(
         F.max("conflicts").alias("conflicts"),
         F.max("suspect").alias("suspect"),
     )
-    found = F.struct(F.element_at(number, F.col("rule")).alias("i"), "partners", "conflicts", "suspect")
-    by_row = broken.groupBy("key").agg(F.sort_array(F.collect_list(found))).toDF("_hf_key", "_hf_broken")
+    broken_rule = F.struct(F.element_at(number, F.col("rule")).alias("i"), "partners", "conflicts", "suspect")
+    by_row = broken.groupBy("key").agg(F.sort_array(F.collect_list(broken_rule))).toDF("_hf_key", "_hf_broken")
     joined = rows.join(by_row, F.col("k") == F.col("_hf_key"), "left")
     texts = [_message(rule, names, rows) for rule in rules]
     annotations = [
-        _entries([i for i, found in enumerate(outcomes) if column_of(found) == name], rules, texts)
+        _entries([i for i, outcome in enumerate(outcomes) if column_of(outcome) == name], rules, texts)
         for name in (ERRORS, WARNINGS)
     ]
     return FrameResult(joined.select(*columns, *annotations).toDF(*names, ERRORS, WARNINGS))
@@ -105,25 +105,25 @@ def _entry_type(key: DataType) -> ArrayType:
 def _entries(which: Sequence[int], rules: Sequence[Rule], texts: Sequence[Column]) -> Column:
     """The entries of the rules with these numbers; null where there is none."""
 
-    def of_these(found: Column) -> Column:
-        return found["i"].isin(list(which))
+    def of_these(broken_rule: Column) -> Column:
+        return broken_rule["i"].isin(list(which))
 
-    def chosen(found: Column, values: Sequence[Column]) -> Column:
+    def chosen(broken_rule: Column, values: Sequence[Column]) -> Column:
         """The value of the rule that was found, out of those of all rules."""
-        choice = F.when(found["i"] == 0, values[0])
+        choice = F.when(broken_rule["i"] == 0, values[0])
         for i, value in enumerate(values[1:], 1):
-            choice = choice.when(found["i"] == i, value)
+            choice = choice.when(broken_rule["i"] == i, value)
         return choice
 
-    def entry(found: Column) -> Column:
+    def entry(broken_rule: Column) -> Column:
         said = [
-            chosen(found, [F.lit(rule.name) for rule in rules]),
-            chosen(found, texts),
-            chosen(found, [F.array(*map(F.lit, rule.body.columns)) for rule in rules]),
-            chosen(found, [F.lit(rule.where).cast("string") for rule in rules]),
-            chosen(found, [F.lit(rule.kind) for rule in rules]),
+            chosen(broken_rule, [F.lit(rule.name) for rule in rules]),
+            chosen(broken_rule, texts),
+            chosen(broken_rule, [F.array(*map(F.lit, rule.body.columns)) for rule in rules]),
+            chosen(broken_rule, [F.lit(rule.where).cast("string") for rule in rules]),
+            chosen(broken_rule, [F.lit(rule.kind) for rule in rules]),
         ]
-        values = (*said, found["partners"], found["conflicts"], found["suspect"])
+        values = (*said, broken_rule["partners"], broken_rule["conflicts"], broken_rule["suspect"])
         return F.struct(*(value.alias(name) for name, value in zip(FIELDS, values, strict=True)))
 
     own = F.transform(F.filter("_hf_broken", of_these), entry)

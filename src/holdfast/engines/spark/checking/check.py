@@ -374,12 +374,12 @@ def translate_spark_errors(table: Table, *others: Table, doing: str = "checking"
     except (PySparkException, Py4JJavaError) as problem:
         # What Spark finds wrong deep inside a job comes as the one or as the other.
         tables = [table, *others]
-        for one in tables:
-            explained = explain_failure(problem, one)
+        for named_table in tables:
+            explained = explain_failure(problem, named_table)
             if explained is not None:
                 raise explained from problem
         reason = str(problem).strip().splitlines()
-        named = " and ".join(one.name for one in tables)
+        named = " and ".join(named_table.name for named_table in tables)
         raise RunError(
             f"Spark failed while {doing} {named}: {reason[0] if reason else type(problem).__name__}",
             hint="run again with --verbose to see all that Spark says.",

@@ -33,15 +33,15 @@ class KernelEngine(CheckEngine):
         return self._summaries[0]
 
     def pairs(self, which: Sequence[int]) -> DataFrame | None:
-        return self._told("pairs", which, lambda f: f.selectExpr("i", "key AS `left`", "other AS `right`"))
+        return self._listed("pairs", which, lambda f: f.selectExpr("i", "key AS `left`", "other AS `right`"))
 
     def rows(self, which: Sequence[int]) -> DataFrame | None:
-        return self._told("rows", which, lambda f: f.selectExpr("i", "key", "n AS conflicts"))
+        return self._listed("rows", which, lambda f: f.selectExpr("i", "key", "n AS conflicts"))
 
     def suspects(self, which: Sequence[int]) -> DataFrame | None:
-        return self._told("rows", which, lambda f: f.where("suspect").select("i", "key"))
+        return self._listed("rows", which, lambda f: f.where("suspect").select("i", "key"))
 
-    def _told(self, mode: Mode, which: Sequence[int], shape: Callable[[DataFrame], DataFrame]) -> DataFrame | None:
+    def _listed(self, mode: Mode, which: Sequence[int], shape: Callable[[DataFrame], DataFrame]) -> DataFrame | None:
         own = self._own(which)
         return self._named(shape(self._run(mode, own)), own) if own else None
 

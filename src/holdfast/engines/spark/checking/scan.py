@@ -39,14 +39,14 @@ class Scan:
         scopes = "".join(f", count_if(w{i}) AS w{i}" for i in range(len(self.plan.conditions)))
         gone = "".join(f", count_if({self._vanishes(i)}) AS v{i}" for i in range(len(self.plan.vanishing)))
         with kept_plainly(self.spark):
-            return self._one(f"SELECT count(*) AS n{missing}{scopes}{gone} FROM {{rows}}")
+            return self._first_row(f"SELECT count(*) AS n{missing}{scopes}{gone} FROM {{rows}}")
 
     def _vanishes(self, i: int) -> str:
         vanishing = self.plan.vanishing[i]
         scope = self.plan.scope(vanishing.rule)
         return vanishing.sql if scope is None else f"{scope} AND {vanishing.sql}"
 
-    def _one(self, sql: str) -> Row:
+    def _first_row(self, sql: str) -> Row:
         row = self.spark.sql(sql, rows=self.rows).first()
         assert row is not None, "an aggregate has one row"
         return row
@@ -77,7 +77,7 @@ class Scan:
         if not self.plan.key or self._numbers_once_each:
             return None
         same = "SELECT k, count(*) AS c FROM {rows} GROUP BY k HAVING count(*) > 1"
-        duplicate = self._one(f"SELECT min(named_struct('k', k, 'c', c)) AS d FROM ({same})")["d"]
+        duplicate = self._first_row(f"SELECT min(named_struct('k', k, 'c', c)) AS d FROM ({same})")["d"]
         return self.duplicate_key_text(None if duplicate is None else (duplicate["k"], duplicate["c"]))
 
     @property
@@ -85,7 +85,7 @@ class Scan:
         """Whether the keys are whole numbers that are all different; false also where that is not cheaply seen."""
         if len(self.plan.key) > 1 or self.plan.schema.types[self.plan.key[0]].family != "integer" or not self.count:
             return False
-        low, high = self._one("SELECT CAST(min(k) AS BIGINT), CAST(max(k) AS BIGINT) FROM {rows}")
+        low, high = self._first_row("SELECT CAST(min(k) AS BIGINT), CAST(max(k) AS BIGINT) FROM {rows}")
         if low is None or high - low > _BITS_PER_KEY * self.count:
             return False
         # A bit per number: a few bytes per row, where grouping would move every key.
@@ -94,7 +94,7 @@ class Scan:
             f"SELECT bitmap_construct_agg(bitmap_bit_position({place})) AS b FROM {{rows}} "
             f"GROUP BY bitmap_bucket_number({place})"
         )
-        return bool(self._one(f"SELECT sum(bitmap_count(b)) AS n FROM ({bits})")["n"] == self.count)
+        return bool(self._first_row(f"SELECT sum(bitmap_count(b)) AS n FROM ({bits})")["n"] == self.count)
 
     def duplicate_key_text(self, duplicate: tuple[object, int] | None) -> str | None:
         return key_twice(self.plan.key, duplicate, self.hidden)

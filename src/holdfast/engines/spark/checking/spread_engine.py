@@ -321,9 +321,9 @@ class SpreadEngine(CheckEngine):
             return sum(line["n"] for line in lines if line["what"] == what)
 
         pairs, rows = total("pairs"), total("rows")
-        told = [line["what"] for line in lines]
+        kinds = [line["what"] for line in lines]
         # A piece of work with more pairs than may be looked at tells no suspects.
-        suspects: int | None = total("suspects") if told.count("pairs") == told.count("suspects") else None
+        suspects: int | None = total("suspects") if kinds.count("pairs") == kinds.count("suspects") else None
         if i in self._scattered:
             # Without pairs, only rows that break the rule alone; with pairs, a cover is made later.
             suspects = None if pairs else rows

@@ -101,8 +101,8 @@ def _pair_limit(result: SparkCheckResult) -> int:
 
 def _explained_in_one_task(result: SparkCheckResult, row: Any) -> RowExplanation | None:
     task = RowExplanationTask(result.plan, _pair_limit(result), row, result.outcome.table)
-    lines = _whole(result).mapInArrow(task, StructType([StructField("told", BinaryType())])).collect()
-    return pickle.loads(lines[0]["told"]) if lines else None  # what the task above has pickled
+    lines = _whole(result).mapInArrow(task, StructType([StructField("answer", BinaryType())])).collect()
+    return pickle.loads(lines[0]["answer"]) if lines else None  # what the task above has pickled
 
 
 def _explained_by_sql(result: SparkCheckResult, row: Any) -> RowExplanation | None:
@@ -128,9 +128,9 @@ def _explained_by_sql(result: SparkCheckResult, row: Any) -> RowExplanation | No
 
 
 def _suggestion(change: Row, values: Mapping[str, Any]) -> Suggestion:
-    told = change.asDict()
-    del told["key"]
-    return Suggestion(**told | {"value": values[told["column"]], "rules": tuple(told["rules"])})
+    fields = change.asDict()
+    del fields["key"]
+    return Suggestion(**fields | {"value": values[fields["column"]], "rules": tuple(fields["rules"])})
 
 
 def _named(result: SparkCheckResult, row: Any) -> Column:

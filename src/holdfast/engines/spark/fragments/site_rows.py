@@ -48,5 +48,5 @@ def truths_of_constants(
             values.append(f"CAST({literal} AS {types[name]}) AS c{list(types).index(name)}")
         lines.append(f"SELECT {number} AS i, {', '.join(values)}")
     frame, truths = with_truths(spark.sql(" UNION ALL ".join(lines)), list(types), list(conditions))
-    found = {row["i"]: row for row in frame.collect()}
-    return [{text for text, column in truths.items() if found[number][column]} for number in range(len(rows))]
+    by_number = {row["i"]: row for row in frame.collect()}
+    return [{text for text, column in truths.items() if by_number[number][column]} for number in range(len(rows))]

@@ -122,8 +122,8 @@ class SparkTables:
         if own is None:
             own = self.own_plan(name, RuleSet((), plan.keys[name], plan.rules.nulls))
         read = {*own.columns, *(c.own for rule in plan.rules for c in table_columns(rule.body) if c.table == name)}
-        asked = [plan.rules.rules[part.rule].where for part in plan.inclusions if part.body.tables[0] == name]
-        conditions = dict.fromkeys([*own.conditions, *(where for where in asked if where is not None)])
+        wheres = [plan.rules.rules[part.rule].where for part in plan.inclusions if part.body.tables[0] == name]
+        conditions = dict.fromkeys([*own.conditions, *(where for where in wheres if where is not None)])
         columns = tuple(column for column in own.schema.types if column in read)
         return replace(own, columns=columns, conditions=tuple(conditions))
 
@@ -146,7 +146,7 @@ def _included(
     rule = plan.rules.rules[included.rule]
     first, second = (scans[name] for name in included.body.tables)
     scope = None if rule.where is None else f"w{first.plan.conditions.index(rule.where)}"
-    found = SparkDangling.between(first, second, included, scope)
+    dangling = SparkDangling.between(first, second, included, scope)
     table = named[included.body.tables[0]]
-    part = InclusionRule(included.rule, rule, included.body, table, first.in_scope(scope), found)
-    return SparkInclusion(part, found)
+    part = InclusionRule(included.rule, rule, included.body, table, first.in_scope(scope), dangling)
+    return SparkInclusion(part, dangling)

@@ -15,7 +15,7 @@ from holdfast.engines.local.discover_tables import TablesDiscoverResult, TablesO
 from holdfast.engines.local.tables.discover_task import TablesDiscoverTask
 from holdfast.engines.spark.checking.check import translate_spark_errors
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.spark.tables.struct_rows import struct_rows, told_by
+from holdfast.engines.spark.tables.struct_rows import answer_of, struct_rows
 from holdfast.errors import OptionError
 
 # So many rows are given to one task.
@@ -43,14 +43,14 @@ def run_tables_discover(
         named = {name: tuple(table.frame.columns) for name, table in tables.items()}
         task = TablesDiscoverTask(tuple(named.items()), options)
         safe = [table.frame.toDF(*(f"c{i}" for i in range(len(named[name])))) for name, table in tables.items()]
-        outcome: TablesOutcome = told_by(struct_rows(safe), task)
-    found = tuple(_placed(one, places[one.table.name]) for one in outcome.tables)
+        outcome: TablesOutcome = answer_of(struct_rows(safe), task)
+    placed = tuple(_placed(entry, places[entry.table.name]) for entry in outcome.tables)
     notes = tuple(f"{name}: {note}" for name, table in tables.items() for note in table.notes)
     seconds = time.monotonic() - started
     return TablesDiscoverResult(
-        replace(outcome, tables=found, notes=(*notes, *outcome.notes), seconds=seconds, engine="spark")
+        replace(outcome, tables=placed, notes=(*notes, *outcome.notes), seconds=seconds, engine="spark")
     )
 
 
-def _placed(found: FoundTable, place: str | None) -> FoundTable:
-    return replace(found, table=replace(found.table, data=place))
+def _placed(entry: FoundTable, place: str | None) -> FoundTable:
+    return replace(entry, table=replace(entry.table, data=place))

@@ -34,7 +34,7 @@ from holdfast.engines.spark.explaining.suggestions import UTC, suggestion_fields
 from holdfast.engines.spark.frame_result import FrameResult
 from holdfast.engines.spark.tables.dangling import SparkDangling
 from holdfast.engines.spark.tables.joined_scan import of_table
-from holdfast.engines.spark.tables.struct_rows import struct_rows, told_by
+from holdfast.engines.spark.tables.struct_rows import answer_of, struct_rows
 from holdfast.engines.tables.parts import InclusionRule, JoinedRules, OwnRules
 from holdfast.engines.tables.result import TablesCheckResult
 from holdfast.errors import ConditionError, HoldfastError, OptionError
@@ -75,7 +75,7 @@ class SparkInclusion:
     """An inclusion, and the rows that break it."""
 
     part: InclusionRule
-    found: SparkDangling
+    dangling: SparkDangling
 
     @property
     def table(self) -> str:
@@ -84,14 +84,14 @@ class SparkInclusion:
     @property
     def rows(self) -> DataFrame:
         """(rule, key, conflicts) of the rows."""
-        return self.found.frame.select(
+        return self.dangling.frame.select(
             F.lit(self.part.rule.name).alias("rule"),
             F.col("k").alias("key"),
             F.lit(0).cast("bigint").alias("conflicts"),
         )
 
     def close(self) -> None:
-        self.found.close()
+        self.dangling.close()
 
 
 SparkPart: TypeAlias = SparkOwn | SparkJoined | SparkInclusion
@@ -196,7 +196,7 @@ class SparkTablesResult(TablesCheckResult):
             if isinstance(part, SparkOwn):
                 groups = part.result.groups.to_spark()
             elif isinstance(part, SparkInclusion):
-                groups = part.found.groups().select(F.lit(part.part.rule.name).alias("rule"), "*")
+                groups = part.dangling.groups().select(F.lit(part.part.rule.name).alias("rule"), "*")
             else:
                 continue
             table = F.lit(part.table).alias("table")
@@ -256,9 +256,9 @@ class SparkTablesResult(TablesCheckResult):
         def own(frames: Sequence[tuple[str, DataFrame]], name: str, *beside: str) -> DataFrame:
             """(rule, key, …): what the frames have of the table; without a line where no rule names it."""
             columns = ("rule", "key", *beside)
-            found = union_of(frame.select(*columns) for table, frame in frames if table == name)
-            if found is not None:
-                return found
+            rows = union_of(frame.select(*columns) for table, frame in frames if table == name)
+            if rows is not None:
+                return rows
             kinds = {
                 "rule": StringType(),
                 "key": self._own_key_type(name),
@@ -308,11 +308,11 @@ class SparkTablesResult(TablesCheckResult):
 
     def explain(self, row: Any, *, table: str) -> RowExplanation:
         self.require_table(table)
-        explanation: RowExplanation = self._told(self._task("explanation", row=row, table=table))
+        explanation: RowExplanation = self._answer(self._task("explanation", row=row, table=table))
         return replace(explanation, seconds=self.outcome.seconds + explanation.seconds)
 
     def tried_rows(self) -> int | None:
-        most: int | None = self._told(self._task("tried"))
+        most: int | None = self._answer(self._task("tried"))
         return most
 
     def _task(self, wanted: Wanted, **of_row: Any) -> TablesExplainTask:
@@ -323,13 +323,13 @@ class SparkTablesResult(TablesCheckResult):
         )
         return TablesExplainTask(tables, self._rules, self.outcome.limit, wanted, **of_row)
 
-    def _told(self, task: TablesExplainTask) -> Any:
+    def _answer(self, task: TablesExplainTask) -> Any:
         """What the task has pickled; an error is raised."""
         with self._translated():
-            told = told_by(self._arrived, task)
-        if isinstance(told, HoldfastError):
-            raise told
-        return told
+            answer = answer_of(self._arrived, task)
+        if isinstance(answer, HoldfastError):
+            raise answer
+        return answer
 
     @cached_property
     def _arrived(self) -> DataFrame:

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from holdfast.engines.tables.struct_rows import OF_TABLE, TOLD, row_name
+from holdfast.engines.tables.struct_rows import ANSWER, OF_TABLE, row_name
 
 
 def struct_rows(frames: Iterable[DataFrame]) -> DataFrame:
@@ -26,10 +26,10 @@ def rows_of(rows: DataFrame, table: int) -> DataFrame:
     return rows.where(F.col(OF_TABLE) == table).select(f"{row_name(table)}.*")
 
 
-def told_by(rows: DataFrame, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> Any:
+def answer_of(rows: DataFrame, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> Any:
     """Returns what the task, which gets all rows, tells of them; a row that is of no table comes with them, so that
     they are never none."""
     nobody = rows.sparkSession.range(1).select(F.lit(-1).alias(OF_TABLE))
     everything = rows.unionByName(nobody, allowMissingColumns=True).coalesce(1)
-    lines = everything.mapInArrow(task, StructType([StructField(TOLD, BinaryType())])).collect()
-    return pickle.loads(lines[0][TOLD])  # what the task has pickled
+    lines = everything.mapInArrow(task, StructType([StructField(ANSWER, BinaryType())])).collect()
+    return pickle.loads(lines[0][ANSWER])  # what the task has pickled
