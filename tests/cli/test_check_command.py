@@ -301,6 +301,10 @@ BAD = {
         ["not(t.city = s.zip)"],
         ["TypeMismatchError", "t.city (text)", "s.zip (", "--types"],
     ),
+    "a pattern on a number column": (
+        ["not(t.zip not matches '[0-9]{5}')"],
+        ["TypeMismatchError", "t.zip (integer)", "text with --types zip=text"],
+    ),
     "no rule": (["zip ->"], ["RuleSyntaxError", "a column name", "^"]),
     "trivial rule": (["zip -> zip"], ["TrivialRuleError", "both sides"]),
     "missing rule file": (["nowhere.yaml"], ["SourceNotFoundError", "no rule file 'nowhere.yaml'"]),

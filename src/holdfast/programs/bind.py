@@ -12,7 +12,7 @@ from holdfast.programs.sql_expression import Encoder
 from holdfast.rules.dependency import Inclusion
 from holdfast.rules.message import message_columns
 from holdfast.rules.parse import pointed
-from holdfast.rules.predicate import Column, Comparison, Predicate, QualifiedColumn, quoted_name
+from holdfast.rules.predicate import Column, Comparison, Predicate, QualifiedColumn, TextTest, quoted_name
 from holdfast.rules.rule import Rule, RuleSet
 
 # Types, by how their names begin, of which neither Spark nor a kernel says whether two values are the same.
@@ -108,6 +108,11 @@ def _type_hint(predicate: Predicate, schema: Schema) -> str | None:
     names = list(dict.fromkeys(column.name for column in predicate.columns()))
     text = [name for name in names if schema.types[name].family == "text"]
     others = [name for name in names if schema.types[name].family not in ("text", "other")]
+    if others and isinstance(predicate, TextTest):
+        return (
+            f"read {quoted_name(others[0])} as text with --types {others[0]}=text, "
+            "or with types: below its table in the rule file."
+        )
     if any(isinstance(column, QualifiedColumn) for column in predicate.columns()):
         if text and others:
             return f"read {text[0]} or {others[0]} otherwise, with types: below its table in the rule file."

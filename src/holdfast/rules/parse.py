@@ -570,6 +570,10 @@ def _listed(expected: Iterable[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
+# orders.customer in customers.id
+_BETWEEN_TABLES = r"\s*([^\W\d]\w*)\.(\w+)\s+in\s+([^\W\d]\w*)\.(\w+)\s*$"
+
+
 def _syntax_hint(text: str, position: int) -> str | None:
     rest, before = text[position:], text[:position].rstrip()
     if re.match(r"or\b|\|", rest, re.IGNORECASE):
@@ -590,6 +594,11 @@ def _syntax_hint(text: str, position: int) -> str | None:
         return "the arrow is for dependencies such as A -> B; use 'then' in an implication."
     if re.match(r"->|→", rest) and re.search(r"->|→", before):
         return "a dependency has one arrow; write two rules."
+    if rest.startswith(".") and (names := re.match(_BETWEEN_TABLES, text)):
+        left, column, right, key = names.groups()
+        return f"an inclusion is written {left}({column}) in {right}({key})."
+    if rest.startswith(".") and re.fullmatch(r"\s*[ts]\d?", before) and not re.search(r"->|→", rest):
+        return "what each row must satisfy is written as what no row may be: not(t.A != 1) for t.A = 1."
     if rest.startswith(".") and re.search(r"(^|\W)[ts]\d?$", before):
         return "a key or a dependency names columns without a row, as in A -> B."
     if re.match(r"[-.$#@/]", rest) and re.search(r"[^\W\d]\w*$", before):

@@ -623,8 +623,12 @@ def _rule_set_of(rules: Any, tables: Collection[str] | None, variables: Mapping[
     return rule_set([with_values(r, variables) if isinstance(r, str) else r for r in listed], tables=tables)
 
 
+# What a rule's text has and a file's name has not: an arrow, a parenthesis, a word or a sign between two spaces.
+_OF_A_RULE = r"->|→|\(|^\s*if\s|\s([=!<>≠≤≥]+|in|is|matches)\s"
+
+
 def _names_a_file(text: str) -> bool:
-    return text.endswith((".yaml", ".yml")) or not re.search(r"->|→|\(|^\s*if\s", text, re.IGNORECASE)
+    return text.endswith((".yaml", ".yml")) or not re.search(_OF_A_RULE, text, re.IGNORECASE)
 
 
 def _is_a_file(text: str) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.errors import HoldfastError, OptionError, RuleFileError, SourceNotFoundError
+from holdfast.errors import HoldfastError, OptionError, RuleFileError, RuleSyntaxError, SourceNotFoundError
 from holdfast.rules.dependency import CFD, FD, Key, Pattern
 from holdfast.rules.parse import parse_body
 from holdfast.rules.predicate import Constant
@@ -360,7 +360,15 @@ def test_a_rule_in_quotes_is_no_file(text: str) -> None:
     assert rule == parse_rule(text)
 
 
-@pytest.mark.parametrize("missing", ["nowhere.yaml", "nowhere.yml", "nowhere"])
+@pytest.mark.parametrize(
+    "text", ["t.total = t.net + t.tax", "t.A <> 1", "o.customer in c.id", "t.zip matches '[0-9]+'"]
+)
+def test_what_compares_is_read_as_a_rule_and_its_mistake_is_shown(text: str) -> None:
+    with pytest.raises(RuleSyntaxError):
+        as_rule_set(text)
+
+
+@pytest.mark.parametrize("missing", ["nowhere.yaml", "nowhere.yml", "nowhere", "day=1/nowhere", "t.A = 1.yaml"])
 def test_a_missing_file_is_told(missing: str) -> None:
     with pytest.raises(SourceNotFoundError, match=f"no rule file '{missing}'"):
         as_rule_set(missing)
