@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from decimal import Decimal
+from math import nan
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -16,7 +18,7 @@ import holdfast as hf
 from holdfast.engines.tables.result import TablesCheckResult
 from holdfast.errors import OptionError, TypeMismatchError
 from holdfast.rules.parse import parse_body
-from holdfast.rules.rule import Rule, RuleSet
+from holdfast.rules.rule import Nulls, Rule, RuleSet
 
 ORDERS = "number,region,customer,amount,invoice,placed\n" + "\n".join(
     f"{i},{'NORTH' if i % 3 else 'SOUTH'},{f'C{i % 11:02d}' if i % 7 else ''},"
@@ -129,7 +131,7 @@ def test_tables_of_the_caller_are_checked_on_the_callers_session(spark: SparkSes
         RuleSet((Rule("known", parse_body("orders(customer) in customers(id)"), where="rlike(string(id), '.')"),)),
     )
     with pytest.raises(
-        OptionError, match="not explained on Spark where they are told without Spark SQL: the condition"
+        OptionError, match="not explained on Spark where they are told without Spark SQL: rule 'known': the condition"
     ):
         asked.explain(1, table="orders")
     with pytest.raises(TypeMismatchError, match=r"orders.id \(int\)"):
@@ -165,6 +167,21 @@ def test_wide_numbers_are_compared_by_value_and_not_as_doubles(spark: SparkSessi
     result = hf.check({"a": left, "b": right}, ["a(n) in b(x)", "not(a.n = b.x)"])
     assert [found.violating_rows for found in result.outcome.rules] == [1, 4]
     assert [row["value"] for row in result.groups] == [str(wide + 1)]
+
+
+@pytest.mark.parametrize(("nulls", "missing"), [("sql", [nan]), ("equal", [nan, None])])
+def test_a_value_that_is_no_number_refers_to_something_too(
+    spark: SparkSession, nulls: Nulls, missing: list[float | None]
+) -> None:
+    """NaN is a value, as elsewhere, and no null: the other table has it, or has it not."""
+    left, right = {"x": [1.0, nan, None, 2.0]}, {"y": [2.0, 1.0, 3.0]}
+    rules = RuleSet((Rule("known", parse_body("a(x) in b(y)")),), nulls=nulls)
+    for other in (right, {"y": [*right["y"], *missing]}):
+        tables = {"a": pa.table(left), "b": pa.table(other)}
+        here = hf.check(tables, rules, engine="local")
+        there = hf.check({name: spark.createDataFrame(table) for name, table in tables.items()}, rules)
+        assert here.to_dict()["rules"] == there.to_dict()["rules"]
+        assert here.outcome.rules[0].violating_rows == (len(missing) if other is right else 0)
 
 
 def test_a_run_may_be_of_some_of_the_rows_of_a_table(spark: SparkSession, shop: Path) -> None:

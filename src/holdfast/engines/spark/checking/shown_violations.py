@@ -68,7 +68,7 @@ def duplicates(result: SparkCheckResult, keys: Mapping[int, Key]) -> dict[int, l
         columns = [f"c{result.plan.schema.position(name)}" for name in body.columns]
         rows = _in_scope(result, i)
         if result.plan.rules.nulls == "sql":
-            rows = rows.na.drop(subset=columns)
+            rows = rows.where(" AND ".join(f"{column} IS NOT NULL" for column in columns))
         grouped = rows.groupBy(*columns).agg(
             F.count("*").alias("n"), F.slice(F.sort_array(F.collect_list("k")), 1, KEYS).alias("keys")
         )

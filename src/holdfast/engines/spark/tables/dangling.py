@@ -56,7 +56,8 @@ class SparkDangling:
         )
         right = second.rows.selectExpr(*(f"{theirs[i]} AS r{i}" for i in places)).distinct()
         if program.nulls == "sql":
-            left, right = left.na.drop(subset=[f"l{i}" for i in places]), right.na.drop()
+            left = left.where(" AND ".join(f"l{i} IS NOT NULL" for i in places))
+            right = right.where(" AND ".join(f"r{i} IS NOT NULL" for i in places))
         agree = " AND ".join(f"l{i} {'=' if program.nulls == 'sql' else '<=>'} r{i}" for i in places)
         dangling = left.join(right, F.expr(agree), "left_anti")
         kept = dangling.persist()
