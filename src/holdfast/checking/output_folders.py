@@ -41,3 +41,8 @@ def require_writable_folder(folder: str, parts: tuple[str, ...] | None) -> None:
 def is_remote(folder: str) -> bool:
     """Whether the folder is named by a URL."""
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", folder) is not None
+
+
+def spark_place(folder: str) -> str:
+    """The folder as Spark is to be told of it: its name as it is, as Spark decodes no URL."""
+    return folder if is_remote(folder) else "file:" + str(Path(folder).absolute())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from holdfast.checking.output_folders import is_remote
+from holdfast.checking.output_folders import spark_place
 from holdfast.engines.result_table import ResultTable
 from holdfast.errors import OutputError
 
@@ -37,9 +36,8 @@ class FrameResult(ResultTable):
         return self._frame.count()
 
     def write_parquet(self, folder: str) -> None:
-        place = folder if is_remote(folder) else Path(folder).absolute().as_uri()
         try:
-            self._frame.write.mode("overwrite").parquet(place)
+            self._frame.write.mode("overwrite").parquet(spark_place(folder))
         except PySparkException as problem:
             reason = str(problem).strip().splitlines()[0]
             raise OutputError(f"cannot write results to {folder!r}: {reason}") from problem

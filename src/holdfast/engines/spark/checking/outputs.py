@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from holdfast.checking.metrics import METRICS, metric_lines
 from holdfast.checking.outcome import CheckOutcome
-from holdfast.checking.output_folders import is_remote
+from holdfast.checking.output_folders import spark_place
 from holdfast.errors import OutputError
 
 
 def append_metrics(spark: SparkSession, outcome: CheckOutcome, folder: str) -> None:
     """A line for each rule of the check, added to the Parquet table in the folder."""
-    place = folder if is_remote(folder) else Path(folder).absolute().as_uri()
+    place = spark_place(folder)
     schema = ", ".join(f"{name} {kind}" for name, kind in METRICS.items())
     try:
         spark.createDataFrame(metric_lines(outcome), schema).coalesce(1).write.mode("append").parquet(place)
