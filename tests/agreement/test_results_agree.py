@@ -176,10 +176,12 @@ def test_kept_rules_mean_the_same_also_of_some_of_the_rows(spark: SparkSession, 
     assert re.sub(r"[\d.]+ s\b", "", summary) == re.sub(r"[\d.]+ s\b", "", there.summary())
     for one, other in zip(here.split(), there.split(), strict=True):
         assert lines(one) == lines(other)
+        other.write_parquet(str(tmp_path / "part #1 of 50%"))
+        assert pq.read_table(tmp_path / "part #1 of 50%").num_rows == one.count()
     for number, result in enumerate((here, there)):
-        result.append_metrics(str(tmp_path / f"metrics {number}"))
+        result.append_metrics(str(tmp_path / f"metrics {number} of 50%"))
         result.append_metrics(str(tmp_path / "both"))
-    own = [hf.history(tmp_path / f"metrics {number}").rules for number in range(2)]
+    own = [hf.history(tmp_path / f"metrics {number} of 50%").rules for number in range(2)]
     plain = [[(r.table, r.rule, replace(r.points[0], run_id="", run_time=UTC_START)) for r in rules] for rules in own]
     assert plain[0] == plain[1]
     assert [len(rule.points) for rule in hf.history(tmp_path / "both").rules] == [2] * 5

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import cached_property
 from typing import Any, Literal
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, DataType, DoubleType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, DataType, DecimalType, DoubleType, StringType, StructField, StructType
 
 from holdfast.checking.annotated import DEFAULT_PARTNERS, require_annotatable
 from holdfast.checking.outcome import CheckOutcome, FailOn
@@ -56,6 +56,7 @@ from holdfast.violations.witness import WorstRow
 
 EngineName = Literal["auto", "sql", "kernel", "spread"]
 _SPREAD = SpreadLimits()
+_WIDE = Context(prec=38)  # that of Spark's widest decimals
 
 
 def plan_check(table: Table, rules: RuleSet, key: Sequence[str]) -> Plan:
@@ -317,7 +318,11 @@ class SparkCheckResult(CheckResult):
         wanted = self._scan.spark.createDataFrame([(key,) for key in once_each.values()], schema)
         matching = rows.join(F.broadcast(wanted), rows["k"] == wanted["key"]).collect()
         places = {name: f"c{self.plan.schema.position(name)}" for name in self.plan.columns}
-        return {hashable(row["k"]): {name: row[place] for name, place in places.items()} for row in matching}
+        kinds = {place: rows.schema[place].dataType for place in places.values()}
+        return {
+            hashable(row["k"]): {name: _with_scale(row[place], kinds[place]) for name, place in places.items()}
+            for row in matching
+        }
 
     def _worst_listed(self) -> dict[int, list[WorstRow]]:
         return shown_violations.worst_rows(self)
@@ -384,6 +389,13 @@ def translate_spark_errors(table: Table, *others: Table, doing: str = "checking"
             f"Spark failed while {doing} {named}: {reason[0] if reason else type(problem).__name__}",
             hint="run again with --verbose to see all that Spark says.",
         ) from problem
+
+
+def _with_scale(value: Any, kind: DataType) -> Any:
+    """The value with as many decimals as its type has: small decimals come from Spark with two zeros more."""
+    if not isinstance(kind, DecimalType) or value is None:
+        return value
+    return value.quantize(Decimal((0, (1,), -kind.scale)), context=_WIDE)
 
 
 def _digits(text: str | None, floating: bool) -> bytes | None:
