@@ -213,7 +213,8 @@ class ReferenceIndex:
         slots = self._store.slots()
         lines, many = _counted(self._lines(self._offering(slots), self._right))
         there = dict(zip(map(tuple, lines.tolist()), many.tolist(), strict=True))
-        assert self._values.listed() == there, "values are those of the rows, each counted as often as rows have it"
+        held = self._values.listed()
+        assert held == there, "values are those of the rows, each counted as often as rows have it"
 
 
 def _counted(lines: Codes) -> tuple[Codes, Codes]:
