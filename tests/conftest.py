@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import importlib.util
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,6 +72,25 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+def _serving_connect() -> dict[str, str]:
+    """Settings of a session whose Java also serves Spark Connect, where its extras are installed."""
+    if importlib.util.find_spec("grpc") is None:
+        return {}
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    plugin = "org.apache.spark.sql.connect.SparkConnectPlugin"
+    return {"spark.plugins": plugin, "spark.connect.grpc.binding.port": str(port)}
+
+
+@pytest.fixture
+def connect_url(spark: SparkSession) -> str:
+    """Where clients reach the session of the tests by Spark Connect."""
+    if importlib.util.find_spec("grpc") is None:
+        pytest.skip("Spark Connect's extras are not installed")
+    return f"sc://localhost:{spark.sparkContext.getConf().get('spark.connect.grpc.binding.port')}"
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     from holdfast.engines.spark.session import get_session, running_session
@@ -81,6 +102,7 @@ def spark() -> Iterator[SparkSession]:
         "spark.driver.memory": "2g",  # two processes of tests have one each, beside executors of clusters
         "spark.sql.shuffle.partitions": "1",
         **SMALL_TABLES,
+        **_serving_connect(),
     }
     session = get_session(master="local[2]", conf=settings, app_name="holdfast tests")
     yield session
@@ -89,7 +111,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def connect_port() -> Iterator[None]:
-    """The port on which PySpark starts a local Connect server: one for the whole machine, so that tests take turns."""
+    """The port of the Connect servers that PySpark starts itself: one for the whole machine, so tests take turns."""
     with open(Path(tempfile.gettempdir()) / "holdfast-connect-port.lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

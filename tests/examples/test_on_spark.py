@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
 import os
 import re
@@ -33,10 +32,10 @@ def load(examples: Path, spark: SparkSession) -> Callable[[str], dict[str, Any]]
     return lambda name: runpy.run_path(str(examples / name))
 
 
-def submitted(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+def submitted(*command: str | Path, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """A process of its own, with the Java that Holdfast would choose."""
     java = spark_java_home(find_java(os.environ, newest=newest_java()), os.environ)
-    env = {**os.environ, "JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable}
+    env = {**os.environ, "JAVA_HOME": str(java), "PYSPARK_PYTHON": sys.executable, **variables}
     return subprocess.run(list(map(str, command)), cwd=cwd, env=env, capture_output=True, text=True, timeout=900)
 
 
@@ -164,13 +163,13 @@ def test_a_submitted_job_tells_bad_input(load: Callable[[str], dict[str, Any]], 
     assert main(str(demo / "clean.csv"), "zip -> city", str(tmp_path / "out")) == 0
 
 
-@pytest.mark.usefixtures("connect_port")
-@pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Spark Connect's extras are not installed")
 def test_a_client_of_spark_connect_sees_the_same(
-    examples: Path, spark: SparkSession, demo: Path, tmp_path: Path
+    examples: Path, spark: SparkSession, connect_url: str, demo: Path, tmp_path: Path
 ) -> None:
     client = examples / "connect_client.py"
-    done = submitted(sys.executable, client, demo / "orders.csv", demo / "rules.yaml", cwd=tmp_path)
+    done = submitted(
+        *(sys.executable, client, demo / "orders.csv", demo / "rules.yaml"), cwd=tmp_path, SPARK_REMOTE=connect_url
+    )
     assert done.returncode == 1, done.stderr
     with hf.check(str(demo / "orders.csv"), str(demo / "rules.yaml"), key="order_id") as result:
         said = result.summary().splitlines()

@@ -137,7 +137,7 @@ print(get_session() is session)
 """
 
 
-@pytest.mark.soak  # each server of Connect is another Java; test_connect.py starts one in every run
+@pytest.mark.soak  # this server of Connect is another Java; other tests of Connect use that of the tests
 @pytest.mark.usefixtures("connect_port")
 def test_spark_remote_gives_a_connect_session(tmp_path: Path) -> None:
     pytest.importorskip("grpc", reason="Spark Connect's extras are not installed")

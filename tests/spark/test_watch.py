@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import random
@@ -14,12 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.api import WatchState
-from holdfast.engines.spark.java import find_java, newest_java, spark_java_home
 from holdfast.engines.spark.watching.watch import watched
 from holdfast.engines.states.watched_table import WatchedTable
 from holdfast.errors import ChangeError
 from holdfast.states.limits import StateLimits
-from small_table_settings import SET_SMALL_TABLES
 
 RULES = ["g -> a", "not(t.g = s.g and t.a > s.a and t.b < s.b)", "not(t.a > s.a and t.b < s.b)", "not(t.a > 8)"]
 CONNECT = """
@@ -29,8 +26,9 @@ from pyspark.sql import SparkSession
 import holdfast as hf
 from holdfast.errors import ChangeError, OptionError
 from holdfast.api import WatchState
-spark = SparkSession.builder.remote("local[2]").getOrCreate()
-SETTINGS
+from refusing_platform import refuse_like_serverless
+refuse_like_serverless()
+spark = SparkSession.builder.getOrCreate()
 state, data, changes, rules = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
 WatchState.create(state, data, rules, key="id")
 outcome = WatchState.open(state).apply(changes)
@@ -154,10 +152,7 @@ def test_changes_take_the_types_of_the_state(spark: SparkSession, tmp_path: Path
     assert watched(spark, state).manifest.version == 1
 
 
-@pytest.mark.soak  # each server of Connect is another Java; test_connect.py starts one in every run
-@pytest.mark.usefixtures("connect_port")
-@pytest.mark.skipif(importlib.util.find_spec("grpc") is None, reason="Connect needs its extras")
-def test_connect_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_serverless_platform_gives_the_same(spark: SparkSession, connect_url: str, tmp_path: Path) -> None:
     data = table(tmp_path / "t.csv", range(40))
     changes = table(tmp_path / "c.csv", range(5, 15), "update_postimage")
     WatchState.create(tmp_path / "classic", data, RULES, key="id")
@@ -165,9 +160,8 @@ def test_connect_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     more = table(tmp_path / "in" / "a.csv", range(100, 110), "insert")
     arguments = [str(tmp_path / "connect"), str(data), str(changes), json.dumps(RULES), str(tmp_path / "in")]
-    java = spark_java_home(find_java(os.environ, newest=newest_java()), os.environ)
-    env = {**os.environ, "PYSPARK_PYTHON": sys.executable, "JAVA_HOME": str(java)}
-    command = [sys.executable, "-c", CONNECT.replace("SETTINGS\n", SET_SMALL_TABLES), *arguments]
+    env = {**os.environ, "SPARK_REMOTE": connect_url, "PYTHONPATH": str(Path(__file__).parents[1])}
+    command = [sys.executable, "-c", CONNECT, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, env=env)
     assert done.returncode == 0, done.stderr[-3000:]
     outcome, totals, lines, streamed = json.loads(done.stdout.splitlines()[-1])

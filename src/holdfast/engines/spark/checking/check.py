@@ -97,6 +97,7 @@ def run_check(
     with translate_spark_errors(table):
         register_functions(spark, plan)
         scan = Scan(spark, table, plan, all_columns, hidden)
+        notes += scan.reading_notes
         # One task sees for itself whether a key occurs twice; everywhere else that is asked before anything runs.
         in_one_task = _in_one_task(scan, engine)
         problem, engines = scan.key_missing or (None if in_one_task else scan.duplicate_key), []

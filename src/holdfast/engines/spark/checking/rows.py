@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -157,18 +156,6 @@ def _located(frame: DataFrame) -> DataFrame:
     except AnalysisException:
         split = F.struct(F.lit("").alias("file_path"), F.spark_partition_id().cast("bigint").alias("file_block_start"))
         return frame.select("*", split.alias(_SPLIT), place.alias(_PLACE))
-
-
-@contextmanager
-def kept_plainly(spark: SparkSession) -> Iterator[None]:
-    """Frames that are persisted and first used in here are kept as they are: compressing takes longer than the scan."""
-    setting = "spark.sql.inMemoryColumnarStorage.compressed"
-    before = spark.conf.get(setting, "true")
-    spark.conf.set(setting, "false")
-    try:
-        yield
-    finally:
-        spark.conf.set(setting, str(before))
 
 
 def numbered(spark: SparkSession, rows: DataFrame) -> DataFrame:

@@ -7,7 +7,8 @@ from functools import cached_property
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from holdfast.engines.check_result import key_missing, key_twice
-from holdfast.engines.spark.checking.rows import kept_plainly, keyed, numbered, select_rows
+from holdfast.engines.spark.checking.rows import keyed, numbered, select_rows
+from holdfast.engines.spark.kept import NOTE, KeptFrame, kept_plainly
 from holdfast.engines.spark.sources.table import Table
 from holdfast.programs.plan import Plan
 
@@ -19,7 +20,8 @@ _BITS_PER_KEY = 64
 class Scan:
     """The rows of one scan, named, and what is known of them.
 
-    Keeps the columns that the plan needs, or with `whole` all of them; persisted, so that it happens once.
+    Keeps the columns that the plan needs, or with `whole` all of them; persisted, so that it happens once, where Spark
+    does that.
     """
 
     def __init__(
@@ -28,9 +30,10 @@ class Scan:
         self.spark, self.table, self.plan, self.whole, self.hidden = spark, table, plan, whole, hidden
         # Keys are added to what is persisted, not persisted with it: Spark 4.3 does not find a persisted frame again
         # in SQL over that very frame, only in SQL over something made from it.
-        self._kept = select_rows(table.frame, plan, all_columns=whole).persist()
+        self._kept = KeptFrame(select_rows(table.frame, plan, all_columns=whole))
+        self.reading_notes: tuple[str, ...] = () if self._kept.is_kept else (NOTE,)
         with kept_plainly(spark):
-            self.rows: DataFrame = keyed(self._kept, plan) if plan.key else numbered(spark, self._kept)
+            self.rows: DataFrame = keyed(self._kept.frame, plan) if plan.key else numbered(spark, self._kept.frame)
 
     @cached_property
     def _facts(self) -> Row:
@@ -100,4 +103,4 @@ class Scan:
         return key_twice(self.plan.key, duplicate, self.hidden)
 
     def close(self) -> None:
-        self._kept.unpersist()
+        self._kept.close()

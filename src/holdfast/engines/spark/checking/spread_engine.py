@@ -29,6 +29,7 @@ from holdfast.engines.spark.checking.engine import CheckEngine, union_of
 from holdfast.engines.spark.checking.kernel_engine import findings_schema
 from holdfast.engines.spark.checking.scan import Scan
 from holdfast.engines.spark.checking.sql_engine import greedy_covers
+from holdfast.engines.spark.kept import KeptFrame
 from holdfast.programs.program import Compare, PairProgram, Program
 from holdfast.violations.evaluate import UNLIMITED
 from holdfast.violations.route import (
@@ -280,17 +281,17 @@ class SpreadEngine(CheckEngine):
         uncovered = [i for i in self._scattered if result[i].pairs and self._may_list(result[i].pairs)]
         if uncovered:
             self._to_cover = uncovered
-            counts = {r["i"]: r["count"] for r in self._covers.groupBy("i").count().collect()}
+            counts = {r["i"]: r["count"] for r in self._covers.frame.groupBy("i").count().collect()}
             for i in uncovered:
                 result[i] = replace(result[i], suspects=counts[i])
         return result
 
     def _collected(self, findings: DataFrame) -> list[dict[str, Any]]:
         """The findings as few lines: partial counts of rows are added up by Spark, not here."""
-        kept = findings.persist()
+        kept = KeptFrame(findings)
         try:
-            lines = [row.asDict() for row in kept.where("what != 'partial'").collect()]
-            by_row = self._by_row(kept)
+            lines = [row.asDict() for row in kept.frame.where("what != 'partial'").collect()]
+            by_row = self._by_row(kept.frame)
             totals = by_row.groupBy("i").agg(
                 F.sum("ends").alias("ends"),
                 F.count("*").alias("rows"),
@@ -307,7 +308,7 @@ class SpreadEngine(CheckEngine):
                 ]
             return lines
         finally:
-            kept.unpersist()
+            kept.close()
 
     def _by_row(self, findings: DataFrame) -> DataFrame:
         """(i, key, ends, conflicts): partial counts of each row added up."""
@@ -369,7 +370,7 @@ class SpreadEngine(CheckEngine):
         covered = [i for i in known if i in self._to_cover]
         frames = [findings.where("suspect").select("i", "key") for _, _, findings in self._run("rows", whole)]
         if covered:
-            frames.append(self._covers.where(F.col("i").isin(covered)))
+            frames.append(self._covers.frame.where(F.col("i").isin(covered)))
         union = union_of(frames)
         unknown = self.rows([i for i in which if i not in whole and i not in covered])
         return union_of(
@@ -380,7 +381,7 @@ class SpreadEngine(CheckEngine):
         )
 
     @cached_property
-    def _covers(self) -> DataFrame:
+    def _covers(self) -> KeptFrame:
         pairs = reduce(DataFrame.union, [listed for _, listed in self._listed(self._to_cover)])
         flags = {i: self._program(i).alone for i in self._to_cover}
         alone = union_of(
@@ -397,7 +398,7 @@ class SpreadEngine(CheckEngine):
 
     def close(self) -> None:
         if "_covers" in self.__dict__:
-            self._covers.unpersist()
+            self._covers.close()
 
 
 def _as_double(name: str, kind: DataType) -> str | None:

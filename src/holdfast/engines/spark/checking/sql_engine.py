@@ -17,8 +17,8 @@ from holdfast.checking.outcome import Summary
 from holdfast.checking.sql_steps import SqlSteps, sql_steps
 from holdfast.checking.task import WORST_ROWS
 from holdfast.engines.spark.checking.engine import CheckEngine, union_of
-from holdfast.engines.spark.checking.rows import kept_plainly
 from holdfast.engines.spark.checking.scan import Scan
+from holdfast.engines.spark.kept import KeptFrame, kept_plainly
 from holdfast.kernels.cover import greedy_cover
 from holdfast.programs.sql_text import text_literal
 from holdfast.violations.witness import WorstRow
@@ -30,7 +30,7 @@ class SqlEngine(CheckEngine):
     def __init__(self, scan: Scan, which: Sequence[int], limit: int | None) -> None:
         super().__init__(scan, which, limit)
         self._to_cover: list[int] = []
-        self._kept: dict[str, DataFrame] = {}
+        self._kept: dict[str, KeptFrame] = {}
 
     @cached_property
     def _formed(self) -> DataFrame:
@@ -55,7 +55,7 @@ class SqlEngine(CheckEngine):
         self._to_cover = [i for i in listable if by_rule[i]["suspects"] is None]
         covered = {}
         if self._to_cover:
-            counted = self._covers.groupBy("i").agg(F.count("*").alias("n")).collect()
+            counted = self._covers.frame.groupBy("i").agg(F.count("*").alias("n")).collect()
             covered = {row["i"]: row["n"] for row in counted}
         result = self._filtered()
         for i, row in by_rule.items():
@@ -124,13 +124,13 @@ class SqlEngine(CheckEngine):
                 parts.append((i, f"SELECT key FROM ({step.conflicts})"))
             else:
                 covered.append(i)
-        return union_of([self._by_name(parts), self._named(self._covers, covered) if covered else None])
+        return union_of([self._by_name(parts), self._named(self._covers.frame, covered) if covered else None])
 
     def close(self) -> None:
         if "_covers" in self.__dict__:
-            self._covers.unpersist()
+            self._covers.close()
         for table in self._kept.values():
-            table.unpersist()
+            table.close()
 
     def _by_name(self, queries: Iterable[tuple[int, str | None]]) -> DataFrame | None:
         """What the queries of these rules yield, with the rule's name in front."""
@@ -145,28 +145,28 @@ class SqlEngine(CheckEngine):
     def _table(self, name: str) -> DataFrame:
         """A table that several queries read: rows counted for several rules, or the groups of a rule in conflict."""
         if name not in self._kept:
-            self._kept[name] = self._sql(self._steps.table_sql(name)).persist()
+            self._kept[name] = KeptFrame(self._sql(self._steps.table_sql(name)))
         # Something made from what is persisted: SQL over that itself would not find it again.
-        return self._kept[name].where("n > 0" if name[0] == "g" else "ends > 0")
+        return self._kept[name].frame.where("n > 0" if name[0] == "g" else "ends > 0")
 
     def _union(self, parts: Sequence[str]) -> DataFrame | None:
         return self._sql("\nUNION ALL\n".join(parts)) if parts else None
 
     @cached_property
-    def _covers(self) -> DataFrame:
+    def _covers(self) -> KeptFrame:
         steps = self._steps.rules
         parts = [f"SELECT {i} AS i, * FROM ({steps[i].pairs})" for i in self._to_cover]
         alone = [f"SELECT {i} AS i, k AS key FROM ({steps[i].one_row})" for i in self._to_cover if steps[i].one_row]
         return greedy_covers(self._spark, self._sql("\nUNION ALL\n".join(parts)), self._union(alone))
 
 
-def greedy_covers(spark: SparkSession, pairs: DataFrame, alone: DataFrame | None) -> DataFrame:
+def greedy_covers(spark: SparkSession, pairs: DataFrame, alone: DataFrame | None) -> KeptFrame:
     """(i, key): per rule, a greedy cover of its pairs (i, left, right), and the rows (i, key) that break it alone.
 
-    Persisted: it is as small as the pairs, which are limited.
+    Kept: it is as small as the pairs, which are limited.
     """
-    kept = pairs.persist()
-    all_pairs = kept.where("i >= 0")  # all of it: SQL over a persisted frame itself would compute it again
+    kept = KeptFrame(pairs)
+    all_pairs = kept.frame.where("i >= 0")  # all of it: SQL over a persisted frame itself would compute it again
     try:
         ids = spark.sql(
             "SELECT i, key, row_number() OVER (PARTITION BY i ORDER BY key) - 1 AS id FROM (\n"
@@ -180,19 +180,19 @@ def greedy_covers(spark: SparkSession, pairs: DataFrame, alone: DataFrame | None
             ids=ids,
         )
         covers = _taken(spark, ends).join(ids, ["i", "id"]).select("i", "key")
-        covers = (covers if alone is None else covers.union(alone).distinct()).persist()
-        covers.count()
-        return covers
+        result = KeptFrame(covers if alone is None else covers.union(alone).distinct())
+        result.frame.count()
+        return result
     finally:
-        kept.unpersist()
+        kept.close()
 
 
 def _taken(spark: SparkSession, ends: DataFrame) -> DataFrame:
     """(i, id) of the covers, a task per rule; in the driver where no worker can, as pairs are limited."""
-    taken = ends.repartition("i").mapInArrow(_cover_batches, "i int, id bigint").persist()
+    taken = KeptFrame(ends.repartition("i").mapInArrow(_cover_batches, "i int, id bigint"))
     try:
-        taken.count()
-        return taken
+        taken.frame.count()
+        return taken.frame
     except PySparkException as problem:
         if unfit_workers(problem) is None:
             raise

@@ -32,6 +32,7 @@ from holdfast.engines.discovery import DiscoverySource, Searched
 from holdfast.engines.rule_examples import EXAMPLE_ROWS, SampledRows
 from holdfast.engines.spark.checking.check import plan_check, run_check, translate_spark_errors
 from holdfast.engines.spark.checking.rows import schema_of
+from holdfast.engines.spark.kept import KeptFrame, setting_of
 from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import RuleSet
 from holdfast.search.device import CARD
@@ -117,16 +118,16 @@ def _search_lines(
     On one machine, and with a given space, one task does it all, on all cores.
     """
     rows, spark = compared_rows(table, types).coalesce(1), table.frame.sparkSession
-    if space is not None or str(spark.conf.get("spark.master", "local")).partition("[")[0] == "local":
+    if space is not None or setting_of(spark, "spark.master", "local").partition("[")[0] == "local":
         find = FindTask(types, options, space, column_rules=column_rules)
         return _collected(rows.mapInArrow(OnCard(find), LINES))
     # On a cluster many tasks share all pairs, unless there are few.
     slots = spark.range(0, _MANY, 1).select(F.spark_partition_id()).distinct().count()
     encode = EncodeTask(types, options, slots, column_rules=column_rules)
-    kept = rows.mapInArrow(OnCard(encode), LINES).persist()
+    kept = KeptFrame(rows.mapInArrow(OnCard(encode), LINES))
     try:
-        encoded = kept.where("part != 'columns'")
-        columns = _collected(kept.where("part = 'columns'")) if column_rules else []
+        encoded = kept.frame.where("part != 'columns'")
+        columns = _collected(kept.frame.where("part = 'columns'")) if column_rules else []
         about = encoded.where("part = 'about'").first()
         if about is not None and slots > 1 and worth_sharing(bytes(about["bytes"]), options.limits.shared_rows):
             shares = spark.range(0, slots, 1, slots).withColumnRenamed("id", "share")
@@ -134,7 +135,7 @@ def _search_lines(
             encoded = shared.mapInArrow(OnCard(EvidenceTask(slots, options.device)), LINES)
         return [*_collected(encoded.repartition(1).mapInArrow(OnCard(SolveTask(options)), LINES)), *columns]
     finally:
-        kept.unpersist()
+        kept.close()
 
 
 @dataclass(frozen=True)

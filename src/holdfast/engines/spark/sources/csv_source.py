@@ -7,6 +7,7 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StringType, StructField, StructType
 
+from holdfast.engines.spark.kept import setting_of
 from holdfast.engines.spark.sources.checked_cast import checked_cast, checked_text
 from holdfast.engines.spark.sources.table import Table, complaint_token
 from holdfast.tables.csv_plan import csv_charset, csv_delimiter, plan_csv, python_encoding
@@ -117,4 +118,4 @@ def _remote_sample(
 
 
 def _is_set(spark: SparkSession, setting: str) -> bool:
-    return str(spark.conf.get(setting, "false")).lower() == "true"
+    return setting_of(spark, setting, "false").lower() == "true"

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
+from holdfast.engines.spark.kept import KeptFrame
 from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.states.follow_frames import STREAM, empty_table, given_number, state_of, stream_batches
 from holdfast.engines.spark.states.spark_engine import SparkEngine
@@ -58,12 +59,12 @@ def watch_frames(
         return state.apply_frames(frames, stream=STREAM, number=given_number(batch), limit=limit)
 
     def take(rows: DataFrame, number: int) -> BatchOutcome:
-        kept = rows.persist()  # each table's rows are taken from it
+        kept = KeptFrame(rows)  # each table's rows are taken from it
         try:
-            parts = {name: rows_of(kept, i) for i, name in enumerate(frames)}
+            parts = {name: rows_of(kept.frame, i) for i, name in enumerate(frames)}
             return _opened(rows.sparkSession, place).apply_frames(parts, stream=STREAM, number=number, limit=limit)
         finally:
-            kept.unpersist()
+            kept.close()
 
     return stream_batches(struct_rows(map(_placed, frames.values())), state, take, trigger=trigger, on_batch=on_batch)
 

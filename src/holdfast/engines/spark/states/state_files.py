@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from holdfast.engines.spark.kept import setting_of
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.states.state_engine import Task
 from holdfast.programs.plan import Plan
@@ -49,7 +50,7 @@ def routed_rows(
 
 def slots(spark: SparkSession) -> int:
     """How many tasks are worth having at once."""
-    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    return int(setting_of(spark, "spark.sql.shuffle.partitions", "1"))
 
 
 def by_hash(rows: DataFrame, places: int) -> DataFrame:

@@ -78,6 +78,7 @@ class SparkTables:
                     spark, name, self._scan_plan(plan, name), all_columns, hidden[name]
                 )
                 notes += [] if problem is None else [f"{name}: {problem}; its rows are named by _row instead"]
+            notes += dict.fromkeys(note for scan in scans.values() for note in scan.reading_notes)
             named = {
                 name: TableRows(name, scan.count, tuple(scan.table.frame.columns), scan.plan.key, hidden[name])
                 for name, scan in scans.items()

@@ -14,6 +14,7 @@ from holdfast.checking.group_sql import KEYS_PER_GROUP, value_text_sql
 from holdfast.engines.check_result import plain_key
 from holdfast.engines.spark.checking.check import register_called
 from holdfast.engines.spark.checking.scan import Scan
+from holdfast.engines.spark.kept import KeptFrame
 from holdfast.engines.tables.parts import MissingSide
 from holdfast.engines.tables.plan import IncludedPlan
 from holdfast.programs.form import Form
@@ -23,12 +24,12 @@ from holdfast.rules.predicate import Column, joint_name
 
 @dataclass(frozen=True)
 class SparkDangling:
-    """The rows of a scan that refer to what another does not have, persisted until `close()`.
+    """The rows of a scan that refer to what another does not have, kept until `close()`.
 
     `frame` has their key `k`, their values `v0`, ... in the columns of the inclusion, and these as texts `x0`, ...
     """
 
-    frame: DataFrame
+    kept: KeptFrame
     columns: tuple[str, ...]
 
     @classmethod
@@ -60,12 +61,14 @@ class SparkDangling:
             right = right.where(" AND ".join(f"r{i} IS NOT NULL" for i in places))
         agree = " AND ".join(f"l{i} {'=' if program.nulls == 'sql' else '<=>'} r{i}" for i in places)
         dangling = left.join(right, F.expr(agree), "left_anti")
-        kept = dangling.persist()
-        # Something made from what is persisted: SQL over that itself would not find it again.
-        return cls(kept, body.left)
+        return cls(KeptFrame(dangling), body.left)
 
     def close(self) -> None:
-        self.frame.unpersist()
+        self.kept.close()
+
+    @property
+    def frame(self) -> DataFrame:
+        return self.kept.frame
 
     @cached_property
     def _counts(self) -> Row:

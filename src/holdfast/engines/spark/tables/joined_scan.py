@@ -35,7 +35,7 @@ class JoinedScan(Scan):
         both = dict(zip(joined.tables, (first, second), strict=True))
         sides = [_side(at, both, joined) for at in range(2)]
         self.rows = sides[0].union(sides[1])
-        self._kept = self.rows
+        self.reading_notes = ()
         self.table = Table(self.rows, " and ".join(joined.tables))
 
     def close(self) -> None:
