@@ -124,12 +124,14 @@ class _State(Generic[_Table, _Outcome]):
         on_batch: Callable[[Any, str], None],
         on_problem: Callable[[str], None],
     ) -> None:
-        from holdfast.tables.data_files import is_delta, is_iceberg
+        from holdfast.tables.data_files import is_delta, is_iceberg, is_spark_table
 
         name = os.fspath(source)
         given: dict[str, Any] = {"once": once, "limit": limit, "on_batch": on_batch, "from_version": from_version}
         if is_iceberg(name):
             self._follow_iceberg(name, **given)
+        elif is_spark_table(name):
+            self._follow_changelog(name, **given)
         elif is_delta(name):
             self._follow_on_spark(name, **given)
         elif from_version is not None:
@@ -163,6 +165,18 @@ class _State(Generic[_Table, _Outcome]):
             follower.look(opened)
 
         _look(lambda: self._engines.run(engine, look), once=once)
+
+    def _follow_changelog(self, source: str, *, once: bool, **options: Any) -> None:
+        """Follows a table of a catalog that Spark has."""
+        from holdfast.engines.spark.states.follow_changelog import ChangelogFollower
+
+        engine = self._engines.on_spark()
+        follower: ChangelogFollower[Any] = ChangelogFollower(source, **options)
+
+        def opened() -> Any:
+            return self._on(engine)
+
+        _look(lambda: follower.look(opened), once=once)
 
     def _follow_folder(
         self,
@@ -306,7 +320,7 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
         """Follows the source of each table, one after the other in each look."""
         from holdfast.engines.states.follow_folder import FolderFollower, followed_folder
         from holdfast.engines.states.follow_iceberg import IcebergFollower
-        from holdfast.tables.data_files import is_delta, is_iceberg
+        from holdfast.tables.data_files import is_delta, is_iceberg, is_spark_table
 
         looks = []
         for name, source in sources.items():
@@ -319,6 +333,8 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
                 commits: IcebergFollower[BatchOutcome] = IcebergFollower(source, first, limit, announce)
                 engine = self._engines.on_spark() if self._engines.choice == "spark" else self._engines.local()
                 looks.append(self._look_for(name, engine, commits.look))
+            elif is_spark_table(source):
+                looks.append(self._look_at_changelog(name, source, first, limit, announce))
             elif is_delta(source):
                 looks.append(self._look_at_delta(name, source, first, limit, announce))
             elif first is not None:
@@ -345,6 +361,20 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
             look(lambda: self._joint_on(engine).following(name))
 
         return lambda: self._engines.run(engine, look_on)
+
+    def _look_at_changelog(
+        self,
+        name: str,
+        source: str,
+        from_version: int | None,
+        limit: int | None,
+        on_batch: Callable[[BatchOutcome, str], None],
+    ) -> Callable[[], None]:
+        """Takes in what is new of a table of Spark's catalogs, whose commits are changes of one of the tables."""
+        from holdfast.engines.spark.states.follow_changelog import ChangelogFollower
+
+        follower: ChangelogFollower[BatchOutcome] = ChangelogFollower(source, from_version, limit, on_batch)
+        return self._look_for(name, self._engines.on_spark(), follower.look)
 
     def _look_at_delta(
         self,
@@ -401,10 +431,11 @@ class WatchState(_State["WatchedTable", "BatchOutcome"]):
     ) -> None:
         """Applies each file of changes that is in the folder `source` or comes there; with `once`, those there now.
 
-        A file is applied when it has stayed as it is for a second. Of a Delta table, the commits: from `from_version`
-        on where the state was not made of that table. `on_batch` is called with the outcome and the name of each batch,
+        A file is applied when it has stayed as it is for a second. Of a table that keeps its changes (the folder of a
+        Delta table, `iceberg:catalog.db.table`, `spark:catalog.db.table`), the commits: from `from_version` on where
+        the state does not know which ones it has. `on_batch` is called with the outcome and the name of each batch,
         `on_problem` with words for a file that has changed after it was applied; with `once` that is a ChangeError in
-        the end. Of several tables, `source` is a mapping from their names to folders and Delta tables, and so is
+        the end. Of several tables, `source` is a mapping from their names to folders and such tables, and so is
         `from_version`.
         """
         if isinstance(source, Mapping):
@@ -517,8 +548,8 @@ class EvolveState(_State["EvolvedTable", "EvolveOutcome"]):
         on_batch: Callable[[EvolveOutcome, str], None] = lambda outcome, name: None,
         on_problem: Callable[[str], None] = _warned,
     ) -> None:
-        """Applies each file of changes that is in the folder `source` or comes there, or each commit of a Delta table;
-        with `once`, those there now. As of a watch."""
+        """Applies each file of changes that is in the folder `source` or comes there, or each commit of a table that
+        keeps its changes; with `once`, those there now. As of a watch."""
         self._follow(source, once=once, from_version=from_version, limit=None, on_batch=on_batch, on_problem=on_problem)
 
     def show(self, *, top: int | str | None = DEFAULT_TOP, report: Place | None = None) -> EvolveStatus:

@@ -38,7 +38,8 @@ Batch = Annotated[
     str | None, typer.Option(metavar="NAME", help="What tells this batch from others. Default: its content.")
 ]
 FOLLOWED = (
-    "The folder to follow, or a table that keeps its changes: the folder of a Delta table, or iceberg:catalog.db.table."
+    "The folder to follow, or a table that keeps its changes: the folder of a Delta table, iceberg:catalog.db.table, "
+    "or spark:catalog.db.table."
 )
 Source = Annotated[
     str,

@@ -30,6 +30,7 @@ _EXTENSIONS: dict[str, Format] = {
     ".xlsx": "excel",
 }
 ICEBERG, ICEBERG_METADATA = "iceberg:", ".metadata.json"
+SPARK_TABLE = "spark:"
 _PACKED = (".gz", ".bz2")
 _OTHER_PACKED = (".zip", ".xz", ".zst", ".7z", ".lz4", ".rar", ".tar", ".tgz")
 
@@ -102,6 +103,11 @@ def is_iceberg(data: str | os.PathLike[str]) -> bool:
     """Whether the name is that of an Iceberg table: `iceberg:catalog.namespace.table`, or a file of its metadata."""
     name = os.fspath(data)
     return name.startswith(ICEBERG) or name.endswith(ICEBERG_METADATA)
+
+
+def is_spark_table(data: str | os.PathLike[str]) -> bool:
+    """Whether the name is that of a table of a catalog that Spark has: `spark:catalog.db.table`."""
+    return os.fspath(data).startswith(SPARK_TABLE)
 
 
 def missing_data(data: str) -> SourceNotFoundError:

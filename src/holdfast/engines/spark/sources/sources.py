@@ -25,7 +25,7 @@ from holdfast.engines.spark.sources.table import Table, complaint_token
 from holdfast.errors import HoldfastError, OptionError, SourceError, SourceNotFoundError, closest_hint
 from holdfast.tables.csv_plan import column_types, csv_charset
 from holdfast.tables.csv_types import CsvType
-from holdfast.tables.data_files import DataFiles, is_delta, is_iceberg
+from holdfast.tables.data_files import SPARK_TABLE, DataFiles, is_delta, is_iceberg, is_spark_table
 from holdfast.tables.partition_values import text_partitions
 from holdfast.tables.read_options import Origin, ReadOptions
 from holdfast.tables.source_failures import (
@@ -50,7 +50,7 @@ def read_table(spark: SparkSession, data: str | os.PathLike[str], options: ReadO
     without a scan; others raise during the scan, see explain_failure().
     """
     name = os.fspath(data)
-    if name.startswith("spark:"):
+    if is_spark_table(name):
         return _read_spark_table(spark, name, options)
     if name.startswith("jdbc:"):
         return _read_jdbc(spark, name, options)
@@ -111,7 +111,7 @@ def _partitions_as_text(frame: DataFrame, files: DataFiles) -> StructType | None
 
 
 def _read_spark_table(spark: SparkSession, name: str, options: ReadOptions) -> Table:
-    identifier = name.removeprefix("spark:")
+    identifier = name.removeprefix(SPARK_TABLE)
     if not identifier.strip():
         raise OptionError("'spark:' names no table.", hint="write spark:table or spark:database.table.")
     try:

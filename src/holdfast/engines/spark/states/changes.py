@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import DataType, StringType, StructType
 
 from holdfast.encode.column_type import column_type
 from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.sources.table import Table
-from holdfast.engines.states.changes import COMMIT_VERSION, FILE_PATH, FILE_START, require_castable
+from holdfast.engines.states.changes import COMMIT_VERSION, FEED_COLUMNS, FILE_PATH, FILE_START, require_castable
 from holdfast.engines.states.state_engine import Changes
 from holdfast.states.row_changes import CHANGE_TYPE, CHANGE_TYPES
 
@@ -35,7 +36,13 @@ def typed_changes(table: Table, schema: StructType) -> Changes:
     kind = F.expr(_kind_sql(place[CHANGE_TYPE])) if CHANGE_TYPE in place else F.lit(0)
     first = F.col(place[COMMIT_VERSION]).cast("bigint") if COMMIT_VERSION in place else F.lit(0).cast("bigint")
     extra = [kind.cast("int").alias("ct"), F.monotonically_increasing_id().alias("o2")]
-    alone = (F.lpad(first.cast("string"), 20, "0").alias("o0"), F.lit(0).cast("bigint").alias("o1"))
+    commit, within = F.lpad(first.cast("string"), 20, "0"), F.lit(0)
+    if all(name in place for name in FEED_COLUMNS):
+        # Rows of a feed that are not from files have no order within a commit: what goes comes before what comes.
+        within = F.when(F.col(place[CHANGE_TYPE]).isin("delete", "update_preimage"), 0).otherwise(1)
+        if fields[COMMIT_VERSION] == StringType():
+            commit = F.col(place[COMMIT_VERSION])  # such versions are in the order of their text
+    alone = (commit.alias("o0"), within.cast("bigint").alias("o1"))
     known = tuple(i for i, field in enumerate(schema.fields) if field.name in place)
     if table.origin is not None and table.origin.kind in ("delta", "jdbc", "table"):
         return Changes(plain.select(*columns, *extra, *alone), table, known)
@@ -53,6 +60,18 @@ def typed_changes(table: Table, schema: StructType) -> Changes:
     except AnalysisException:
         frame = plain.select(*columns, *extra, *alone)
     return Changes(frame, table, known)
+
+
+def ordered_commits(changes: DataFrame) -> DataFrame:
+    """The changes of commits as a batch takes them: within a commit, what goes comes before what comes.
+
+    The rows of a commit have no order of their own, and an update may change a key: its images are a delete and an
+    insert, which together are an update where the key stays.
+    """
+    comes = F.col(CHANGE_TYPE).isin("insert", "update_postimage")
+    kind = F.when(comes, F.lit("insert")).when(F.col(CHANGE_TYPE).isin("delete", "update_preimage"), F.lit("delete"))
+    place = F.col(COMMIT_VERSION) * 2 + F.when(comes, 1).otherwise(0)
+    return changes.withColumn(COMMIT_VERSION, place).withColumn(CHANGE_TYPE, kind.otherwise(F.col(CHANGE_TYPE)))
 
 
 def _kind_sql(column: str) -> str:

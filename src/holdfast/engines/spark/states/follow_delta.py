@@ -7,8 +7,8 @@ from pyspark.sql import functions as F
 
 from holdfast.engines.spark.sources.delta_table import open_delta, require_feed
 from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.spark.states.changes import ordered_commits
 from holdfast.engines.spark.states.follow_frames import Follower, Opened, follow
-from holdfast.engines.states.changes import COMMIT_VERSION
 from holdfast.engines.states.feed_versions import batch_of_versions, last_applied
 from holdfast.engines.states.follow_folder import OnBatch
 from holdfast.engines.states.state_table import Outcome
@@ -61,7 +61,7 @@ def delta_follower(
         # A batch that comes again, or a stream that starts anew, may begin with commits that are in.
         start = min(max(first, now.manifest.streams.get(feed, known) + 1), last)
         name = batch_of_versions(table.name, start, last)
-        changes = Table(in_order(open_delta(source).changes(session, start, last)), name, origin=Origin("delta"))
+        changes = Table(ordered_commits(open_delta(source).changes(session, start, last)), name, origin=Origin("delta"))
         on_batch(now.apply_table(changes, stream=feed, number=last, limit=limit), name)
 
     def take_commits(commits: DataFrame) -> None:
@@ -76,15 +76,3 @@ def delta_follower(
 
     identity = state.stream_name(table.path)
     return Follower(source, identity, lambda: table.commits(spark, known), take_commits, look)
-
-
-def in_order(changes: DataFrame) -> DataFrame:
-    """The changes of commits as a batch takes them: within a commit, what goes comes before what comes.
-
-    The rows of a commit have no order of their own, and an update may change a key: its images are a delete and an
-    insert, which together are an update where the key stays.
-    """
-    comes = F.col("_change_type").isin("insert", "update_postimage")
-    kind = F.when(comes, F.lit("insert")).when(F.col("_change_type").isin("delete", "update_preimage"), F.lit("delete"))
-    place = F.col(COMMIT_VERSION) * 2 + F.when(comes, 1).otherwise(0)
-    return changes.withColumn(COMMIT_VERSION, place).withColumn("_change_type", kind.otherwise(F.col("_change_type")))
