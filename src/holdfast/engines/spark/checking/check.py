@@ -37,12 +37,13 @@ from holdfast.engines.spark.checking.outputs import append_metrics
 from holdfast.engines.spark.checking.rows import entirely_null, schema_of
 from holdfast.engines.spark.checking.scan import ONE_TASK_ROWS, Scan
 from holdfast.engines.spark.checking.spread_engine import SpreadEngine, SpreadLimits
-from holdfast.engines.spark.checking.sql_engine import SqlEngine, unfit_workers
+from holdfast.engines.spark.checking.sql_engine import SqlEngine
 from holdfast.engines.spark.frame_result import FrameResult
 from holdfast.engines.spark.java_bridge import Py4JJavaError
 from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.sources.explain_failure import explain_failure
 from holdfast.engines.spark.sources.table import Table
+from holdfast.engines.spark.unfit_workers import unfit_error, unfit_workers
 from holdfast.errors import HoldfastError, RunError, SourceError
 from holdfast.explaining.explanation import RowExplanation, redacted_explanation
 from holdfast.programs.bind import mismatched_columns, require_columns, require_types, without_types
@@ -384,8 +385,11 @@ def translate_spark_errors(table: Table, *others: Table, doing: str = "checking"
             explained = explain_failure(problem, named_table)
             if explained is not None:
                 raise explained from problem
+        unfit = unfit_workers(problem)
         reason = str(problem).strip().splitlines()
         named = " and ".join(named_table.name for named_table in tables)
+        if unfit is not None:
+            raise unfit_error(unfit, f"{doing} {named}") from problem
         raise RunError(
             f"Spark failed while {doing} {named}: {reason[0] if reason else type(problem).__name__}",
             hint="run again with --verbose to see all that Spark says.",

@@ -16,9 +16,11 @@ from pyspark.sql import functions as F
 from holdfast.checking.outcome import Summary
 from holdfast.checking.sql_steps import SqlSteps, sql_steps
 from holdfast.checking.task import WORST_ROWS
+from holdfast.engines.spark.arrow_table import arrow_table
 from holdfast.engines.spark.checking.engine import CheckEngine, union_of
 from holdfast.engines.spark.checking.scan import Scan
 from holdfast.engines.spark.kept import KeptFrame, kept_plainly
+from holdfast.engines.spark.unfit_workers import unfit_workers
 from holdfast.kernels.cover import greedy_cover
 from holdfast.programs.sql_text import text_literal
 from holdfast.violations.witness import WorstRow
@@ -196,20 +198,9 @@ def _taken(spark: SparkSession, ends: DataFrame) -> DataFrame:
     except PySparkException as problem:
         if unfit_workers(problem) is None:
             raise
-        covers = _cover_batches(iter(ends.toArrow().to_batches()))
+        covers = _cover_batches(iter(arrow_table(ends).to_batches()))
         lines = [line for batch in covers for line in zip(*(c.to_pylist() for c in batch.columns), strict=True)]
         return spark.createDataFrame(lines, "i int, id bigint")
-
-
-def unfit_workers(problem: Exception) -> str | None:
-    """Why the workers' Python cannot run ours, when that is why Spark failed: another Python, or no holdfast there."""
-    text = str(problem)
-    missing = re.search(r"No module named '[\w.]+'", text)
-    if missing:
-        return missing.group()
-    if "PYTHON_VERSION_MISMATCH" in text:
-        return "another version of Python"
-    return "there is none" if "Cannot run program" in text else None
 
 
 def _cover_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from holdfast.engines.spark.checking.check import translate_spark_errors
-from holdfast.engines.spark.checking.sql_engine import unfit_workers
 from holdfast.engines.spark.sources.explain_failure import explain_failure
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.states.changes import MISFIT
@@ -20,7 +19,6 @@ from holdfast.errors import (
     HoldfastError,
     OutputError,
     RunError,
-    SessionError,
     SourceError,
     StateError,
 )
@@ -44,7 +42,6 @@ def translate_change_errors(table: Table, schema: SchemaJson) -> Iterator[None]:
         if unfit is not None:
             raise misfit(table.name, unfit[2], unfit[1], sql_types(schema).get(unfit[1], "another type")) from None
         _raise_of_task(text)
-        _raise_unfit(problem)
         raise
 
 
@@ -56,7 +53,6 @@ def translate_load_errors(table: Table, doing: str = "loading") -> Iterator[None
             yield
     except RunError as problem:
         _raise_of_task(str(problem.__cause__ or problem))
-        _raise_unfit(problem)
         raise
 
 
@@ -86,13 +82,3 @@ def translate_site_errors(tables: Mapping[str, Table], origin: str) -> Iterator[
                 if explained is not None:
                     raise SourceError(f"site {site!r}: {explained.message}", hint=explained.hint) from problem
             raise
-
-
-def _raise_unfit(problem: Exception) -> None:
-    """SessionError where Spark failed because its workers' Python has not got what a watch runs there."""
-    reason = unfit_workers(problem.__cause__ if isinstance(problem.__cause__, Exception) else problem)
-    if reason is not None:
-        raise SessionError(
-            f"a watch runs in Spark's Python workers, and they cannot run it: {reason}.",
-            hint="install Holdfast for the workers' Python, or send it along: --conf spark.submit.pyFiles=holdfast.zip",
-        ) from None
