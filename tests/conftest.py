@@ -72,9 +72,17 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+def serves_connect() -> bool:
+    """Whether Spark Connect's extras are installed, and this PySpark brings the server with it."""
+    spark = importlib.util.find_spec("pyspark")
+    places = () if spark is None else spark.submodule_search_locations or ()
+    jars = [jar for place in places for jar in Path(place, "jars").glob("spark-connect_*.jar")]
+    return bool(jars) and importlib.util.find_spec("grpc") is not None
+
+
 def _serving_connect() -> dict[str, str]:
     """Settings of a session whose Java also serves Spark Connect, where its extras are installed."""
-    if importlib.util.find_spec("grpc") is None:
+    if not serves_connect():
         return {}
     with socket.socket() as free:
         free.bind(("localhost", 0))
@@ -86,7 +94,7 @@ def _serving_connect() -> dict[str, str]:
 @pytest.fixture
 def connect_url(spark: SparkSession) -> str:
     """Where clients reach the session of the tests by Spark Connect."""
-    if importlib.util.find_spec("grpc") is None:
+    if not serves_connect():
         pytest.skip("Spark Connect's extras are not installed")
     return f"sc://localhost:{spark.sparkContext.getConf().get('spark.connect.grpc.binding.port')}"
 

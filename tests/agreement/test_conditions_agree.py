@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.encode.arrow_column_type import arrow_column_type
+from holdfast.engines.spark.arrow_table import frame_of
 from holdfast.errors import ConditionError
 from holdfast.programs.arrow_forms import flag_values
 from holdfast.programs.arrow_rows import TableColumns
@@ -56,7 +57,7 @@ REFUSED = ("upper(t) = 'US'", "d / 3 > 0", "d % 2 = 1", "t = 5", "n = 'x'", "day
 @pytest.fixture(scope="module")
 def by_spark(spark: SparkSession) -> dict[str, list[int]]:
     """The rows of each condition, in one query."""
-    frame = spark.createDataFrame(TABLE)
+    frame = frame_of(spark, TABLE)
     truths = [f"coalesce({condition}, false) AS w{i}" for i, condition in enumerate(CONDITIONS)]
     rows = frame.selectExpr("k", *truths).orderBy("k").collect()
     return {condition: [row["k"] for row in rows if row[f"w{i}"]] for i, condition in enumerate(CONDITIONS)}

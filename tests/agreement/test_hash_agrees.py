@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from holdfast.encode.spark_hash import spark_xxhash64
 from holdfast.encode.spark_partition import partition_numbers
 from holdfast.encode.spark_text import spark_text
+from holdfast.engines.spark.arrow_table import frame_of
 from oracle.test_check_matches_reference import slowly
 
 ROWS = 12
@@ -82,7 +83,7 @@ def test_hashes_are_those_of_spark(spark: SparkSession, table: pa.Table) -> None
     names = table.column_names
     every_two = [f"xxhash64({a}, {b})" for a, b in zip(names, [*names[1:], names[0]], strict=True)]
     struct = ", ".join(f"'f{i}', {name}" for i, name in enumerate(names))
-    told = spark.createDataFrame(table).selectExpr(
+    told = frame_of(spark, table).selectExpr(
         *(f"xxhash64({name})" for name in names),
         *every_two,
         f"xxhash64({', '.join(names)})",
@@ -121,7 +122,7 @@ def test_texts_are_those_of_spark(spark: SparkSession, table: pa.Table) -> None:
         compared = {name: kind for name, kind in compared.items() if not pa.types.is_floating(kind)}
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     try:
-        told = spark.createDataFrame(table.select(list(compared))).selectExpr(
+        told = frame_of(spark, table.select(list(compared))).selectExpr(
             *(f"CAST({name} AS STRING) AS {name}" for name in compared)
         )
         rows = told.collect()

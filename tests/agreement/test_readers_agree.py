@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast.engines.spark.arrow_table import arrow_table
 from holdfast.engines.spark.sources.sources import explain_failure, read_table
 from holdfast.errors import HoldfastError
 from holdfast.tables.csv_fields import csv_rows
@@ -413,7 +414,7 @@ def by_spark(
 ) -> tuple[list[tuple[str, str]], pa.Table, tuple[str, ...]]:
     table = read_table(spark, data, options)
     try:
-        rows = table.frame.toArrow()
+        rows = arrow_table(table.frame)
     except Exception as error:
         raise explain_failure(error, table) or error from None
     return table.frame.dtypes, in_utc(rows), table.notes

@@ -18,6 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.engines.local.local_engine import LocalEngine
+from holdfast.engines.spark.arrow_table import frame_of
 from holdfast.engines.spark.states.spark_engine import SparkEngine
 from holdfast.engines.states import init_fragments as first_load
 from holdfast.engines.states.fragmented_table import FragmentedTable
@@ -98,7 +99,7 @@ def batches(seed: int) -> list[pa.Table]:
 
 
 def given(engine: StateEngine, rows: pa.Table) -> Any:
-    return engine.spark.createDataFrame(rows) if isinstance(engine, SparkEngine) else rows
+    return frame_of(engine.spark, rows) if isinstance(engine, SparkEngine) else rows
 
 
 def watched_by(engines: Sequence[StateEngine], folder: Path) -> WatchedTable:

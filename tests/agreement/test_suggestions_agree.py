@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 import holdfast as hf
 from holdfast.demo.run import DATA, KEY, RULES, copy_demo
@@ -16,11 +16,12 @@ from holdfast.engines.spark.checking.check import EngineName, plan_check, run_ch
 from holdfast.engines.spark.sources.table import Table
 from holdfast.explaining.explained_row import explained_row
 from row_trials import random_trial, suggested_lines
+from spark_types import type_of
 from strategies import RandomRules, RandomTable, rule_sets, tables
 
 
 def frame_of(spark: SparkSession, table: RandomTable) -> DataFrame:
-    fields = [StructField(name, DataType.fromDDL(kind)) for name, kind in table.ddl_fields]
+    fields = [StructField(name, type_of(kind)) for name, kind in table.ddl_fields]
     return spark.createDataFrame([tuple(row.values()) for row in table.rows], StructType(fields))
 
 

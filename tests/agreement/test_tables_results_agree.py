@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import holdfast as hf
+from holdfast.engines.spark.arrow_table import frame_of
 from holdfast.engines.tables.result import TablesCheckResult
 from holdfast.errors import OptionError, TypeMismatchError
 from holdfast.rules.parse import parse_body
@@ -179,7 +180,7 @@ def test_a_value_that_is_no_number_refers_to_something_too(
     for other in (right, {"y": [*right["y"], *missing]}):
         tables = {"a": pa.table(left), "b": pa.table(other)}
         here = hf.check(tables, rules, engine="local")
-        there = hf.check({name: spark.createDataFrame(table) for name, table in tables.items()}, rules)
+        there = hf.check({name: frame_of(spark, table) for name, table in tables.items()}, rules)
         assert here.to_dict()["rules"] == there.to_dict()["rules"]
         assert here.outcome.rules[0].violating_rows == (len(missing) if other is right else 0)
 

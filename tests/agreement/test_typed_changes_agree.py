@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast.engines.local.local_engine import LocalEngine
+from holdfast.engines.spark.arrow_table import frame_of
 from holdfast.engines.spark.states.spark_engine import SparkEngine
 from holdfast.errors import ChangeError
 from holdfast.states.table_schema import schema_json
@@ -58,5 +59,5 @@ def test_a_value_takes_a_type_or_is_refused_as_on_spark(
     rows, schema = pa.table({"x": pa.array([value], own)}), schema_json(pa.schema({"x": wanted}))
     here, there = LocalEngine(), SparkEngine(spark)
     local = given_value((here, here.table_of(rows, "changes.csv")), schema)
-    assert local == given_value((there, there.table_of(spark.createDataFrame(rows), "changes.csv")), schema)
+    assert local == given_value((there, there.table_of(frame_of(spark, rows), "changes.csv")), schema)
     assert value is None or local is not None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from holdfast import reference
 from holdfast.checking.grid import BlockTask
@@ -19,6 +19,7 @@ from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import rule_set
 from holdfast.violations.route import Blocks, Meeting, routes_sql
 from matching_checks import assert_check_matches
+from spark_types import type_of
 from strategies import RandomRules, RandomTable, rule_sets, tables
 
 SPREAD = SpreadLimits(least_rows=2)  # so that a few rows are several pieces of work
@@ -30,7 +31,7 @@ slowly = settings(
 
 
 def frame_of(spark: SparkSession, table: RandomTable) -> DataFrame:
-    fields = [StructField(name, DataType.fromDDL(kind)) for name, kind in table.ddl_fields]
+    fields = [StructField(name, type_of(kind)) for name, kind in table.ddl_fields]
     return spark.createDataFrame([tuple(row.values()) for row in table.rows], StructType(fields))
 
 

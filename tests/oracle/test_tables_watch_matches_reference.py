@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from holdfast import reference
 from holdfast.engines.local.local_engine import LocalEngine
@@ -25,6 +25,7 @@ from holdfast.rules.dependency import Inclusion, of_its_table
 from holdfast.rules.rule import RuleSet
 from oracle.test_check_matches_reference import slowly
 from several_tables import NAMES, Case, cases
+from spark_types import type_of
 from strategies import ARROW, DOMAINS, RandomTable
 
 # What is written there is on no disk, and need not be waited for.
@@ -80,7 +81,7 @@ def _values(case: Case, column: str, kind: str) -> list[Any]:
 
 def frame_of(engine: StateEngine, table: RandomTable, lines: Sequence[tuple[Any, ...]], *, changes: bool) -> Any:
     if isinstance(engine, SparkEngine):
-        fields = [StructField(name, DataType.fromDDL(kind)) for name, kind in table.ddl_fields]
+        fields = [StructField(name, type_of(kind)) for name, kind in table.ddl_fields]
         return spark_frame(engine.spark, [*fields, *([StructField("_change_type", StringType())] * changes)], lines)
     columns = [*table.types] + ["_change_type"] * changes
     kinds = [*(ARROW[kind] for kind in table.types.values()), pa.string()]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, StringType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from holdfast import reference
 from holdfast.engines.local.local_engine import LocalEngine
@@ -22,6 +22,7 @@ from holdfast.engines.states.state_engine import StateEngine
 from holdfast.engines.states.watched_table import init_watch
 from holdfast.engines.states.watched_table import totals_of as checked_totals
 from oracle.test_check_matches_reference import frame_of, slowly
+from spark_types import type_of
 from strategies import ARROW, DOMAINS, RandomRules, RandomTable, rule_sets, tables
 
 # What is written there is on no disk, and need not be waited for.
@@ -72,7 +73,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def changes_frame(spark: SparkSession, table: RandomTable, events: Sequence[Event]) -> DataFrame:
-    fields = [StructField(name, DataType.fromDDL(kind)) for name, kind in table.ddl_fields]
+    fields = [StructField(name, type_of(kind)) for name, kind in table.ddl_fields]
     lines = [(*row.values(), kind) for kind, row in events]
     return spark.createDataFrame(lines, StructType([*fields, StructField("_change_type", StringType())]))
 

@@ -9,6 +9,7 @@ import pandas as pd
 from pyspark.sql import SparkSession
 
 import holdfast as hf
+from holdfast.engines.spark.arrow_table import frame_of
 
 
 def test_spark_finds_the_same_arithmetic(spark: SparkSession) -> None:
@@ -18,7 +19,7 @@ def test_spark_finds_the_same_arithmetic(spark: SparkSession) -> None:
     rows = pd.DataFrame({"quantity": quantity, "unit price": price, "goods": goods})
     rows["fee and price"] = np.round(price + quantity, 2)
     options: dict[str, Any] = {"max_predicates": 1, "top": "all"}
-    here, there = (hf.discover(table, **options) for table in (rows, spark.createDataFrame(rows).repartition(3)))
+    here, there = (hf.discover(table, **options) for table in (rows, frame_of(spark, rows).repartition(3)))
     told = [(str(e.rule), e.support, e.score) for e in there.outcome.found if e.rule.kind == "row"]
     assert there.outcome.engine == "spark"
     assert {text for text, _, _ in told} == {

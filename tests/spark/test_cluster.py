@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 import holdfast as hf
 from holdfast.api import WatchState
 from holdfast.engines.spark.archive import write_archive
+from holdfast.engines.spark.arrow_table import arrow_table
 from holdfast.rules.rule import rule_set
 from small_table_settings import SMALL_TABLES
 
@@ -148,7 +149,7 @@ def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(
     numbers = spark.sql(NUMBERS.format(rows=ROWS))
 
     def here(checked: list[str]) -> list[Any]:
-        with hf.check(numbers.toArrow(), checked, key="id", limit=None, engine="local") as result:
+        with hf.check(arrow_table(numbers), checked, key="id", limit=None, engine="local") as result:
             tables = (result.pairs, result.rows, result.suspects)
             return list(json.loads(json.dumps([result.to_dict()["rules"], *(table.count() for table in tables)])))
 
@@ -168,7 +169,7 @@ def test_a_cluster_whose_workers_only_have_the_archive_finds_the_same(
     assert changed["added_count"] > 0 < changed["removed_count"]
     assert more["totals"] == totals
     # The same in this process, of the same rows: the hashes are Spark's own.
-    pq.write_table(numbers.toArrow(), tmp_path / "numbers.parquet")
+    pq.write_table(arrow_table(numbers), tmp_path / "numbers.parquet")
     made = WatchState.create(tmp_path / "state", tmp_path / "numbers.parquet", rules, key="id", engine="local")
     assert made.status.totals == first
     for folder, told in (("changes", changed), ("more", more)):

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from holdfast import check
 from holdfast.cli import app
+from holdfast.engines.spark.arrow_table import frame_of
 from holdfast.engines.spark.watching.watch import watched
 
 deltalake = pytest.importorskip("deltalake", reason="the extra delta is not installed")
@@ -138,7 +139,7 @@ def test_all_types_are_read_as_from_parquet(spark: SparkSession, tmp_path: Path)
         }
     )
     deltalake.write_deltalake(tmp_path / "t", table, partition_by=["day"])
-    spark.createDataFrame(table).coalesce(1).write.parquet(str(tmp_path / "p"))
+    frame_of(spark, table).coalesce(1).write.parquet(str(tmp_path / "p"))
     rules = ["unique(at)", "local -> price", 'not(t."a b`""\'" is null)', "not(t.f > s.f and t.day > s.day)"]
     with check(tmp_path / "t", rules, key="id") as delta, check(tmp_path / "p", rules, key="id") as parquet:
         assert delta.to_dict()["rules"] == parquet.to_dict()["rules"]

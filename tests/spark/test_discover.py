@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import holdfast as hf
 from holdfast.engines.discovery import DiscoverResult
+from holdfast.engines.spark.arrow_table import arrow_table
 from holdfast.errors import TypeMismatchError, UnknownColumnError
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.decisions import parse_decisions
@@ -274,7 +275,7 @@ def test_decisions_and_examples_are_the_same_on_spark(spark: SparkSession, tmp_p
 
 def test_single_columns_are_looked_at_in_the_task_of_the_search(people: DataFrame) -> None:
     """With the same answer as in this process; `constants` and `conditional` have tasks of their own."""
-    wanted = hf.discover(people.toArrow(), max_predicates=1, engine="local").column_rules
+    wanted = hf.discover(arrow_table(people), max_predicates=1, engine="local").column_rules
     assert {"not null", "set", "range", "unit"} <= {entry.kind for entry in wanted}
     for options in ({"max_predicates": 1}, {"conditional": True}, {"constants": True, "max_predicates": 1}):
         found = hf.discover(people, columns="team,city of team,grade,bonus,salary", **options)

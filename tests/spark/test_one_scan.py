@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 import holdfast as hf
 from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
 from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import rule_set
+
+datasource = pytest.importorskip("pyspark.sql.datasource", reason="sources in Python came with PySpark 4")
 
 PARTITIONS, ROWS = 3, 40
 RULES = [
@@ -29,16 +31,16 @@ RULES = [
 ]
 
 
-class CountedReader(DataSourceReader):
+class CountedReader(datasource.DataSourceReader):  # type: ignore[misc,name-defined]
     """Rows that leave a file behind each time a partition of them is read."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
 
-    def partitions(self) -> list[InputPartition]:
-        return [InputPartition(i) for i in range(PARTITIONS)]
+    def partitions(self) -> list[Any]:
+        return [datasource.InputPartition(i) for i in range(PARTITIONS)]
 
-    def read(self, partition: InputPartition) -> Iterator[tuple[int, ...]]:
+    def read(self, partition: Any) -> Iterator[tuple[int, ...]]:
         import tempfile
 
         with tempfile.NamedTemporaryFile(dir=self._folder, prefix=f"read-{partition.value}-", delete=False):
@@ -48,7 +50,7 @@ class CountedReader(DataSourceReader):
             yield (at, at % 5, at % 7, at * 13 % 11, at * 7 % 6)
 
 
-class CountedSource(DataSource):
+class CountedSource(datasource.DataSource):  # type: ignore[misc,name-defined]
     """A source for spark.read.format("counted")."""
 
     @classmethod

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 import holdfast as hf
 from holdfast.errors import ConditionError, HoldfastError
 from holdfast.rules.rule_file import parse_rules
+
+pyspark_logger = pytest.importorskip("pyspark.logger", reason="the log came with PySpark 4")
 
 
 class Heard(logging.Handler):
@@ -29,7 +30,10 @@ class Heard(logging.Handler):
 def heard(spark: SparkSession) -> Iterator[list[str]]:
     """The log as a session has it that Holdfast did not start."""
     handler = Heard()
-    logs = [PySparkLogger.getLogger(name) for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")]
+    logs = [
+        pyspark_logger.PySparkLogger.getLogger(name)
+        for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+    ]
     before = [log.level for log in logs]
     for log in logs:
         log.setLevel(logging.WARNING)

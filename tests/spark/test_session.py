@@ -125,7 +125,8 @@ for query in ["select raise_error('boo')", "select nothing from nowhere"]:
 
 def test_a_failing_query_prints_no_java_trace(tmp_path: Path) -> None:
     result = python(FAILING_QUERY, tmp_path)
-    assert result.stdout.split() == ["SparkRuntimeException", "AnalysisException"]
+    of_spark = "Py4JJavaError" if pyspark.__version__.startswith("3.") else "SparkRuntimeException"
+    assert result.stdout.split() == [of_spark, "AnalysisException"]
     assert result.stderr == ""
 
 

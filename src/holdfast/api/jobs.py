@@ -725,6 +725,7 @@ def open_table(
 ) -> Table:
     """The table that a job on Spark would read, on the session it would use; nothing is scanned."""
     from holdfast.engines.choose import is_brief, is_in_memory
+    from holdfast.engines.spark.arrow_table import frame_of
     from holdfast.engines.spark.session import get_session
     from holdfast.engines.spark.sources.sources import read_table
     from holdfast.engines.spark.sources.table import Table
@@ -735,7 +736,7 @@ def open_table(
 
         rows = local_table_of(data)
         assert rows is not None, "what is in memory can be read"
-        return Table(get_session(master=master, conf=conf).createDataFrame(rows.rows), rows.name)
+        return Table(frame_of(get_session(master=master, conf=conf), rows.rows), rows.name)
     if not isinstance(data, str | os.PathLike):
         return Table(data, "DataFrame")
     options = ReadOptions(**reading)

@@ -16,6 +16,8 @@ from holdfast.rules.rule import Nulls
 KEYS_PER_GROUP = 1_000
 # The rows with their forms and flags, in SQL that has yet to be given them.
 ROWS = "{rows}"
+# Decimals with more digits behind the point are cast with an exponent, but for sessions with ANSI's casts.
+_PLAIN_SCALE = 6
 
 
 @dataclass(frozen=True)
@@ -209,5 +211,9 @@ class GroupSql:
 
 def value_text_sql(name: str, kind: ColumnType, null: str = "'null'") -> str:
     """The value as results write it, in SQL; bytes in hexadecimal."""
-    text = f"hex({name})" if kind.family == "binary" else f"CAST({name} AS STRING)"
+    text = f"CAST({name} AS STRING)"
+    if kind.family == "binary":
+        text = f"hex({name})"
+    elif kind.family == "decimal" and kind.scale > _PLAIN_SCALE:
+        text = f"replace(format_number({name}, {kind.scale}), ',', '')"
     return f"coalesce({text}, {null})"

@@ -85,9 +85,10 @@ class ArrowResult(ResultTable):
         return self._rows
 
     def to_spark(self) -> Frame:
+        from holdfast.engines.spark.arrow_table import frame_of
         from holdfast.engines.spark.session import get_session
 
-        return get_session().createDataFrame(self._rows)
+        return frame_of(get_session(), self._rows)
 
     def count(self) -> int:
         return int(self._rows.num_rows)

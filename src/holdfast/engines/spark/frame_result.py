@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from holdfast.checking.output_folders import spark_place
 from holdfast.engines.result_table import ResultTable
+from holdfast.engines.spark.arrow_table import arrow_table
 from holdfast.errors import OutputError
 
 
@@ -24,7 +25,7 @@ class FrameResult(ResultTable):
         return self._frame.columns
 
     def to_arrow(self) -> pa.Table:
-        return self._frame.toArrow()
+        return arrow_table(self._frame)
 
     def to_pandas(self) -> Any:
         return self._frame.toPandas()

@@ -19,8 +19,9 @@ from holdfast.errors import SessionError
 
 OLDEST_VERSION = 17
 
-# The Hadoop in Spark 4.0 and 4.1 calls Subject.getSubject, which Java 24 has removed.
-_NEWEST_BEFORE_SPARK_4_2 = 23
+# By Spark, the newest Java that it runs on, where there is a limit. The Hadoop in Spark 4.0 and 4.1 calls
+# Subject.getSubject, which Java 24 has removed.
+_NEWEST = {"3.5": 17, "4.0": 23, "4.1": 23}
 
 # PySpark's launcher adds this module by name; a Java without it then does not start.
 _VECTOR_MODULE = "jdk.incubator.vector"
@@ -111,7 +112,7 @@ def newest_java() -> int | None:
         major, minor = metadata.version("pyspark").split(".")[:2]
     except (metadata.PackageNotFoundError, ValueError):
         return None
-    return _NEWEST_BEFORE_SPARK_4_2 if (major, minor) in (("4", "0"), ("4", "1")) else None
+    return _NEWEST.get(f"{major}.{minor}")
 
 
 def bundled_java() -> Path | None:

@@ -7,7 +7,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyspark.logger import PySparkLogger
+try:
+    from pyspark.logger import PySparkLogger
+except ImportError:  # PySpark 3.5 has no such log
+    PySparkLogger = logging  # type: ignore[assignment,misc]
 
 _LOGS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 

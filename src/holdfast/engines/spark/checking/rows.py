@@ -13,6 +13,7 @@ from pyspark.sql.types import BooleanType, NullType, StructType
 
 from holdfast.checking.plan_text import filter_note
 from holdfast.encode.column_type import column_type
+from holdfast.engines.spark.arrow_table import frame_of
 from holdfast.engines.spark.query_log import query_log_off
 from holdfast.engines.spark.sources.table import Table
 from holdfast.errors import ConditionError, SourceError
@@ -79,7 +80,7 @@ def with_lookups(rows: DataFrame, plan: Plan) -> DataFrame:
         places = range(len(lookup.types))
         texts = pa.table({f"v{j}": pa.array([line[j] for line in lookup.lines], pa.string()) for j in places})
         typed = [f"CAST(v{j} AS {kind}) AS v{j}" for j, kind in enumerate(lookup.types)]
-        table = rows.sparkSession.createDataFrame(texts).selectExpr(*typed, f"true AS m{i}").distinct()
+        table = frame_of(rows.sparkSession, texts).selectExpr(*typed, f"true AS m{i}").distinct()
         on = [F.expr(value) == table[f"v{j}"] for j, value in enumerate(lookup.values)]
         joined = rows.join(F.broadcast(table), on, "left")
         rows = joined.select(*rows.columns, F.coalesce(table[f"m{i}"], F.lit(False)).alias(f"m{i}"))
@@ -137,7 +138,7 @@ def _with_condition(frame: DataFrame, original: DataFrame, condition: str, name:
             )
         return frame.withColumn(name, F.coalesce(F.expr(condition), F.lit(False)))
     except AnalysisException as problem:
-        reason = (problem.getMessage() or str(problem)).splitlines()[0]
+        reason = str(problem).strip().splitlines()[0]
         raise ConditionError(
             f"the condition {condition!r} cannot be read: {reason}",
             hint="`where` is a SQL condition on the table's columns; quote odd names with backticks.",

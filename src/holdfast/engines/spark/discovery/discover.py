@@ -30,6 +30,7 @@ from holdfast.discovery.task import (
 from holdfast.encode.column_type import ColumnType
 from holdfast.engines.discovery import DiscoverySource, Searched
 from holdfast.engines.rule_examples import EXAMPLE_ROWS, SampledRows
+from holdfast.engines.spark.arrow_table import arrow_table
 from holdfast.engines.spark.checking.check import plan_check, run_check, translate_spark_errors
 from holdfast.engines.spark.checking.rows import schema_of
 from holdfast.engines.spark.kept import KeptFrame, setting_of
@@ -89,10 +90,10 @@ class SparkDiscovery(DiscoverySource):
         chosen = safe.select(*(F.col(f"x{places[name]}").alias(f"c{i}") for i, name in enumerate(columns)))
         # Only the first rows of each partition leave it, in an order that is drawn.
         drawn = chosen.withColumn("drawn", F.rand(seed)).orderBy("drawn").limit(most).drop("drawn")
-        return drawn.toArrow().rename_columns(list(columns))
+        return arrow_table(drawn).rename_columns(list(columns))
 
     def example_rows(self) -> SampledRows:
-        return SampledRows(self._table.frame.limit(EXAMPLE_ROWS).toArrow())
+        return SampledRows(arrow_table(self._table.frame.limit(EXAMPLE_ROWS)))
 
     def translate_errors(self, doing: str) -> AbstractContextManager[None]:
         return translate_spark_errors(self._table, doing=doing)

@@ -25,6 +25,7 @@ from holdfast.explaining.mends import mend_queries
 from holdfast.explaining.row_conflicts import RowConflicts, counted_in_one_pass
 from holdfast.explaining.row_positions import key_parts
 from holdfast.explaining.task import RowExplanationTask, SuggestTask
+from holdfast.programs.sql_text import text_literal
 from holdfast.violations.evaluate import UNLIMITED
 from holdfast.violations.witness import WorstRow
 
@@ -147,7 +148,7 @@ def _named(result: SparkCheckResult, row: Any) -> Column:
 
 
 def _typed(value: Any, kind: str) -> Column:
-    return F.lit(value).try_cast(kind) if isinstance(value, str) else F.lit(value)
+    return F.expr(f"try_cast({text_literal(value)} AS {kind})") if isinstance(value, str) else F.lit(value)
 
 
 def _broken(result: SparkCheckResult, trial: Trial, row: Any) -> list[BrokenRule]:

@@ -7,12 +7,13 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampNTZType
 
-from holdfast.engines.spark.sources.delta_sources import DeltaChanges, DeltaCommits, DeltaRows, register_delta
 from holdfast.errors import HoldfastError, SessionError, SourceError
 
 _FEED = "delta.enableChangeDataFeed"
@@ -36,20 +37,34 @@ class DeltaTable:
 
     def rows(self, spark: SparkSession) -> DataFrame:
         """Returns the rows at this version, which the workers read."""
-        register_delta(spark.dataSource)
-        reader = spark.read.format(DeltaRows.name()).schema(self.schema)
+        reader = spark.read.format(_registered(spark).DeltaRows.name()).schema(self.schema)
         return reader.options(path=self.path, version=self.version).load()
 
     def changes(self, spark: SparkSession, first: int, last: int) -> DataFrame:
         """Returns the changes of these versions, with the fields of a change feed."""
-        register_delta(spark.dataSource)
-        reader = spark.read.format(DeltaChanges.name()).schema(StructType([*self.schema.fields, *_FEED_FIELDS]))
+        reader = spark.read.format(_registered(spark).DeltaChanges.name()).schema(
+            StructType([*self.schema.fields, *_FEED_FIELDS])
+        )
         return reader.options(path=self.path, first=first, last=last).load()
 
     def commits(self, spark: SparkSession, after: int) -> DataFrame:
         """Returns a stream of the versions after version `after`."""
-        register_delta(spark.dataSource)
-        return spark.readStream.format(DeltaCommits.name()).options(path=self.path, after=after).load()
+        return (
+            spark.readStream.format(_registered(spark).DeltaCommits.name()).options(path=self.path, after=after).load()
+        )
+
+
+def _registered(spark: SparkSession) -> ModuleType:
+    """The data sources for Delta tables, which the session knows then."""
+    try:
+        from holdfast.engines.spark.sources import delta_sources
+    except ImportError:
+        raise SessionError(
+            f"Delta tables are read by data sources in Python, which PySpark {pyspark.__version__} does not have.",
+            hint="install PySpark 4, or read the table with Spark's own Delta package: as spark:db.table.",
+        ) from None
+    delta_sources.register_delta(spark.dataSource)
+    return delta_sources
 
 
 def open_delta(data: str | os.PathLike[str]) -> DeltaTable:

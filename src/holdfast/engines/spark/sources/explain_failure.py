@@ -96,7 +96,8 @@ def _failed_file(text: str, origin: Origin) -> str | None:
         for path in (match["path"], unquote(match["path"])):
             if any(path.replace("///", "/").endswith(k.replace("///", "/").removeprefix("file:")) for k in known):
                 return path
-    if len(origin.local) + len(origin.remote) == 1 and re.search(r"org\.apache\.(parquet|orc)\.", text):
+    of_a_file = re.search(r"org\.apache\.(parquet|orc)\.", text) or _malformed(text)  # which Spark 3.5 does not name
+    if of_a_file and len(origin.local) + len(origin.remote) == 1:
         return str(origin.local[0].absolute()) if origin.local else origin.remote[0]
     return None
 
