@@ -7,22 +7,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql import SparkSession
 
 import holdfast as hf
 from holdfast.demo.run import DATA, KEY, RULES, copy_demo
 from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
 from holdfast.engines.spark.sources.table import Table
 from holdfast.explaining.explained_row import explained_row
+from random_frames import frame_of
 from row_trials import random_trial, suggested_lines
-from spark_types import type_of
 from strategies import RandomRules, RandomTable, rule_sets, tables
-
-
-def frame_of(spark: SparkSession, table: RandomTable) -> DataFrame:
-    fields = [StructField(name, type_of(kind)) for name, kind in table.ddl_fields]
-    return spark.createDataFrame([tuple(row.values()) for row in table.rows], StructType(fields))
 
 
 def test_of_the_demo_all_suggestions_and_explanations_agree(spark: SparkSession, tmp_path: Path) -> None:

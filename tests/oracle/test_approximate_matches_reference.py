@@ -9,7 +9,6 @@ import pyarrow as pa
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructField, StructType
 
 import holdfast as hf
 from holdfast import reference
@@ -21,7 +20,7 @@ from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
 from holdfast.search.result import SearchResult
 from holdfast.search.space import as_masks
-from spark_types import type_of
+from random_frames import frame_of
 from strategies import ARROW, Discovery, RandomTable, discoveries
 
 # Shares that some number of pairs of a few rows is exactly, and shares between.
@@ -94,8 +93,7 @@ def test_rules_are_counted_and_accepted_as_check_does(case: Discovery, error: De
 @settings(slowly, max_examples=6)
 @given(case=discoveries(), error=errors)
 def test_discover_on_spark_matches_reference(spark: SparkSession, case: Discovery, error: Decimal) -> None:
-    fields = [StructField(name, type_of(kind)) for name, kind in case.table.ddl_fields]
-    frame = spark.createDataFrame([tuple(row.values()) for row in case.table.rows], StructType(fields))
+    frame = frame_of(spark, case.table)
     found = hf.discover(frame, top=10, error=error, **case.options)
     wanted = reference.discover(case.table.rows, case.kinds, **case.options, error=error)
     assert as_texts(one.constraint for one in found.outcome.found) == as_texts(wanted), (case, error)

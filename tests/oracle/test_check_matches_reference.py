@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql import SparkSession
 
 from holdfast import reference
 from holdfast.checking.grid import BlockTask
@@ -19,7 +18,7 @@ from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import rule_set
 from holdfast.violations.route import Blocks, Meeting, routes_sql
 from matching_checks import assert_check_matches
-from spark_types import type_of
+from random_frames import frame_of
 from strategies import RandomRules, RandomTable, rule_sets, tables
 
 SPREAD = SpreadLimits(least_rows=2)  # so that a few rows are several pieces of work
@@ -28,11 +27,6 @@ slowly = settings(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],
 )
-
-
-def frame_of(spark: SparkSession, table: RandomTable) -> DataFrame:
-    fields = [StructField(name, type_of(kind)) for name, kind in table.ddl_fields]
-    return spark.createDataFrame([tuple(row.values()) for row in table.rows], StructType(fields))
 
 
 @st.composite

@@ -9,7 +9,6 @@ import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructField, StructType
 
 import holdfast as hf
 from holdfast import reference
@@ -18,7 +17,7 @@ from holdfast.encode.column_type import column_type
 from holdfast.rules.dependency import CFD
 from holdfast.rules.rule import RuleSet
 from holdfast.search.options import DiscoverOptions
-from spark_types import type_of
+from random_frames import frame_of
 from strategies import ARROW, RandomTable, tables
 
 supports = st.sampled_from([Decimal(text) for text in ("0.01", "0.3", "0.5", "2", "3", "4")])
@@ -98,8 +97,7 @@ def test_patterns_match_reference(
 def test_discover_on_spark_matches_reference(
     spark: SparkSession, table: RandomTable, support: Decimal, confidence: Decimal
 ) -> None:
-    fields = [StructField(name, type_of(kind)) for name, kind in table.ddl_fields]
-    frame = spark.createDataFrame([tuple(row.values()) for row in table.rows], StructType(fields))
+    frame = frame_of(spark, table)
     limits: dict[str, Any] = {"min_support": support, "min_confidence": confidence}
     found = hf.discover(frame, top="all", conditional=True, **limits)
     wanted = reference.conditional(table.rows, list(table.types), **limits)

@@ -10,7 +10,6 @@ import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructField, StructType
 
 import holdfast as hf
 from holdfast import reference
@@ -19,7 +18,7 @@ from holdfast.encode.column_type import column_type
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import RuleSet
 from holdfast.search.options import DiscoverOptions
-from spark_types import type_of
+from random_frames import frame_of
 from strategies import ARROW, Discovery, RandomTable, discoveries
 
 supports = st.sampled_from([Decimal(text) for text in ("0.1", "0.3", "0.5", "2", "3")])
@@ -74,8 +73,7 @@ def test_find_matches_reference(case: Discovery, support: Decimal, error: Decima
 @settings(slowly, max_examples=4)
 @given(case=narrow(), support=supports)
 def test_discover_on_spark_matches_reference(spark: SparkSession, case: Discovery, support: Decimal) -> None:
-    fields = [StructField(name, type_of(kind)) for name, kind in case.table.ddl_fields]
-    frame = spark.createDataFrame([tuple(row.values()) for row in case.table.rows], StructType(fields))
+    frame = frame_of(spark, case.table)
     found = hf.discover(frame, top="all", constants=True, min_support=support, **case.options)
     wanted = reference.discover(case.table.rows, case.kinds, **case.options, constants=support)
     assert as_texts(one.constraint for one in found.outcome.found) == as_texts(wanted), (case, support)

@@ -8,7 +8,6 @@ import pyarrow as pa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructField, StructType
 
 import holdfast as hf
 from holdfast import reference
@@ -19,7 +18,7 @@ from holdfast.search.find import find
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
 from holdfast.search.result import SearchResult
-from spark_types import type_of
+from random_frames import frame_of
 from strategies import ARROW, RandomTable, tables
 
 errors = st.sampled_from([Decimal(text) for text in ("0", "0.1", "0.12", "0.2", "0.25", "0.34", "0.5", "0.8", "0.99")])
@@ -84,8 +83,7 @@ def test_every_rule_at_a_smaller_error_is_implied_by_one_at_a_larger(
 @settings(slowly, max_examples=5)
 @given(table=repeating(), error=errors)
 def test_discover_on_spark_matches_reference(spark: SparkSession, table: RandomTable, error: Decimal) -> None:
-    fields = [StructField(name, type_of(kind)) for name, kind in table.ddl_fields]
-    frame = spark.createDataFrame([tuple(row.values()) for row in table.rows], StructType(fields))
+    frame = frame_of(spark, table)
     found = hf.discover(frame, top="all", error_rows=error)
     wanted = reference.dependencies(table.rows, list(table.types), error_rows=error)
     assert sorted(str(same(rule.body)) for rule in found.rules) == sorted(str(same(body)) for body in wanted)  # type: ignore[arg-type]

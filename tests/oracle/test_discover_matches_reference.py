@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructField, StructType
 
 import holdfast as hf
 from holdfast import reference
@@ -19,7 +18,7 @@ from holdfast.search.find import find
 from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions, Strategy
 from holdfast.search.space import as_masks
-from spark_types import type_of
+from random_frames import frame_of
 from strategies import ARROW, Discovery, RandomTable, discoveries
 
 STRATEGIES: tuple[Strategy, ...] = ("all-pairs", "hybrid")
@@ -85,8 +84,7 @@ def test_find_matches_reference(strategy: Strategy, walk_cost: int, case: Discov
 @settings(slowly, max_examples=15)
 @given(case=discoveries())
 def test_discover_on_spark_matches_reference(spark: SparkSession, strategy: Strategy, case: Discovery) -> None:
-    fields = [StructField(name, type_of(kind)) for name, kind in case.table.ddl_fields]
-    frame = spark.createDataFrame([tuple(row.values()) for row in case.table.rows], StructType(fields))
+    frame = frame_of(spark, case.table)
     found = hf.discover(frame, top="all", strategy=strategy, **case.options)
     wanted = reference.discover(case.table.rows, case.kinds, **case.options)
     assert_same([one.constraint for one in found.outcome.found], wanted, case)

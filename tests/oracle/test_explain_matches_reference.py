@@ -5,20 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
 
 from explained_violations import violations
 from holdfast.engines.spark.checking.check import EngineName, plan_check, run_check
 from holdfast.engines.spark.sources.table import Table
-from spark_types import type_of
+from random_frames import frame_of
 from strategies import RandomRules, RandomTable, rule_sets, tables
-
-
-def frame_of(spark: SparkSession, table: RandomTable) -> DataFrame:
-    fields = [StructField(name, type_of(kind)) for name, kind in table.ddl_fields]
-    return spark.createDataFrame([tuple(row.values()) for row in table.rows], StructType(fields))
 
 
 @st.composite

@@ -6,21 +6,14 @@ import time
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql import SparkSession
 
 from holdfast.engines.spark.checking.check import EngineName
 from holdfast.engines.spark.sources.table import Table
 from holdfast.engines.spark.tables.check import SparkTables
 from holdfast.engines.tables.plan import plan_tables
+from random_frames import frame_of
 from several_tables import NAMES, Case, assert_matches, cases
-from spark_types import type_of
-from strategies import RandomTable
-
-
-def frame_of(spark: SparkSession, table: RandomTable) -> DataFrame:
-    fields = [StructField(name, type_of(kind)) for name, kind in table.ddl_fields]
-    return spark.createDataFrame([tuple(row.values()) for row in table.rows], StructType(fields))
 
 
 @pytest.mark.parametrize("engine", ["sql", "kernel", "spread"])

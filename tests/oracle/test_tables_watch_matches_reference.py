@@ -24,8 +24,8 @@ from holdfast.engines.states.watched_tables import init_watch_tables, opened_wat
 from holdfast.rules.dependency import Inclusion, of_its_table
 from holdfast.rules.rule import RuleSet
 from oracle.test_check_matches_reference import slowly
+from random_frames import fields_of
 from several_tables import NAMES, Case, cases
-from spark_types import type_of
 from strategies import ARROW, DOMAINS, RandomTable
 
 # What is written there is on no disk, and need not be waited for.
@@ -81,7 +81,7 @@ def _values(case: Case, column: str, kind: str) -> list[Any]:
 
 def frame_of(engine: StateEngine, table: RandomTable, lines: Sequence[tuple[Any, ...]], *, changes: bool) -> Any:
     if isinstance(engine, SparkEngine):
-        fields = [StructField(name, type_of(kind)) for name, kind in table.ddl_fields]
+        fields = fields_of(table)
         return spark_frame(engine.spark, [*fields, *([StructField("_change_type", StringType())] * changes)], lines)
     columns = [*table.types] + ["_change_type"] * changes
     kinds = [*(ARROW[kind] for kind in table.types.values()), pa.string()]

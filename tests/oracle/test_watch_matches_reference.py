@@ -21,8 +21,8 @@ from holdfast.engines.spark.states.spark_engine import SparkEngine
 from holdfast.engines.states.state_engine import StateEngine
 from holdfast.engines.states.watched_table import init_watch
 from holdfast.engines.states.watched_table import totals_of as checked_totals
-from oracle.test_check_matches_reference import frame_of, slowly
-from spark_types import type_of
+from oracle.test_check_matches_reference import slowly
+from random_frames import fields_of, frame_of
 from strategies import ARROW, DOMAINS, RandomRules, RandomTable, rule_sets, tables
 
 # What is written there is on no disk, and need not be waited for.
@@ -73,7 +73,7 @@ def histories(draw: st.DrawFn) -> History:
 
 
 def changes_frame(spark: SparkSession, table: RandomTable, events: Sequence[Event]) -> DataFrame:
-    fields = [StructField(name, type_of(kind)) for name, kind in table.ddl_fields]
+    fields = fields_of(table)
     lines = [(*row.values(), kind) for kind, row in events]
     return spark.createDataFrame(lines, StructType([*fields, StructField("_change_type", StringType())]))
 
