@@ -66,7 +66,7 @@ NOT_ASKED = (
         "test_help_examples.py",
     ),
     *("test_gpu_evidence.py", "test_interrupts.py", "test_without_spark.py", "test_demo.py", "test_mcp_command.py"),
-    *("test_object_store_states.py", "test_object_store_crashes.py", "test_local_crashes.py", "test_watch_crashes.py"),
+    *("test_object_store_crashes.py", "test_local_crashes.py", "test_watch_crashes.py"),
     *("test_evolve_crashes.py", "test_fragments_crashes.py", "test_tables_crashes.py", "test_watch_disk.py"),
     *("test_session_not_started.py", "test_hash_agrees.py"),
 )

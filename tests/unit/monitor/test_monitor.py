@@ -91,6 +91,15 @@ def test_lists_are_cut_and_counts_are_not() -> None:
     assert len(monitor.violations("unique-v")) == 4950
 
 
+@pytest.mark.parametrize("keep", ["counts", "pairs"])
+def test_a_row_that_breaks_a_rule_alone_is_listed_before_its_pairs(keep: Any) -> None:
+    rules = parse_rules("rules: [{rule: a -> b, name: r, patterns: [{a: 1, b: 2}, {a: '_', b: '_'}]}]")
+    monitor = hf.Monitor(rules, key="id", keep=keep)
+    monitor.insert([{"id": 1, "a": 1, "b": 2}, {"id": 2, "a": 1, "b": 3}, {"id": 3, "a": 1, "b": 4}])
+    assert monitor.violations("r") == [(1, 2), (1, 3), (2, None), (2, 3), (3, None)]
+    assert len(monitor.violations("r", limit=3)) == 3
+
+
 def test_many_pairs_are_counted_without_being_met() -> None:
     rows = 100_000
     monitor = hf.Monitor(["unique(v)", "v -> w"], key="id", limit=10)

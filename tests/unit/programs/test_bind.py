@@ -24,4 +24,6 @@ def test_a_column_that_is_read_as_the_hint_says_can_be_compared(kind: str) -> No
 
 
 def schema_of(types: dict[str, str]) -> Schema:
-    return Schema("people.csv", {name: column_type("string" if kind == "text" else kind) for name, kind in types.items()})
+    return Schema(
+        "people.csv", {name: column_type("string" if kind == "text" else kind) for name, kind in types.items()}
+    )

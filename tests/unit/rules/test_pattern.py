@@ -54,7 +54,9 @@ def test_a_control_character_is_written_as_its_escape(character: str) -> None:
     written = common_pattern(f"a{character}[{character}]b")
     assert written.isprintable()
     assert re.fullmatch(written, f"a{character}{character}b")
-    assert pc.match_substring_regex(pa.array([f"a{character}{character}b"]), rf"\A(?:{written})\z").to_pylist() == [True]
+    assert pc.match_substring_regex(pa.array([f"a{character}{character}b"]), rf"\A(?:{written})\z").to_pylist() == [
+        True
+    ]
 
 
 @pytest.mark.parametrize(
