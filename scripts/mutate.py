@@ -77,7 +77,7 @@ ROOMS = (
     *("fragments", "evolving"),
 )
 EXAMPLES = 25
-EXAMPLES_TO_LEARN = 8
+EXAMPLES_TO_LEARN = 5
 # What tests import, and is the same in all of them: it is imported once, before the process is forked for each bug.
 SHARED = (
     *("numpy", "pyarrow", "pyarrow.compute", "pyarrow.parquet", "pyarrow.csv", "numba", "hypothesis", "pytest"),
@@ -130,8 +130,11 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """The bug without its line, which moves as the file changes."""
-        return f"{self.file}: {self.function or 'module'}: {self.kind}: `{self.was}` is `{self.now}`"
+        """The bug by its line's text, since the number of the line moves as the file changes."""
+        before = (PACKAGE / self.file).read_text("utf-8").splitlines()
+        pairs = zip(before, self.text.splitlines(), strict=True)
+        line, planted = next((line.strip(), now.strip()) for line, now in pairs if line != now)
+        return f"{self.file}: {self.function or 'module'}: {line} => {planted}"
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.kind}: `{self.was}` is `{self.now}`"
@@ -352,7 +355,7 @@ def _run_to_learn(files: Sequence[str], way: Way) -> Learned:
         environment = {
             **_environment(ROOT, way),
             "EXECUTED_LINES": str(lines),
-            "LONGEST": "12",
+            "LONGEST": "45",
             "MOST_EXAMPLES": str(EXAMPLES_TO_LEARN),
         }
         command = [sys.executable, "-m", "pytest", *_OPTIONS, "-p", "executed_lines", *files]

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import holdfast as hf
+from holdfast import reference
 from holdfast.errors import ChangeError, ConditionError, HoldfastError, OptionError, TypeMismatchError
 from holdfast.monitor.tuning import MonitorTuning
 from holdfast.rules.rule_file import parse_rules
@@ -98,6 +99,21 @@ def test_a_row_that_breaks_a_rule_alone_is_listed_before_its_pairs(keep: Any) ->
     monitor.insert([{"id": 1, "a": 1, "b": 2}, {"id": 2, "a": 1, "b": 3}, {"id": 3, "a": 1, "b": 4}])
     assert monitor.violations("r") == [(1, 2), (1, 3), (2, None), (2, 3), (3, None)]
     assert len(monitor.violations("r", limit=3)) == 3
+
+
+@pytest.mark.parametrize("access", ["runs", "bitmaps"])
+@pytest.mark.parametrize("rule", ["not(t.v < s.w)", "unique(v)", "not(t.v != s.v and t.w > s.w)"])
+def test_the_violations_as_things_are_are_those_of_the_reference(rule: str, access: Any) -> None:
+    rows = [{"id": i, "v": i * 7 % 5, "w": i * 3 % 4} for i in range(12)]
+    monitor = hf.Monitor(rule, key="id", access=access)
+    monitor.insert(rows[:7])
+    for row in rows[7:]:
+        monitor.insert(row)
+    monitor.delete([0, 8])
+    there = [row for row in rows if row["id"] not in (0, 8)]
+    ((name, wanted),) = reference.violations(there, monitor.rules).items()
+    assert frozenset(monitor.violations(name)) == wanted
+    assert len(monitor.violations(name, limit=2)) == 2
 
 
 def test_many_pairs_are_counted_without_being_met() -> None:
