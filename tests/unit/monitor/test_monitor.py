@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_the_violations_as_things_are_are_those_of_the_reference(rule: str, acce
         monitor.insert(row)
     monitor.delete([0, 8])
     there = [row for row in rows if row["id"] not in (0, 8)]
-    ((name, wanted),) = reference.violations(there, monitor.rules).items()
+    ((name, wanted),) = reference.violations(there, replace(monitor.rules, key=("id",))).items()
     assert frozenset(monitor.violations(name)) == wanted
     assert len(monitor.violations(name, limit=2)) == 2
 
