@@ -318,14 +318,20 @@ class ExecutedLines:
         execute anything in its file.
         """
         own_name = f"tests/unit/{Path(mutant.file).parent}/test_{Path(mutant.file).stem}.py"
+        module = "holdfast." + mutant.file.removesuffix(".py").replace("/", ".")
         own: list[tuple[float, str]] = []
         by_file: list[list[tuple[float, str]]] = []
         for name, (_, learned) in self._learned["kept" if way == "kept" else "interpreted"].items():
+            # What stands in a module itself is executed by the first test that imports it, and tested by any.
+            imported = not mutant.lines and module in (ROOT / name).read_text("utf-8")
             of_file = [
                 (duration, test)
                 for test, (duration, lines) in learned.items()
-                if mutant.file in lines
-                and (anywhere or not mutant.lines or not lines[mutant.file].isdisjoint(mutant.lines))
+                if imported
+                or (
+                    mutant.file in lines
+                    and (anywhere or not mutant.lines or not lines[mutant.file].isdisjoint(mutant.lines))
+                )
             ]
             if name == own_name:
                 own = sorted(of_file)
