@@ -363,7 +363,7 @@ def _run_to_learn(files: Sequence[str], way: Way) -> Learned:
         environment = {
             **_environment(ROOT, way),
             "EXECUTED_LINES": str(lines),
-            "LONGEST": "12" if way == "interpreted" else "45",
+            "LONGEST": "12" if way == "interpreted" else "90",
             "MOST_EXAMPLES": str(EXAMPLES_TO_LEARN),
         }
         command = [sys.executable, "-m", "pytest", *_OPTIONS, "-p", "executed_lines", *files]
