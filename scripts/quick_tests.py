@@ -3,7 +3,7 @@
     MOST_EXAMPLES=25 python -m pytest -p quick_tests …
 
 For runs that only ask whether tests fail: many after each other, or the same ones once more in another way. Nothing
-that is found is made smaller.
+that is found is made smaller. With NUMBA_DISABLE_JIT=1 kernels run as Python, single instructions among them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,14 @@ from hypothesis import Phase, settings
 
 PHASES = (Phase.explicit, Phase.generate)
 SLOW_FIXTURES = {"spark", "connect_port", "ansi", "browser"}
+
+
+def pytest_configure() -> None:
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        from holdfast.kernels import bits
+
+        bits.popcount = lambda word: int(word).bit_count()
+        bits.lowest = lambda word: (int(word) & -int(word)).bit_length() - 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

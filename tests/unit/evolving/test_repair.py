@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,6 +11,7 @@ from numpy.typing import NDArray
 from holdfast.errors import StateError
 from holdfast.evolving.evolve import EvidenceChange, KeptRules, evolved
 from holdfast.evolving.repair import changed_evidence, repaired_rules
+from holdfast.kernels.extended_sets import ExtendedSets, extended_sets
 from holdfast.rules.predicate import Column
 from holdfast.search.clock import Clock
 from holdfast.search.evidence import Evidence, evidence
@@ -74,6 +77,23 @@ def test_where_many_rules_fall_the_search_begins_anew() -> None:
     )
     assert not made.repaired
     assert as_sets(made.masks) == as_sets(most_general(space, before.plus(more), options, Clock(None), threads=1).masks)
+
+
+def test_where_too_many_sets_come_the_search_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were kept until then are not all."""
+
+    def some_extended_sets(*arguments: Any, **options: Any) -> ExtendedSets:
+        everything = extended_sets(*arguments, **options)
+        return ExtendedSets(everything.sets[:1], everything.extended[:1], complete=False)
+
+    monkeypatch.setattr("holdfast.evolving.repair.extended_sets", some_extended_sets)
+    random, space, options = np.random.default_rng(2), space_of(6), DiscoverOptions()
+    before, more = (random_evidence(space, many, random) for many in (60, 3))
+    found = most_general(space, before, options, Clock(None), threads=1)
+    change = changed_evidence(before, more, NONE)
+    made = repaired_rules(space, found.masks, before, change, options, clock=Clock(None), threads=1)
+    assert not made.repaired
+    assert as_sets(made.masks) == as_sets(most_general(space, change.after, options, Clock(None), threads=1).masks)
 
 
 def test_counts_that_move_change_no_exact_rule() -> None:

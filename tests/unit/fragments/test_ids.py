@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
+import pytest
 
+from holdfast.fragments.id_packing import MOST_PLAIN_DIGITS
 from holdfast.fragments.ids import from_arrow, group_ids, mixed, packed, side_ids, to_arrow, words
 
 
 def some_ids(size: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 2**63, (size, 2)).astype(np.uint64)
+
+
+@pytest.mark.parametrize("digits", range(10))
+def test_decimals_of_few_digits_are_never_written_with_an_exponent(digits: int) -> None:
+    """Python writes decimals as Java does; of more digits, nothing near 0 is written plainly."""
+    nearest = [str(Decimal(unit).scaleb(-digits)) for unit in (0, 1)]
+    assert all("E" not in text for text in nearest) == (digits <= MOST_PLAIN_DIGITS)
 
 
 def test_arrow_keeps_ids() -> None:

@@ -187,6 +187,8 @@ def test_columns_of_different_numeric_types_do_not_meet_as_doubles() -> None:
 def test_text_is_compared_by_its_bytes_also_in_a_collated_column() -> None:
     assert sql_of("t.ci = s.x") == "collate(t.ci, 'UTF8_BINARY') = s.x"
     assert sql_of("t.ci < 'b'") == "collate(t.ci, 'UTF8_BINARY') < 'b'"
+    assert "collate(t.ci, 'UTF8_BINARY')" in sql_of("lower(t.ci) = s.x")
+    assert "collate" not in sql_of("lower(t.x) = s.x")
 
 
 @pytest.mark.parametrize(

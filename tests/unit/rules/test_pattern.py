@@ -48,6 +48,17 @@ def test_python_and_re2_agree_on_what_is_written(pattern: str, texts: list[str])
         assert by_python == [re.fullmatch(pattern, text) is not None for text in texts]
 
 
+@pytest.mark.parametrize("character", ["\n", "\r", "\t", "\f"])
+def test_a_control_character_is_written_as_its_escape(character: str) -> None:
+    """What is written is shown to people, in errors and in exported SQL."""
+    written = common_pattern(f"a{character}[{character}]b")
+    assert written.isprintable()
+    assert re.fullmatch(written, f"a{character}{character}b")
+    assert pc.match_substring_regex(pa.array([f"a{character}{character}b"]), rf"\A(?:{written})\z").to_pylist() == [
+        True
+    ]
+
+
 @pytest.mark.parametrize(
     ("pattern", "place", "reason"),
     [

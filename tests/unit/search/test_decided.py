@@ -87,6 +87,14 @@ def test_columns_that_people_reject_come_later_and_those_they_keep_earlier() -> 
     assert [entry.score for entry in new.rules] == [0.45, 0.5, 0.6, 0.2], "the score says what the data say"
 
 
+@pytest.mark.parametrize(("score", "moves"), [(0.24, False), (0.25, True), (0.26, True)])
+def test_a_rule_that_few_pairs_test_stays_below_others_whatever_was_decided(score: float, moves: bool) -> None:
+    decisions = parse_decisions('kept: ["zip -> city", "zip -> county", "zip -> area"]')
+    rules = [found("a -> b", 0.27), found("zip -> state", score)]
+    new = new_rules(rules, decisions, (), no_counts, top=10, nulls="sql")
+    assert texts(new.rules) == (["zip -> state", "a -> b"] if moves else ["a -> b", "zip -> state"])
+
+
 def test_a_column_is_told_by_what_people_decided() -> None:
     assert str(ColumnDecisions("a b", 1, 0)) == 'you kept 1 rule on "a b"'
     assert str(ColumnDecisions("a", 2, 1)) == "you rejected 1 and kept 2 rules on a"

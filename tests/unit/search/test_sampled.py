@@ -49,6 +49,16 @@ def test_pairs_are_drawn_as_they_are_in_the_table() -> None:
     assert ((ratio > 0.85) & (ratio < 1.15))[everything.counts > 500].all()
 
 
+def test_what_drawn_pairs_support_is_said_of_all_pairs() -> None:
+    """Every pair differs in the key, so that every pair supports that it is one."""
+    rows, limits = 400, SearchLimits(sampled_pairs=5_000)
+    made = pa.table({"zip": np.arange(rows)})
+    result = find(made, {"zip": TYPES["zip"]}, options(strategy="hybrid", error=Decimal("0.01"), limits=limits))
+    (key,) = [found for found in ranked(result) if str(found.constraint) == "not(t.zip = s.zip)"]
+    assert result.sampled == 5_000
+    assert (key.support, key.coverage) == (rows * (rows - 1), 1.0)
+
+
 def test_the_seed_decides_not_the_threads() -> None:
     limits = SearchLimits(sampled_pairs=5_000, drawn_at_once=1_000)
     one, two, other = (

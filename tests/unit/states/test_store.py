@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import BusyStateError, StateError
+from holdfast.errors import BusyStateError, DamagedStateError, StateError
 from holdfast.states.checksum import sum_of_bytes
+from holdfast.states.file_sums import unlike_written
+from holdfast.states.object_store import ObjectStore
 from holdfast.states.store import Store, open_store
 from object_stores import KINDS, fresh_place, fresh_store
 
@@ -88,6 +90,23 @@ def test_a_file_is_read_where_it_was_not_written(store: Store, size: int, cache:
         if copy.is_file():
             copy.unlink()
     assert store.file("a/x", own).read_bytes() == content
+
+
+def test_an_object_is_compared_when_it_is_fetched_and_a_file_of_a_folder_at_once(store: Store, cache: Path) -> None:
+    """To compare an object is to fetch it, and of a large state few are read."""
+    written = {"a/x": store.write("a/x", lambda file: file.write(b"what was written"))}
+    store.replace("a/x", b"WHAT WAS WRITTEN")
+    for copy in cache.rglob("*"):
+        if copy.is_file():
+            copy.unlink()
+    told = [("a/x", "has another content than was written")]
+    assert list(unlike_written(store, written, anew=True)) == told
+    if isinstance(store, ObjectStore):
+        assert list(unlike_written(store, written)) == []
+        with pytest.raises(DamagedStateError, match="a/x"):
+            store.file("a/x", written["a/x"])
+    else:
+        assert list(unlike_written(store, written)) == told
 
 
 def test_a_second_writer_is_told(store: Store) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
-from holdfast.violations.route import Meeting
+from holdfast.programs.program import PairProgram
+from holdfast.rules.rule import Nulls
+from holdfast.violations.route import Meeting, needed_rows_sql
 
 
 @pytest.mark.parametrize(
@@ -38,3 +42,18 @@ def test_without_an_equality_all_rows_meet() -> None:
     assert meets.hashes_sql == ("0L", "0L")
     left, right = meets.hashes(pa.table({"f0": pa.array([1, 2], pa.int64())}))
     assert set(left.tolist()) == set(right.tolist()) == {0}
+
+
+def test_rows_are_dropped_that_can_neither_meet_another_nor_break_a_rule_alone() -> None:
+    meets, pairs = Meeting((0, 1), (1, 0)), PairProgram((), True)
+    assert needed_rows_sql(meets, [pairs], "sql") == "(f0 IS NOT NULL AND f1 IS NOT NULL)"
+    assert (
+        needed_rows_sql(meets, [pairs, replace(pairs, alone=4)], "sql") == "(f0 IS NOT NULL AND f1 IS NOT NULL) OR b4"
+    )
+
+
+@pytest.mark.parametrize(
+    ("meets", "nulls"), [(Meeting((0,), (0,)), "equal"), (Meeting((), ()), "sql"), (Meeting((0,), (1,)), "sql")]
+)
+def test_no_row_is_dropped_where_nulls_meet_or_rows_meet_in_two_roles(meets: Meeting, nulls: Nulls) -> None:
+    assert needed_rows_sql(meets, [PairProgram((), True, 4)], nulls) is None
