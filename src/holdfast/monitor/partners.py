@@ -85,7 +85,7 @@ class Partners:
             slots = self._store.slots()
             self._plan(indexed=slots[: np.searchsorted(slots, come[0])])
         runs: dict[tuple[IndexSpec, bool], Arena] = {}
-        if len(come) == len(self._store) and len(come) >= self._tuning.least_at_once:
+        if not len(gone) and len(come) == len(self._store) and len(come) >= self._tuning.least_at_once:
             pairs = self._at_once(come, limit)
         else:
             pairs = self._by_sets(gone, come, kept, limit)

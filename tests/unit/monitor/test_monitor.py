@@ -75,6 +75,23 @@ def test_a_row_that_is_replaced_by_its_like_changes_nothing() -> None:
     assert (change.added_count, change.removed_count) == (0, 2)
 
 
+@pytest.mark.parametrize("least_at_once", [2, 2_000])
+def test_all_rows_may_be_replaced_by_as_many_others(least_at_once: int) -> None:
+    """What went is told, also where the rows that come are counted at once, as first rows are."""
+    tuning = MonitorTuning(least_at_once=least_at_once)
+    rules = parse_rules("rules: [{rule: not(t.a < s.a and t.b < s.b and t.c < s.c), name: r}]")
+    monitor = hf.Monitor(rules, key="id", tuning=tuning)
+    rows = [{"id": i, "a": i, "b": i, "c": 5} for i in range(3)] + [{"id": 3, "a": 9, "b": 9, "c": 9}]
+    monitor.insert(rows)
+    went = [{**row, "_change_type": "delete"} for row in rows]
+    come = [{**row, "id": row["id"] + 10, "_change_type": "insert"} for row in rows]
+    change = monitor.apply(went + come)
+    assert change.removed == {"r": [(0, 3), (1, 3), (2, 3)]}
+    assert change.added == {"r": [(10, 13), (11, 13), (12, 13)]}
+    change = monitor.update([{**row, "id": row["id"] + 10, "c": 5} for row in rows])
+    assert (change.added_count, change.removed_count, monitor.totals) == (0, 3, {"r": 0})
+
+
 def test_a_rule_of_one_row_counts_rows() -> None:
     monitor = hf.Monitor(["not(t.a > t.b)", "not(t.a is null)"], key="id")
     change = monitor.insert([{"id": 1, "a": 2, "b": 1}, {"id": 2, "a": None, "b": 1}])
