@@ -96,8 +96,9 @@ def _failed_file(text: str, origin: Origin) -> str | None:
         for path in (match["path"], unquote(match["path"])):
             if any(path.replace("///", "/").endswith(k.replace("///", "/").removeprefix("file:")) for k in known):
                 return path
-    of_a_file = re.search(r"org\.apache\.(parquet|orc)\.", text) or _malformed(text)  # which Spark 3.5 does not name
-    if of_a_file and len(origin.local) + len(origin.remote) == 1:
+    # Spark 3.5 names no file; then it is one of the format that is spoken of.
+    speaks_of_it = _malformed(text) if origin.kind in ("csv", "json") else f"org.apache.{origin.kind}." in text
+    if not _FAILED_FILE.search(text) and speaks_of_it and len(origin.local) + len(origin.remote) == 1:
         return str(origin.local[0].absolute()) if origin.local else origin.remote[0]
     return None
 
