@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import holdfast as hf
@@ -19,7 +20,8 @@ def test_spark_finds_the_same_arithmetic(spark: SparkSession) -> None:
     rows = pd.DataFrame({"quantity": quantity, "unit price": price, "goods": goods})
     rows["fee and price"] = np.round(price + quantity, 2)
     options: dict[str, Any] = {"max_predicates": 1, "top": "all"}
-    here, there = (hf.discover(table, **options) for table in (rows, frame_of(spark, rows).repartition(3)))
+    frame = frame_of(spark, pa.Table.from_pandas(rows)).repartition(3)
+    here, there = (hf.discover(table, **options) for table in (rows, frame))
     told = [(str(e.rule), e.support, e.score) for e in there.outcome.found if e.rule.kind == "row"]
     assert there.outcome.engine == "spark"
     assert {text for text, _, _ in told} == {
