@@ -141,15 +141,13 @@ def _number(value: Decimal) -> str:
 
 @dataclass(frozen=True)
 class SampledRelation:
-    """A relation that holds in the sample, and from which of its levels on."""
+    """A relation that holds in the sample at this level; `otherwise` are other ways to say so, if it does not in all
+    rows."""
 
     relation: Relation
-    levels: tuple[Level, ...]
+    level: Level
     sample: ArithmeticSample
-
-    @property
-    def level(self) -> Level:
-        return self.levels[0]
+    otherwise: tuple[SampledRelation, ...] = ()
 
     @property
     def digits(self) -> int | None:
@@ -164,9 +162,9 @@ class SampledRelation:
         return self.relation.words(self.level, self.digits)
 
     @property
-    def looser(self) -> SampledRelation | None:
-        """The same at the next level; None after the last."""
-        return replace(self, levels=self.levels[1:]) if len(self.levels) > 1 else None
+    def next_way(self) -> SampledRelation | None:
+        """The next of the other ways to say so; None after the last."""
+        return replace(self.otherwise[0], otherwise=self.otherwise[1:]) if self.otherwise else None
 
     @cached_property
     def chance(self) -> tuple[int, float]:
@@ -282,8 +280,8 @@ class ArithmeticSample:
                 return np.asarray(np.multiply.reduce(parts))
         return float(relation.multiple) * parts[0]
 
-    def held(self, relation: Relation) -> SampledRelation | None:
-        """The relation at the strictest level that the sample does not refute; None where it refutes all."""
+    def held(self, relation: Relation) -> list[SampledRelation]:
+        """The relation at each level that the sample does not refute, strictest first, but for accidents."""
         result, computed = self.values[relation.result], self.computed(relation)
         parts = [np.abs(self.values[factor.column]) for factor in relation.factors]
         size = parts[0] + parts[1] if relation.shape in ("sum", "difference") else np.abs(computed)
@@ -291,11 +289,12 @@ class ArithmeticSample:
         known = ~np.isnan(apart)
         levels = self.levels(relation)
         if known.sum() < _LEAST_ROWS:
-            return None
+            return []
         for i, level in enumerate(levels):
             if (apart[known] <= self._tolerance(relation, level)[known]).all():
-                return SampledRelation(relation, levels[i:], self)
-        return None
+                sampled = [SampledRelation(relation, at_least, self) for at_least in levels[i:]]
+                return [] if sampled[0].is_accident else [one for one in sampled if not one.is_accident]
+        return []
 
     def _tolerance(self, relation: Relation, level: Level) -> Doubles:
         result = self.values[relation.result]
@@ -353,16 +352,21 @@ def _shown_digits(values: Doubles) -> int | None:
 
 def multiples(sample: ArithmeticSample) -> Iterator[SampledRelation]:
     """The pairs of columns of which one is a multiple of the other; of each pair the simpler way to say so."""
-    simplest: dict[frozenset[str], SampledRelation] = {}
+    ways: dict[frozenset[str], list[SampledRelation]] = {}
     for result in sample.values:
         for factor, multiple in _multiples_of(sample, result):
             held = sample.held(Relation(result, "multiple", (Factor(factor),), multiple))
-            if held is None or held.is_accident:
-                continue
-            pair = frozenset((result, factor))
-            if pair not in simplest or _plainness(held) < _plainness(simplest[pair]):
-                simplest[pair] = held
-    yield from sorted(simplest.values(), key=lambda held: held.order)
+            ways.setdefault(frozenset((result, factor)), []).extend(held)
+    simplest = [_best_first(held, _plainness) for held in ways.values() if held]
+    yield from sorted(simplest, key=lambda held: held.order)
+
+
+def _best_first(
+    ways: Sequence[SampledRelation], order: Callable[[SampledRelation], tuple[object, ...]]
+) -> SampledRelation:
+    """The first of the ways to say one thing, which has the others as its own."""
+    first, *others = sorted(ways, key=order)
+    return replace(first, otherwise=tuple(others))
 
 
 def _plainness(held: SampledRelation) -> tuple[object, ...]:
@@ -459,7 +463,7 @@ def combinations_of(
         )
         complete &= all_listed
         matches += [[start + which, result] for which, result in equal.tolist()]
-    best: dict[object, SampledRelation] = {}
+    ways: dict[object, list[SampledRelation]] = {}
     shapes = {SUM: "sum", DIFFERENCE: "difference", PRODUCT: "product"}
     for which, result in matches:
         if over():
@@ -467,13 +471,10 @@ def combinations_of(
             break
         kind, *numbers = expressions[which, :4].tolist()
         parts = tuple(factors[i] for i in numbers if i != NOTHING)
-        held = sample.held(Relation(columns[result], shapes[kind], parts))
-        if held is None or held.is_accident:
-            continue
-        fact = _fact(held.relation)
-        if fact not in best or held.preference < best[fact].preference:
-            best[fact] = held
-    return sorted(best.values(), key=lambda held: held.order), complete
+        relation = Relation(columns[result], shapes[kind], parts)
+        ways.setdefault(_fact(relation), []).extend(sample.held(relation))
+    best = [_best_first(held, lambda held: held.preference) for held in ways.values() if held]
+    return sorted(best, key=lambda held: held.order), complete
 
 
 def _fact(relation: Relation) -> object:

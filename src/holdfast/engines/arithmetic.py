@@ -102,7 +102,7 @@ class _Counting:
     def holding(
         self, candidates: Iterable[SampledRelation], known: Sequence[SampledRelation] = ()
     ) -> list[SampledRelation]:
-        """Returns those that hold in all rows, each at its strictest level, in order, without what others imply.
+        """Returns those that hold in all rows, each in the strictest way, in order, without what others imply.
 
         Those `known` hold. What others imply is not even counted, unless one of these turns out not to hold. When time
         is up, those are left out that were not counted.
@@ -119,8 +119,8 @@ class _Counting:
             for candidate, outcome in zip(counted, self._counted(counted), strict=True):
                 if outcome.holds:
                     held.append(candidate)
-                elif (looser := candidate.looser) is not None and not looser.is_accident:
-                    waiting.append(looser)
+                elif (next_way := candidate.next_way) is not None:
+                    waiting.append(next_way)
 
     def _counted(self, relations: Sequence[SampledRelation]) -> Sequence[RuleOutcome]:
         rules = tuple(Rule(f"r{i}", relation.body) for i, relation in enumerate(relations))
