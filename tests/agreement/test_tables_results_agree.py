@@ -68,7 +68,7 @@ def lines(table: Any) -> Counter[str]:
     return Counter(str(list(row.items())) for row in table)
 
 
-@pytest.mark.parametrize(("nulls", "key"), [("sql", "number"), ("equal", "[region, number]"), ("sql", "invoice")])
+@pytest.mark.parametrize(("nulls", "key"), [("equal", "[region, number]"), ("sql", "invoice")])
 def test_counts_tables_and_what_is_shown_are_the_same(spark: SparkSession, shop: Path, nulls: str, key: str) -> None:
     here, there = both(shop, nulls=nulls, key=key, redact=["customers.since"])
     told, wanted = here.to_dict(), there.to_dict()
@@ -85,8 +85,9 @@ def test_counts_tables_and_what_is_shown_are_the_same(spark: SparkSession, shop:
         other = there.annotated(partners=2)[table]
         assert one.columns == other.columns
         assert lines(one) == lines(other), table
+    there_parts = there.split()
     for table, parts in here.split().items():
-        for one, other in zip(parts, there.split()[table], strict=True):
+        for one, other in zip(parts, there_parts[table], strict=True):
             assert one.columns == other.columns
             assert lines(one) == lines(other)
     for found, other in zip(here.shown.rules, there.shown.rules, strict=True):

@@ -292,8 +292,8 @@ class ArithmeticSample:
             return []
         for i, level in enumerate(levels):
             if (apart[known] <= self._tolerance(relation, level)[known]).all():
-                sampled = [SampledRelation(relation, at_least, self) for at_least in levels[i:]]
-                return [] if sampled[0].is_accident else [one for one in sampled if not one.is_accident]
+                sampled = [SampledRelation(relation, at_most, self) for at_most in levels[i:]]
+                return [] if sampled[0].is_accident else [way for way in sampled if not way.is_accident]
         return []
 
     def _tolerance(self, relation: Relation, level: Level) -> Doubles:
