@@ -39,7 +39,7 @@ def listed(result: SearchResult, first: int | None = None) -> list[tuple[str, st
     return [(rule.rule.kind, str(rule.constraint), rule.score, rule.support) for rule in rules]
 
 
-@settings(slowly, max_examples=300)
+@settings(slowly, max_examples=200)
 @given(case=discoveries(most_bits=30, max_rows=14), top=tops, threads=st.sampled_from([1, 2]))
 def test_the_best_are_the_first_of_all(case: Discovery, top: int, threads: int) -> None:
     table, types = rows_of(case)

@@ -45,7 +45,7 @@ def require_effect(table: RandomTable, random: RandomRules, change: Mapping[str,
     assert 0 <= change["confidence"] <= most + 1e-12
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(case=cases())
 def test_a_row_breaks_what_the_reference_counts(case: tuple[RandomTable, RandomRules]) -> None:
     table, random = case
@@ -55,7 +55,7 @@ def test_a_row_breaks_what_the_reference_counts(case: tuple[RandomTable, RandomR
         assert counted == violations(table.rows, random, row["id"]), f"{random.rules} {table.rows}"
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(case=cases())
 def test_a_row_is_explained_by_its_violations(case: tuple[RandomTable, RandomRules]) -> None:
     table, random = case
@@ -86,7 +86,7 @@ def test_changes_have_the_effect_that_the_reference_counts(
         monkeypatch.setattr(row_meetings, name, value)
     monkeypatch.setattr(row_meetings, "AT_ONCE", 4)
 
-    @settings(max_examples=300)
+    @settings(max_examples=200)
     @given(case=cases())
     def each(case: tuple[RandomTable, RandomRules]) -> None:
         table, random = case
