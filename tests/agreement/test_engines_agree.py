@@ -92,7 +92,7 @@ def test_one_task_many_tasks_and_sql_find_the_same(
 @pytest.mark.parametrize(
     ("nulls", "compared"),
     [
-        ("sql", {2, 4}),
+        ("sql", {4}),
         pytest.param("sql", set(range(len(DEPENDENCIES))), marks=pytest.mark.soak),
         pytest.param("equal", set(range(len(DEPENDENCIES))), marks=pytest.mark.soak),
     ],

@@ -68,7 +68,9 @@ def lines(table: Any) -> Counter[str]:
     return Counter(str(list(row.items())) for row in table)
 
 
-@pytest.mark.parametrize(("nulls", "key"), [("equal", "[region, number]"), ("sql", "invoice")])
+@pytest.mark.parametrize(
+    ("nulls", "key"), [("equal", "[region, number]"), pytest.param("sql", "invoice", marks=pytest.mark.soak)]
+)
 def test_counts_tables_and_what_is_shown_are_the_same(spark: SparkSession, shop: Path, nulls: str, key: str) -> None:
     here, there = both(shop, nulls=nulls, key=key, redact=["customers.since"])
     told, wanted = here.to_dict(), there.to_dict()

@@ -38,11 +38,16 @@ def cpu_seconds(process: int) -> float:
 
 
 @pytest.mark.parametrize(
-    ("sent", "code", "words"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+    ("engine", "sent", "code", "words"),
+    [
+        ("local", signal.SIGINT, 130, "interrupted"),
+        ("local", signal.SIGTERM, 143, "terminated"),
+        ("spark", signal.SIGINT, 130, "interrupted"),
+        pytest.param("spark", signal.SIGTERM, 143, "terminated", marks=pytest.mark.soak),
+    ],
 )
-@pytest.mark.parametrize("engine", ["local", "spark"])
 def test_a_command_that_is_ended_leaves_nothing(
-    tmp_path: Path, sent: signal.Signals, code: int, words: str, engine: str
+    tmp_path: Path, engine: str, sent: signal.Signals, code: int, words: str
 ) -> None:
     chance = Random(7)
     lines = [",".join(map(str, (i, *(chance.randrange(10**6) for _ in "abcd")))) for i in range(200_000)]

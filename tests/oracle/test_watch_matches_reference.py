@@ -164,7 +164,7 @@ def test_changes_one_batch_after_the_other_in_this_process(history: History) -> 
     assert_watched([LocalEngine()], history, history.batches)
 
 
-@settings(slowly, max_examples=100)
+@settings(slowly, max_examples=60)
 @given(history=histories())
 def test_changes_one_by_one_in_this_process(history: History) -> None:
     assert_watched([LocalEngine()], history, one_by_one(history))

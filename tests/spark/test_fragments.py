@@ -117,6 +117,7 @@ print(FragmentsState.open(folder + "/state").apply(folder + "/changes.parquet").
 """
 
 
+@pytest.mark.soak
 def test_a_table_of_a_database_is_a_site(spark: SparkSession, postgres: str, tmp_path: Path) -> None:
     state = made(SparkEngine(spark), tmp_path, VERTICAL)
     first = dict(state.manifest.totals)
