@@ -44,8 +44,11 @@ def s3_server() -> Iterator[str]:
 def make_bucket(host: str, port: int, name: str) -> None:
     connection = http.client.HTTPConnection(host, port)
     connection.request("PUT", f"/{name}")
-    assert connection.getresponse().status == 200
+    answer = connection.getresponse()
+    answer.read()
     connection.close()
+    if answer.status != 200:
+        raise RuntimeError(f"the S3 server of the tests has no bucket {name}: {answer.status}")
 
 
 def fresh_place(bucket: str) -> str:

@@ -383,7 +383,7 @@ def _whole(values: CountedColumn) -> NDArray[np.int64]:
 
 def _digits_of(values: CountedColumn) -> int | None:
     """The most digits after the point of a value; None where they are more than a person rounds to."""
-    largest = np.abs(values.numbers).max() if values.kind.family == "float" else 0.0
+    largest = float(np.abs(values.numbers).max()) if values.kind.family == "float" else 0.0
     tried = (digits for digits in range(_MOST_DIGITS + 1) if largest * 10**digits < _EXACT)
     return next((digits for digits in tried if _have_digits(values, digits).all()), None)
 

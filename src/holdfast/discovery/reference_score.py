@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from math import log
+from typing import Any
 
 import numpy as np
 
@@ -105,13 +106,19 @@ def _by_values(left: ColumnValues, right: ColumnValues) -> float:
     different = len(left.values)
     if left.comparable_with == "text" or left.ends is None or right.ends is None:
         return different / (different + 0.5)
-    low, high = map(_number, left.ends)
-    least, most = map(_number, right.ends)
-    spread = min((high - low) / (most - least), 1.0) if most > least else 1.0
+    spread = _spread(left.ends, right.ends)
     density = _density(right)
     if density is not None and density < _DENSE and different * -log(max(density, 1e-300)) >= _SURE:
         return 0.95
     return 0.9 * spread * different / (different + 3)
+
+
+def _spread(own: tuple[Any, Any], whole: tuple[Any, Any]) -> float:
+    """The share of the whole range that the values have between their ends; of an endless one, all or nothing."""
+    part, total = (_number(high) - _number(low) for low, high in (own, whole))
+    if np.isfinite(total):
+        return min(part / total, 1.0) if total > 0 else 1.0
+    return 0.0 if np.isfinite(part) else 1.0
 
 
 def _by_pairs(inclusion: FoundInclusion) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf, nan
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -55,6 +57,14 @@ def test_a_list_of_columns_refers_to_a_key_of_two() -> None:
     sales = pa.table({"part_id": stock["part_id"].to_numpy()[sold], "store": stock["store"].take(pa.array(sold))})
     found = hf.discover({"stock": stock, "sales": sales})
     assert [str(rule) for rule in found.rules] == ["sales(part_id, store) in stock(part_id, store)"]
+
+
+@pytest.mark.parametrize("values", [[0.0, inf, inf], [0.0, -inf, inf], [1.0, nan, inf], [nan, nan, nan]])
+def test_endless_ranges_have_scores(values: list[float]) -> None:
+    right = [*values, 0.5, 2.0, 3.0]
+    found = hf.discover({"a": pa.table({"x": values}), "b": pa.table({"y": right})}, top="all").outcome
+    assert "a(x) in b(y)" in [str(entry.rule) for entry in found]
+    assert all(0 <= entry.score <= 1 for entry in found)
 
 
 @pytest.mark.parametrize(
