@@ -163,10 +163,13 @@ class SampledRelation:
 
     @property
     def next_way(self) -> SampledRelation | None:
-        """The next of the other ways to say so; None after the last."""
-        return replace(self.otherwise[0], otherwise=self.otherwise[1:]) if self.otherwise else None
+        """The next of the other ways to say so that is no accident; None after the last."""
+        for i, way in enumerate(self.otherwise, start=1):
+            if not way.is_accident:
+                return replace(way, otherwise=self.otherwise[i:])
+        return None
 
-    @cached_property
+    @property
     def chance(self) -> tuple[int, float]:
         """How many different operands there are, and the greatest share of rows whose value would do in another's."""
         return self.sample.chance(self.relation, self.level)
@@ -225,6 +228,7 @@ class ArithmeticSample:
         self.exact = {name: types[name].family != "float" for name in self.values}
         self.digits = {name: _shown_digits(values) for name, values in self.values.items()}
         self.place = {name: i for i, name in enumerate(rows.column_names)}
+        self._chances: dict[tuple[Relation, Level], tuple[int, float]] = {}
 
     @cached_property
     def shares(self) -> tuple[str, ...]:
@@ -281,7 +285,8 @@ class ArithmeticSample:
         return float(relation.multiple) * parts[0]
 
     def held(self, relation: Relation) -> list[SampledRelation]:
-        """The relation at each level that the sample does not refute, strictest first, but for accidents."""
+        """The relation at each level that the sample does not refute, strictest first; none where that is an accident,
+        as a looser one is then, too."""
         result, computed = self.values[relation.result], self.computed(relation)
         parts = [np.abs(self.values[factor.column]) for factor in relation.factors]
         size = parts[0] + parts[1] if relation.shape in ("sum", "difference") else np.abs(computed)
@@ -293,7 +298,7 @@ class ArithmeticSample:
         for i, level in enumerate(levels):
             if (apart[known] <= self._tolerance(relation, level)[known]).all():
                 sampled = [SampledRelation(relation, at_most, self) for at_most in levels[i:]]
-                return [] if sampled[0].is_accident else [way for way in sampled if not way.is_accident]
+                return [] if sampled[0].is_accident else sampled
         return []
 
     def _tolerance(self, relation: Relation, level: Level) -> Doubles:
@@ -306,7 +311,12 @@ class ArithmeticSample:
 
     def chance(self, relation: Relation, level: Level) -> tuple[int, float]:
         """How many different operands the rows have; and, over the columns of the relation, the greatest share of pairs
-        of rows in which the value of one would do in the place of the other's."""
+        of rows in which the value of one would do in the place of the other's. Known from then on."""
+        if (relation, level) not in self._chances:
+            self._chances[relation, level] = self._computed_chance(relation, level)
+        return self._chances[relation, level]
+
+    def _computed_chance(self, relation: Relation, level: Level) -> tuple[int, float]:
         columns = [self.values[name] for name in relation.columns]
         known = np.flatnonzero(~np.isnan(np.sum(columns, axis=0)))
         operands = np.stack([column[known] for column in columns[1:]])
