@@ -69,7 +69,11 @@ def lines(table: Any) -> Counter[str]:
 
 
 @pytest.mark.parametrize(
-    ("nulls", "key"), [("equal", "[region, number]"), pytest.param("sql", "invoice", marks=pytest.mark.soak)]
+    ("nulls", "key"),
+    [
+        ("equal", "[region, number]"),
+        *(pytest.param("sql", key, marks=pytest.mark.soak) for key in ("number", "invoice")),
+    ],
 )
 def test_counts_tables_and_what_is_shown_are_the_same(spark: SparkSession, shop: Path, nulls: str, key: str) -> None:
     here, there = both(shop, nulls=nulls, key=key, redact=["customers.since"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from typer.testing import CliRunner
 
 import holdfast as hf
 from holdfast.cli import app
-from holdfast.rules.rule_file import dump_rules
 
 TOP_KEYS = ["rows", "predicates", "evidence", "complete", "seconds", "engine", "column_rules", "rules"]
 COLUMN_KEYS = ["column", "kind", "rule", "dc", "says", "evidence", "breaks"]
@@ -74,11 +72,11 @@ def test_written_rules_hold_on_the_same_table(found: dict[str, Any], place: Path
     single = [rule["rule"] for rule in found["column_rules"] if rule["rule"] is not None]
     texts = [*single, *(rule["rule"] for rule in found["rules"])]
     assert [str(rule) for rule in everything] == texts
-    (place / "many.yaml").write_text(dump_rules(replace(everything, rules=everything.rules[::40])), encoding="utf-8")
-    done = holdfast("check", place / "people.csv", place / "many.yaml", "--format", "json")
+    done = holdfast("check", place / "people.csv", place / "all.yaml", "--format", "json")
     assert done.exit_code == 0, done.output
     checked = json.loads(done.stdout)["rules"]
-    assert [rule["rule"] for rule in checked] == texts[::40]
+    assert [rule["rule"] for rule in checked] == texts
+    assert len(texts) > 150
     assert all(rule["violating_rows"] == 0 for rule in checked)
 
 

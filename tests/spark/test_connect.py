@@ -105,7 +105,7 @@ def test_check_and_discover_on_connect_equal_those_on_a_classic_session(
 ) -> None:
     path = tmp_path / "people.csv"
     path.write_text(ROWS, encoding="utf-8")
-    rules = RULES if engine == "kernel" else RULES[::2]  # a table is planned for rule by rule elsewhere
+    rules = RULES if engine == "kernel" else RULES[::2]  # Spark plans each rule of many tasks by itself
     asked = (str(path), json.dumps(rules), engine, platform)
     checked, keyless, discovered = run(SCRIPT, *asked, url=connect_url, folder=tmp_path)
 
