@@ -86,6 +86,39 @@ def test_each_step_can_be_taken_back(place: Path) -> None:
     assert len(read_decisions("decisions.yaml")) == 0
 
 
+def printed_entries(*entries: tuple[str, int]) -> None:
+    rules = [{"rule": rule, "kind": "fd", "entry": entry} for rule, entry in entries]
+    single = [
+        {"column": "n", "says": says, "rule": rule}
+        for says, rule in (("is never null", "not(t.n is null)"), ("rises", None), ("is at least 0", "not(t.n < 0)"))
+    ]
+    Path("found.json").write_text(json.dumps({"rules": rules, "column_rules": single}), encoding="utf-8")
+
+
+def test_a_whole_entry_is_decided_at_once(place: Path) -> None:
+    printed_entries(("a -> b", 1), ("c -> d", 2), ("e -> f", 1), ("g -> h", 3))
+    printed = review("Y\nN all wrong\nn\nu\nu\nu\nq\n")
+    single = ["not(t.n is null)", "not(t.n < 0)"]
+    asked = [single[0], "a -> b", "c -> d", "g -> h", "c -> d", "a -> b", single[0]]
+    assert rules_asked(printed) == asked, "a step back is the whole entry"
+    assert printed.startswith("6 rules in 4 entries, 6 to decide in 4 entries.\n")
+    assert "1 of 6  1 of 2 in column n" in printed
+    assert "3 of 6  1 of 2 in entry 1" in printed
+    assert "kept: 2 rules" in printed
+    assert "0 rules kept, 0 rejected, 6 to decide in 4 entries." in printed
+
+    printed = review("Y\ny\nn other\nJ\nK\nJ\nN all wrong\nq\n")
+    assert rules_asked(printed) == [single[0], "a -> b", "e -> f", "c -> d", "g -> h", "c -> d", "g -> h", "c -> d"]
+    assert "3 rules kept, 2 rejected, 1 to decide in 1 entry." in printed
+    decisions = read_decisions("decisions.yaml")
+    assert [str(rule) for rule in decisions.kept] == [*single, "a -> b"]
+    assert [(str(entry.rule), entry.why) for entry in decisions.rejected] == [
+        ("e -> f", "other"),
+        ("g -> h", "all wrong"),
+    ]
+    assert [str(rule) for rule in hf.read_rules("rules.yaml")] == [*single, "a -> b"]
+
+
 def test_names_and_terms_are_asked(place: Path) -> None:
     rules = found("--error", "0.002")
     at = rules.index("zip -> city")

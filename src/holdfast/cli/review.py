@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,7 @@ from holdfast.rules.plain_words import number, on_one_line
 from holdfast.rules.rule import allowance
 from holdfast.rules.rule_file import dump_rules, read_rules
 from holdfast.search.found_file import PrintedDiscovery, PrintedRule, read_found
-from holdfast.search.review import Review, RuleDecision, review_of
+from holdfast.search.review import Review, RuleDecision, Verdict, review_of
 
 EXAMPLES = """
 Examples:
@@ -36,6 +36,9 @@ KEYS = """\
 y keep it          n [why] reject it    r name, severity and allowance
 j next rule        k rule before        u undo
 q quit             ? these keys"""
+ENTRY_KEYS = """\
+Rules that say the same stand in one entry. For all rules of an entry at once:
+Y keep them        N [why] reject them  J next entry  K entry before"""
 
 
 def review(
@@ -65,7 +68,7 @@ def review(
 
     ended = _Dialog(printed, started, save).run()
     kept, rejected = len(ended.decisions.kept), len(ended.decisions.rejected)
-    _say(f"{number(kept, 'rule')} kept, {rejected:,} rejected, {len(ended.open):,} to decide.")
+    _say(f"{number(kept, 'rule')} kept, {rejected:,} rejected, {_left(printed, ended)}.")
     if kept or rejected:
         _say(f"written: {rules} and {decisions}")
 
@@ -95,11 +98,14 @@ class _Dialog:
         if not self._review.open:
             _say(f"All {number(count, 'rule')} are decided." if count else "There are no rules.")
             return self._review
-        _say(f"{number(count, 'rule')}, {len(self._review.open):,} to decide.")
-        _say(KEYS)
+        entries = len(self._printed.entries)
+        within = f" in {number(entries, 'entry')}" if entries < count else ""
+        _say(f"{number(count, 'rule')}{within}, {_left(self._printed, self._review)}.")
+        self._help()
         while self._place < count:
             self._show()
-            answer = _ask("keep it? y, n, r, j, k, u, q, ?")
+            several = len(self._printed.entry_of(self._place)) > 1
+            answer = _ask(f"keep it? y, n, {'Y, N, ' if several else ''}r, j, k, u, q, ?")
             if answer is None or answer.strip() == "q":
                 break
             self._answer(answer.strip())
@@ -109,7 +115,10 @@ class _Dialog:
         entry = self._printed.rules[self._place]
         verdict = self._review.on(self._place).verdict
         _say("")
-        _say(f"{self._place + 1} of {len(self._printed.rules)}  {_facts(entry)}{f'  [{verdict}]' if verdict else ''}")
+        among = self._printed.entry_of(self._place)
+        said = f"{self._place - among.start + 1} of {len(among)} in {entry.entry}, " if len(among) > 1 else ""
+        place = f"{self._place + 1} of {len(self._printed.rules)}"
+        _say(f"{place}  {said}{_facts(entry)}{f'  [{verdict}]' if verdict else ''}")
         _say(f"  {entry.rule.description or ''}")
         _say(f"  {entry.rule}")
 
@@ -121,25 +130,50 @@ class _Dialog:
                 self._decide(replace(decision, verdict="kept", why=None))
             case "n":
                 self._decide(replace(decision, verdict="rejected", why=rest.strip() or None))
+            case "Y":
+                self._decide_all("kept", None)
+            case "N":
+                self._decide_all("rejected", rest.strip() or None)
             case "j":
                 self._place += 1
             case "k":
                 self._place = max(self._place - 1, 0)
+            case "J":
+                self._place = self._printed.entry_of(self._place).stop
+            case "K":
+                self._place = self._printed.entry_of(max(self._printed.entry_of(self._place).start - 1, 0)).start
             case "u":
                 self._undo()
             case "r":
                 self._terms()
             case _:
-                _say(KEYS)
+                self._help()
+
+    def _help(self) -> None:
+        _say(KEYS)
+        if len(self._printed.entries) < len(self._printed.rules):
+            _say(ENTRY_KEYS)
 
     def _decide(self, decision: RuleDecision) -> None:
-        self._step(decision)
+        self._step({self._place: decision})
+        self._go_on()
+
+    def _decide_all(self, verdict: Verdict, why: str | None) -> None:
+        """Decides on all rules of the entry, in one step."""
+        places = self._printed.entry_of(self._place)
+        self._step({i: replace(self._review.on(i), verdict=verdict, why=why) for i in places})
+        if len(places) > 1:
+            _say(f"{verdict}: {len(places)} rules")
+        self._place = places[-1]
+        self._go_on()
+
+    def _go_on(self) -> None:
         later = [place for place in self._review.open if place > self._place]
         # After the last one those that were passed over.
         self._place = next(iter(later or self._review.open), len(self._printed.rules))
 
-    def _step(self, decision: RuleDecision) -> None:
-        self._review = self._review.step(self._place, decision)
+    def _step(self, decisions: Mapping[int, RuleDecision]) -> None:
+        self._review = self._review.steps(decisions)
         self._save(self._review)
 
     def _undo(self) -> None:
@@ -175,7 +209,16 @@ class _Dialog:
         except OptionError as problem:
             _say(f"{problem.message} The allowance stays.")
         if decision != self._review.on(self._place):
-            self._step(decision)
+            self._step({self._place: decision})
+
+
+def _left(printed: PrintedDiscovery, review: Review) -> str:
+    """How many rules, and in how many entries where some have several, are to be decided."""
+    left = set(review.open)
+    if not left or len(printed.entries) == len(printed.rules):
+        return f"{len(left):,} to decide"
+    entries = sum(not left.isdisjoint(entry) for entry in printed.entries)
+    return f"{len(left):,} to decide in {number(entries, 'entry')}"
 
 
 def _allowed(decision: RuleDecision, rule: object) -> str:

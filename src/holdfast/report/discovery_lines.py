@@ -21,6 +21,18 @@ _KIND_NAMES = {
     "dc": ("other denial constraint", "other denial constraints"),
     "row": ("rule on single rows", "rules on single rows"),
 }
+# What a kind says of rows, for somebody who sees its short name.
+KIND_WORDS = {
+    "column": "what the values of one column keep",
+    "key": "no two rows have the same values",
+    "fd": "functional dependency: some values determine another",
+    "cfd": "conditional dependency: a dependency among some of the rows",
+    "order": "values rise or fall together",
+    "dc": "denial constraint: what no two rows do",
+    "row": "what no single row does",
+}
+# How many of the rules of an entry are written out below its first.
+ALSO = 3
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,12 @@ def discovery_lines(outcome: DiscoverOutcome) -> list[DiscoveryLine]:
         others += _said_at_once([shown[i] for i in members if entries.variants[i]])
         lines.append(replace(_line(first, outcome), also=tuple(map(_noted_text, others))))
     return lines
+
+
+def also_text(texts: Sequence[str]) -> str:
+    """Returns the other rules of an entry, the first few of them."""
+    rest = len(texts) - ALSO
+    return f"{'; '.join(texts[:ALSO])}{f'; and {rest:,} more' if rest > 0 else ''}"
 
 
 def _said_at_once(rules: list[FoundRule]) -> list[list[FoundRule]]:

@@ -8,12 +8,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from holdfast.evolving.outcome import BreakingPair, EvolveStatus, RulesChange
 from holdfast.report.decided_lines import broken_now, decided_lines, decided_note
-from holdfast.report.discovery_lines import accident_words, belief_line, broken_by, closing, size, tally, tested_by
+from holdfast.report.discovery_lines import (
+    KIND_WORDS,
+    accident_words,
+    also_text,
+    belief_line,
+    broken_by,
+    closing,
+    discovery_lines,
+    size,
+    tally,
+    tested_by,
+)
 from holdfast.report.page import page
 from holdfast.report.review_data import can_be_decided, review_json
 from holdfast.report.rule_words import rule_words
@@ -45,6 +56,7 @@ class ColumnMap:
 def discovery_page(outcome: DiscoverOutcome, *, examples: Sequence[RuleExamples] = ()) -> str:
     """Returns the report of the shown rules, at most RULES of them, as one HTML page in which a person decides on them;
     `examples` are rows that test each."""
+    first = _first_rules(outcome)
     values = discovery_values(outcome)
     single = outcome.column_rules or ()
     values["single"] = _by_column(single[:COLUMN_RULES])
@@ -54,19 +66,23 @@ def discovery_page(outcome: DiscoverOutcome, *, examples: Sequence[RuleExamples]
         values["kinds"] = [("column", min(len(single), COLUMN_RULES)), *values["kinds"]]
         columns = {*(name for _, name in values["columns"]), *(entry.column for entry in single)}
         values["columns"] = [(_lines([name]), name) for name in sorted(columns)]
-    values["review"] = review_json(outcome, outcome.shown[:RULES], examples, single[:COLUMN_RULES])
+    # The script knows rules by their places on the page, where those of an entry stand together.
+    order = [place for places in _in_order(first) for place in places]
+    shown_examples = [examples[i] if i < len(examples) else RuleExamples() for i in order]
+    shown = [first.shown[i] for i in order]
+    values["review"] = review_json(outcome, shown, shown_examples, single[:COLUMN_RULES])
     kept = () if outcome.decided is None else outcome.decided.kept
     values["kept"] = [[_kept_values(entry) for entry in kept if entry.holds == holds] for holds in (False, True)]
     return page("discovery.html", title=f"Holdfast: rules of {outcome.table}", scripts=("review.js",), **values)
 
 
-def _by_column(rules: Sequence[ColumnRule]) -> list[tuple[str, str, list[dict[str, Any]]]]:
-    """The rules on single columns for the template: per column its name, its line, and what is said of it."""
+def _by_column(rules: Sequence[ColumnRule]) -> list[dict[str, Any]]:
+    """The rules on single columns for the template: per column its name, its line, and what is said of it; `decided`
+    is how many of these are rules, which somebody can decide on."""
     columns: dict[str, list[dict[str, Any]]] = {}
-    for place, entry in enumerate(rules, start=1):
+    for entry in rules:
         columns.setdefault(entry.column, []).append(
             {
-                "place": place,
                 "words": entry.words,
                 "says": entry.says,
                 "text": None if entry.rule is None else str(entry.rule),
@@ -74,32 +90,49 @@ def _by_column(rules: Sequence[ColumnRule]) -> list[tuple[str, str, list[dict[st
                 "breaks": f"{entry.breaks * 100:.2g}%",
             }
         )
-    return [(name, _lines([name]), entries) for name, entries in columns.items()]
+    return [
+        {
+            "name": name,
+            "line": _lines([name]),
+            "rules": said,
+            "decided": sum(entry["text"] is not None for entry in said),
+        }
+        for name, said in columns.items()
+    ]
+
+
+def _first_rules(outcome: DiscoverOutcome) -> DiscoverOutcome:
+    """The outcome as if it had shown no more rules than a page does."""
+    return replace(outcome, top=RULES if outcome.top is None else min(outcome.top, RULES))
+
+
+def _in_order(outcome: DiscoverOutcome) -> list[list[int]]:
+    """The places of the shown rules, entry by entry: the best rule that is no variant first, variants last."""
+    entries = outcome.entries
+    return [sorted(places, key=lambda place: (entries.variants[place], place)) for places in entries]
 
 
 def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
     """Returns the values for the template of a discovery, which other reports include."""
-    shown = outcome.shown[:RULES]
-    line, entries = belief_line(shown), outcome.entries
-    rules = [
+    first = _first_rules(outcome)
+    shown = first.shown
+    line = belief_line(discovery_lines(first))
+    groups = [
         {
-            "rank": rank,
-            "kind": entry.rule.kind,
-            "words": _sentence(entry.rule.description or str(entry.rule)),
-            "text": str(entry.rule),
-            "dc": str(entry.constraint),
-            "score": entry.score,
-            "coverage": entry.coverage,
-            "tested": tested_by(entry, outcome),
-            "broken": broken_by(entry),
-            "accident": accident_words(entry.accident),
-            "follows_from": entries.head(rank - 1) + 1 if entries.variants[rank - 1] else None,
-            "weak": rank > line.place,
-            "columns": _lines(entry.rule.body.columns),
-            "note": decided_note(entry),
-            "decide": can_be_decided(entry.rule),
+            "number": number_of,
+            "rules": [
+                _rule_values(
+                    shown[place],
+                    outcome,
+                    rank=str(number_of) if i == 0 else f"{number_of}.{i + 1}",
+                    follows=first.entries.variants[place] and i > 0,
+                )
+                for i, place in enumerate(places)
+            ],
+            "also": also_text([str(shown[place].rule) for place in places[1:]]),
+            "weak": number_of > line.place,
         }
-        for rank, entry in enumerate(shown, start=1)
+        for number_of, places in enumerate(_in_order(first), start=1)
     ]
     used = Counter(name for entry in shown for name in entry.rule.body.columns)
     return {
@@ -108,9 +141,11 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
         "tally": tally(outcome),
         "closing": closing(outcome),
         "cut": len(outcome.shown) - len(shown),
-        "rules": rules,
+        "groups": groups,
+        "rule_count": len(shown),
         "line": line,
         "kinds": list(Counter(entry.rule.kind for entry in shown).items()),
+        "kind_words": KIND_WORDS,
         "columns": [(_lines([name]), name) for name in sorted(used)],
         "map": column_map(shown),
         "review": None,
@@ -119,6 +154,26 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
         "single_cut": 0,
         "kept": ((), ()),
         "decided": decided_lines(outcome),
+    }
+
+
+def _rule_values(entry: FoundRule, outcome: DiscoverOutcome, *, rank: str, follows: bool) -> dict[str, Any]:
+    """A rule for the template; `rank` is the number of its entry, and its own in there."""
+    return {
+        "rank": rank,
+        "kind": entry.rule.kind,
+        "words": _sentence(entry.rule.description or str(entry.rule)),
+        "text": str(entry.rule),
+        "dc": str(entry.constraint),
+        "score": entry.score,
+        "coverage": entry.coverage,
+        "tested": tested_by(entry, outcome),
+        "broken": broken_by(entry),
+        "accident": accident_words(entry.accident),
+        "follows": follows,
+        "columns": _lines(entry.rule.body.columns),
+        "note": decided_note(entry),
+        "decide": can_be_decided(entry.rule),
     }
 
 

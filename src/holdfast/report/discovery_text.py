@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +11,7 @@ from holdfast.report.decided_lines import broken_lines, kept_line, left_out_line
 from holdfast.report.discovery_lines import (
     SURELY_NONE,
     accident_words,
+    also_text,
     belief_line,
     closing,
     discovery_lines,
@@ -24,8 +23,6 @@ from holdfast.rules.plain_words import on_one_line
 from holdfast.search.decided import DecidedSummary
 from holdfast.search.outcome import DiscoverOutcome
 
-# How many of the rules of an entry are written out below its first.
-ALSO = 3
 # Longer names of columns take more than one line.
 _HEAD = 24
 
@@ -75,17 +72,11 @@ def _view(outcome: DiscoverOutcome) -> RenderableType:
             )
             table.add_row("", "", details)
             if line.also:
-                table.add_row("", "", Text(on_one_line(_also(line.also)), style="dim"))
+                table.add_row("", "", Text(on_one_line(f"also: {also_text(line.also)}"), style="dim"))
         parts.append(table)
     if (rest := closing(outcome)) is not None:
         parts += [Text(), Text(rest, style="dim")]
     return Group(*parts)
-
-
-def _also(texts: Sequence[str]) -> str:
-    """The other rules of an entry, the first few of them."""
-    rest = len(texts) - ALSO
-    return f"also: {'; '.join(texts[:ALSO])}{f'; and {rest:,} more' if rest > 0 else ''}"
 
 
 def _single_columns(outcome: DiscoverOutcome) -> list[RenderableType]:

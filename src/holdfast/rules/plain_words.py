@@ -43,10 +43,10 @@ def _escape(character: str) -> str:
 def number(n: int, word: str) -> str:
     """Returns a count with its noun.
 
-    >>> number(1, "row"), number(1200, "row"), number(2, "batch")
-    ('1 row', '1,200 rows', '2 batches')
+    >>> number(1, "row"), number(1200, "row"), number(2, "batch"), number(2, "entry")
+    ('1 row', '1,200 rows', '2 batches', '2 entries')
     """
-    several = f"{word}es" if word.endswith("ch") else f"{word}s"
+    several = f"{word}es" if word.endswith("ch") else f"{word[:-1]}ies" if word.endswith("try") else f"{word}s"
     return f"{n:,} {word if n == 1 else several}"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +21,41 @@ _HINT = "write it with holdfast discover DATA --format json --output found.json.
 
 @dataclass(frozen=True)
 class PrintedRule:
-    """A rule of a discovery, and what was printed beside it."""
+    """A rule of a discovery, and what was printed beside it.
+
+    `entry` is that of rules which say the same in other words, or of what is said of one column; None for a rule alone.
+    """
 
     rule: Rule
     printed: Mapping[str, Any]
 
+    @property
+    def entry(self) -> str | None:
+        number, column = self.printed.get("entry"), self.printed.get("column")
+        if isinstance(number, int):
+            return f"entry {number}"
+        return f"column {quoted_name(column)}" if isinstance(column, str) else None
+
 
 @dataclass(frozen=True)
 class PrintedDiscovery:
-    """The rules of a discovery, those on single columns first, then best first, and how nulls compare in them."""
+    """The rules of a discovery, and how nulls compare in them.
+
+    Those on single columns come first, then best first; the rules of an entry stand together, where its best one is.
+    """
 
     rules: tuple[PrintedRule, ...]
     nulls: Nulls = "sql"
+
+    @cached_property
+    def entries(self) -> tuple[range, ...]:
+        """The places of the rules of each entry."""
+        firsts = [i for i, rule in enumerate(self.rules) if not i or not _together(self.rules[i - 1], rule)]
+        return tuple(range(a, b) for a, b in pairwise([*firsts, len(self.rules)]))
+
+    def entry_of(self, place: int) -> range:
+        """The places of the rules in the entry of this rule."""
+        return next(entry for entry in self.entries if place in entry)
 
 
 def read_found(path: str | Path) -> PrintedDiscovery:
@@ -60,9 +85,15 @@ def read_found(path: str | Path) -> PrintedDiscovery:
         for i, entry in enumerate(entries, start=1)
         if not (word == "column rule" and isinstance(entry, dict) and entry.get("rule", "") is None)
     ]
-    return PrintedDiscovery(
-        tuple(_printed(entry, names, where) for entry, where in decided), content.get("nulls", "sql")
-    )
+    printed: dict[object, list[PrintedRule]] = {}
+    for i, (entry, where) in enumerate(decided):
+        rule = _printed(entry, names, where)
+        printed.setdefault(rule.entry or i, []).append(rule)
+    return PrintedDiscovery(tuple(chain.from_iterable(printed.values())), content.get("nulls", "sql"))
+
+
+def _together(a: PrintedRule, b: PrintedRule) -> bool:
+    return a.entry is not None and a.entry == b.entry
 
 
 def _printed(entry: Any, names: Names, where: str) -> PrintedRule:

@@ -42,7 +42,11 @@ class Review:
 
     def step(self, place: int, decision: RuleDecision) -> Review:
         """Returns the review with this decision on the rule."""
-        return replace(self, decided={**self.decided, place: decision}, before=self)
+        return self.steps({place: decision})
+
+    def steps(self, decisions: Mapping[int, RuleDecision]) -> Review:
+        """Returns the review with these decisions, by the places of their rules, as one step."""
+        return replace(self, decided={**self.decided, **decisions}, before=self)
 
     def undone(self) -> Review:
         """Returns the review before the last step; itself, where there was none."""

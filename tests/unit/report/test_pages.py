@@ -178,7 +178,7 @@ def test_found_rules_are_ranked_and_mapped() -> None:
     html = discovery_page(outcome)
     assert html.count("<script>") == 1
     assert html.count("<article") == 3
-    assert 'class="card rule weak"' in html
+    assert 'class="card entry weak"' in html
     assert "Not all there are: time is up." in html
     made = column_map(outcome.shown)
     assert made is not None

@@ -5,6 +5,12 @@ if (reviewData) {
   const data = JSON.parse(reviewData.textContent);
   const bar = document.querySelector("[data-review]");
   const items = [...document.querySelectorAll("[data-entry]")];
+  // An entry is the box that a rule stands in: rules that say the same, or what is said of one column.
+  const boxOf = items.map((item) => item.closest("[data-group]") || item);
+  const boxes = new Map();
+  boxOf.forEach((box, i) => boxes.set(box, [...(boxes.get(box) || []), i]));
+  const together = (i) => boxes.get(boxOf[i]);
+  const foldOf = items.map((item) => item.closest("[data-more]"));
   const status = document.querySelector("[data-said]");
   const part = (name) => bar.querySelector(`[data-${name}]`);
   const UNDO_STEPS = 500;
@@ -38,18 +44,20 @@ if (reviewData) {
   const before = (i) => (data.entries[i].kept ? { state: "kept" } : {});
   const decision = (i) => state.decided[i] || before(i);
   const change = (i, changes, said) => {
-    state.undo.push([i, state.decided[i] || null]);
-    if (state.undo.length > UNDO_STEPS) state.undo.shift();
-    state.decided[i] = { ...decision(i), ...changes };
-    save();
+    step([i], () => changes);
     show(i);
     tell(typeof said === "function" ? said() : said);
   };
-  // A step is [place, what was decided there before]; one that decides several rules at once is a list of such.
+  // Undo takes back a step: all that was decided at once, as [place, what was decided there before].
+  const step = (places, changes) => {
+    state.undo.push(places.map((i) => [i, state.decided[i] || null]));
+    if (state.undo.length > UNDO_STEPS) state.undo.shift();
+    for (const i of places) state.decided[i] = { ...decision(i), ...changes(i) };
+    save();
+  };
   const undo = () => {
-    if (!state.undo.length) return;
-    const step = state.undo.pop();
-    const changes = Array.isArray(step[0]) ? step : [step];
+    if (!state.undo.length) return tell("There is nothing to undo.");
+    const changes = state.undo.pop();
     for (const [i, was] of changes) {
       if (was === null) delete state.decided[i];
       else state.decided[i] = was;
@@ -57,33 +65,47 @@ if (reviewData) {
     save();
     showSome(changes.map(([i]) => i));
     refilter();
-    const first = changes[0][0];
-    focus(first);
-    tell(changes.length > 1 ? `Undone: ${changes.length} decisions.` : `Undone: ${data.entries[first].rule}.`);
+    const places = changes.map(([i]) => i);
+    focus(places.find(visible) ?? places[0]);
+    tell(places.length > 1 ? `Undone: ${places.length} decisions. ${progress()}` : `Undone: ${data.entries[places[0]].rule}.`);
   };
   const keepOpen = (section) => {
     const open = items.map((_, i) => i).filter((i) => section.contains(items[i]) && !items[i].hidden && !decision(i).state);
-    if (!open.length) return;
-    state.undo.push(open.map((i) => [i, state.decided[i] || null]));
-    if (state.undo.length > UNDO_STEPS) state.undo.shift();
-    for (const i of open) state.decided[i] = { ...decision(i), state: "kept" };
-    save();
+    if (!open.length) return tell("Nothing is left to keep here.");
+    step(open, () => ({ state: "kept" }));
     showSome(open);
     refilter();
     tell(`Kept: ${open.length} rules. ${progress()}`);
   };
+  const WORDS = { kept: "Kept", rejected: "Rejected", "": "No longer decided" };
   const decide = (i, wanted, advance) => {
-    const now = decision(i).state;
+    const now = decision(i).state || "";
     const next = !advance && now === wanted ? "" : wanted;
-    const word = { kept: "Kept", rejected: "Rejected", "": "No longer decided" }[next];
-    if (now !== next) change(i, { state: next }, () => `${word}: ${data.entries[i].rule}. ${progress()}`);
-    const following = nextVisible(i, 1);
-    refilter();
-    if (advance || items[i].hidden) focus(following < 0 ? i : following);
+    if (now !== next) change(i, { state: next }, () => `${WORDS[next]}: ${data.entries[i].rule}. ${progress()}`);
+    goOn(i, nextVisible(i, 1), advance);
   };
+  // A decision on all rules of the entry of a rule, also on those that are folded or not shown now.
+  const decideAll = (i, wanted, advance) => {
+    const places = together(i);
+    const all = places.every((j) => decision(j).state === wanted);
+    const next = !advance && all ? "" : wanted;
+    const changed = places.filter((j) => (decision(j).state || "") !== next);
+    if (changed.length) {
+      step(changed, () => ({ state: next }));
+      showSome(changed);
+      const what = places.length > 1 ? `${boxOf[i].dataset.group}, ${places.length} rules` : data.entries[i].rule;
+      tell(`${WORDS[next]}: ${what}. ${progress()}`);
+    }
+    goOn(i, nextEntry(i, 1), advance);
+  };
+  const goOn = (i, following, advance) => {
+    refilter();
+    if (advance || !visible(i)) focus(following < 0 ? i : following);
+  };
+  // What is said after each step is short; the bar has both counts.
   const progress = () => {
     const done = data.entries.filter((_, i) => decision(i).state).length;
-    return `${done} of ${data.entries.length} decided.`;
+    return `${done} of ${items.length} decided.`;
   };
 
   // What is shown -----------------------------------------------------------------------------------------------------
@@ -95,7 +117,10 @@ if (reviewData) {
     const states = data.entries.map((_, i) => decision(i).state || "open");
     const count = (wanted) => states.filter((one) => one === wanted).length;
     const done = states.length - count("open");
-    part("done").textContent = `${done} of ${states.length} decided`;
+    const open = new Set(boxOf.filter((_, i) => states[i] === "open"));
+    const folded = boxes.size < items.length;
+    const entries = folded ? `${boxes.size - open.size} of ${boxes.size} entries, ` : "";
+    part("done").textContent = `${entries}${done} of ${states.length}${folded ? " rules" : ""} decided`;
     const meter = part("meter");
     meter.max = Math.max(states.length, 1);
     meter.value = done;
@@ -120,16 +145,38 @@ if (reviewData) {
       if (anew) fillTerms(i);
       terms.querySelector("[data-why]").hidden = now.state !== "rejected";
     }
-    if (!batch) counts();
+    if (batch) return;
+    showEntry(i);
+    counts();
+  };
+  // What is decided on the entry of a rule as a whole, where it has buttons for that.
+  const showEntry = (i) => {
+    const places = together(i);
+    if (places.length < 2) return;
+    const states = places.map((j) => decision(j).state);
+    for (const [name, wanted] of [["keep", "kept"], ["reject", "rejected"]]) {
+      const button = boxOf[i].querySelector(`[data-${name}-all]`);
+      if (button) button.setAttribute("aria-pressed", states.every((one) => one === wanted));
+    }
+    const left = boxOf[i].querySelector("[data-left]");
+    const open = places.filter((j) => foldOf[j] && !decision(j).state).length;
+    if (left) left.textContent = open ? `${open} to decide` : "decided";
   };
   let batch = false;
   const refilter = () => document.dispatchEvent(new CustomEvent("refilter"));
 
   // Going from rule to rule -------------------------------------------------------------------------------------------
 
+  const visible = (i) => !items[i].hidden && (!foldOf[i] || foldOf[i].open);
   const nextVisible = (from, step) => {
-    for (let i = from + step; i >= 0 && i < items.length; i += step) if (!items[i].hidden) return i;
+    for (let i = from + step; i >= 0 && i < items.length; i += step) if (visible(i)) return i;
     return -1;
+  };
+  // The first rule that is shown of the next entry, or of the one before.
+  const nextEntry = (from, step) => {
+    let i = from;
+    while (i >= 0 && boxOf[i] === boxOf[from]) i = nextVisible(i, step);
+    return i < 0 ? i : together(i).find(visible);
   };
   const mark = (i) => {
     if (current >= 0) items[current].classList.remove("current");
@@ -138,11 +185,12 @@ if (reviewData) {
   };
   const focus = (i) => {
     mark(i);
+    if (foldOf[i] && !items[i].hidden) foldOf[i].open = true;
     items[i].focus({ preventScroll: true });
     items[i].scrollIntoView({ block: "nearest" });
   };
-  const move = (step) => {
-    const target = nextVisible(current < 0 && step < 0 ? items.length : current, step);
+  const move = (step, next = nextVisible) => {
+    const target = current < 0 ? nextVisible(step < 0 ? items.length : -1, step) : next(current, step);
     if (target >= 0) focus(target);
     else tell(step > 0 ? "That was the last rule." : "That was the first rule.");
   };
@@ -325,6 +373,10 @@ if (reviewData) {
     if (event.target.closest("[data-keep]")) decide(i, "kept", false);
     else if (event.target.closest("[data-reject]")) decide(i, "rejected", false);
   });
+  for (const [box, [first]] of boxes) {
+    box.querySelector("[data-keep-all]")?.addEventListener("click", () => decideAll(first, "kept", false));
+    box.querySelector("[data-reject-all]")?.addEventListener("click", () => decideAll(first, "rejected", false));
+  }
   document.addEventListener("focusin", (event) => {
     const item = itemOf(event.target);
     if (item) mark(items.indexOf(item));
@@ -357,7 +409,24 @@ if (reviewData) {
       if (!box.querySelector("[data-terms]").dataset.made) fillTerms(current);
       box.querySelector("input").focus();
     },
+    v: () => current >= 0 && unfold(current),
+    J: () => move(1, nextEntry),
+    K: () => move(-1, nextEntry),
+    Y: () => current >= 0 && decideAll(current, "kept", true),
+    N: () => current >= 0 && decideAll(current, "rejected", true),
     "?": () => toggleHelp(),
+  };
+  const unfold = (i) => {
+    const fold = boxOf[i].querySelector("[data-more]");
+    if (!fold || fold.hidden) return tell("This entry has no other rules.");
+    fold.open = !fold.open;
+    if (!fold.open) focus(together(i)[0]);
+    tell(fold.open ? `${together(i).length} rules of ${boxOf[i].dataset.group}.` : "Folded.");
+  };
+  // With Caps Lock letters come as capitals; what counts is Shift.
+  const keyOf = (event) => {
+    if (!/^[a-z]$/i.test(event.key)) return event.key;
+    return event.shiftKey ? event.key.toUpperCase() : event.key.toLowerCase();
   };
   document.addEventListener("keydown", (event) => {
     const typing = event.target instanceof Element && event.target.closest("input, select, textarea");
@@ -365,9 +434,10 @@ if (reviewData) {
       if (event.key === "Escape" && itemOf(event.target)) focus(items.indexOf(itemOf(event.target)));
       return;
     }
-    if (!state.shortcuts || event.ctrlKey || event.altKey || event.metaKey || !keys[event.key]) return;
+    const key = keyOf(event);
+    if (!state.shortcuts || event.ctrlKey || event.altKey || event.metaKey || !Object.hasOwn(keys, key)) return;
     event.preventDefault();
-    keys[event.key]();
+    keys[key]();
   });
   const toggleHelp = () => {
     const help = document.querySelector("[data-help]");
@@ -397,8 +467,10 @@ if (reviewData) {
   }
   const showSome = (places) => {
     batch = true;
-    for (const i of places) show(i, true);
+    const shown = [...places];
+    for (const i of shown) show(i, true);
     batch = false;
+    for (const first of new Set(shown.map((i) => together(i)[0]))) showEntry(first);
     counts();
   };
   const showAll = () => {
@@ -412,6 +484,10 @@ if (reviewData) {
     load();
     showAll();
   });
+  // What is gone to does not stop behind the bar, which stays at the top.
+  new ResizeObserver(() => {
+    document.documentElement.style.scrollPaddingTop = `${bar.offsetHeight + 12}px`;
+  }).observe(bar);
   load();
   showAll();
   part("lost").hidden = kept;
