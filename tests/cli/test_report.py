@@ -69,7 +69,7 @@ def test_a_report_says_what_was_found(reports: Path) -> None:
     check = (reports / "check.html").read_text("utf-8")
     assert "4 of 5 rules are violated, 1 only as a warning." in check
     assert "Rows with the same zip have the same city." in check
-    assert "Suggestion, not applied: city = <b>Zürich</b> for the other 1 row" in check
+    assert "Suggestion, not applied: city = <b>Zürich</b> for the other row, as" in check
     assert "Duplicated values" in check
     assert 'class="join"' in check
     assert "Violating rows" in check
@@ -82,8 +82,10 @@ def test_a_report_says_what_was_found(reports: Path) -> None:
     assert "Violations over time" in watch
     assert watch.count('class="area"') == 5
     evolve = (reports / "evolve.html").read_text("utf-8")
-    assert "What fell and came" in evolve
+    assert "What was removed and added" in evolve
     assert "Broken by" in evolve
+    assert evolve.count("<h3>Removed</h3>") == 1
+    assert evolve.index("What was removed and added") < evolve.index("Rules now")
     for page in (check, discover, watch, evolve):
         assert len(page.encode()) < 300_000
         assert page.count("<script>") == 1
@@ -188,14 +190,14 @@ def test_a_report_in_a_browser(reports: Path, browser: Any, name: str, width: in
     every = items.count()
     assert every > 0
     page.locator("[data-filters] [data-kind]").nth(1).click()
-    kind = page.locator("[data-filters] .chip.on").get_attribute("data-kind")
+    kind = page.locator("[data-filters] [aria-pressed=true]").get_attribute("data-kind")
     shown = page.locator("[data-item]:not([hidden])")
     assert 0 < shown.count() < every
     assert {shown.nth(i).get_attribute("data-kind") for i in range(shown.count())} == {kind}
     page.locator("[data-filters] [data-kind]").first.click()
     page.locator("input[type=search]").fill("no such words")
     assert shown.count() == 0
-    assert page.locator(".count").inner_text() == f"0 of {every}"
+    assert page.locator(".count").inner_text() == f"0 of {every} rules"
     page.locator("input[type=search]").fill("")
     if name == "discover":
         page.get_by_label("Rules on a column").select_option("city")

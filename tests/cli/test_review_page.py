@@ -502,13 +502,18 @@ def test_a_whole_entry_is_decided_at_once_and_undone_in_one_step(chain: Any, tmp
     item(chain, "zip -> state").get_by_role("button", name="Keep").click()
     assert decided(chain) == {"city -> state": "rejected", "zip -> state": "kept"}, "each rule has its own decision"
     assert both.get_by_role("button", name="Reject all 2").get_attribute("aria-pressed") == "false"
+    finished = chain.get_by_text("Everything is decided.")
+    assert not finished.is_visible()
     item(chain, "zip -> country").locator("xpath=ancestor::*[@data-group]").get_by_role(
         "button", name="Keep all 2"
     ).click()
+    for rule in ("unique(id)", "zip -> city"):
+        item(chain, rule).get_by_role("button", name="Reject").click()
+    assert finished.is_visible()
     chain.reload()
     read = read_decisions(downloaded(chain, "decisions.yaml", tmp_path))
     assert [str(rule) for rule in read.kept] == ["zip -> state", "state -> country", "zip -> country"]
-    assert [str(entry.rule) for entry in read.rejected] == ["city -> state"]
+    assert [str(entry.rule) for entry in read.rejected] == ["unique(id)", "zip -> city", "city -> state"]
     assert len(hf.read_rules(downloaded(chain, "rules.yaml", tmp_path))) == 3
 
 

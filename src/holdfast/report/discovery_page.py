@@ -254,6 +254,8 @@ def _shown_change(version: int, change: RulesChange) -> dict[str, Any]:
 
 def _side_by_side(witness: BreakingPair) -> Witness:
     names = tuple(name for name, _, _ in witness.values)
+    # Where the rows differ is where to look; when they do not, their equal values break the rule.
+    differing = tuple(name for name, a, b in witness.values if a != b)
     left = {name: a for name, a, _ in witness.values}
     right = {name: b for name, _, b in witness.values}
-    return Witness(witness.left, left, witness.right, right, names, names)
+    return Witness(witness.left, left, witness.right, right, names, differing or names)

@@ -128,6 +128,7 @@ if (reviewData) {
       const wanted = chip.dataset.stateOf;
       chip.querySelector("b").textContent = wanted ? count(wanted) : states.length;
     }
+    part("all-done").hidden = open.size > 0;
     part("undo").disabled = !state.undo.length;
     part("rules").disabled = !count("kept");
     part("decisions").disabled = !done && !data.rejected.length;
