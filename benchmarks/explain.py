@@ -14,7 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from memory import PeakMemory
 from pyspark.sql import functions as F
+from record import Recording, add_record_options, recording
 from tables import write_tables
 
 import holdfast as hf
@@ -32,11 +34,19 @@ def main() -> None:
     asked.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
     asked.add_argument("--noise", type=float, default=0.0005)
     asked.add_argument("--seed", type=int, default=1)
+    add_record_options(asked)
     given = asked.parse_args()
+    with recording(given) as record:
+        _run(given, record)
+
+
+def _run(given: argparse.Namespace, record: Recording) -> None:
+    units = {"check": "s", "explain": "s", "peer": "s", "suggest": "s"}
+    kept = record.table("rows", keys=("rows", "noise"), units=units)
     print(f"seed {given.seed}, noise {given.noise}; seconds")
     print("     rows    check  explain  tried     peer  ratio   suspects  suggest  rows mended  per row ms")
     for rows in (given.rows[0], *given.rows):  # the first round warms the session up, and counts for nothing
-        with tempfile.TemporaryDirectory() as folder:
+        with PeakMemory() as memory, tempfile.TemporaryDirectory() as folder:
             table = write_tables(Path(folder), rows, given.noise, given.seed)["tax"]
             started = time.perf_counter()
             with hf.check(table, RULES, all_columns=True) as result:
@@ -54,9 +64,21 @@ def main() -> None:
                 suggest_s = time.perf_counter() - started
         assert tried <= TRIED_PER_ROW, "no more are tried"
         peer = check_s * tried
+        kept.add(
+            memory.peak,
+            rows=rows,
+            noise=given.noise,
+            check=check_s,
+            explain=explain_s,
+            tried=tried,
+            peer=peer,
+            suspects=suspects,
+            suggest=suggest_s,
+            mended=mended,
+        )
         print(
             f"{rows:9,} {check_s:8.2f} {explain_s:8.2f} {tried:6} {peer:8.2f} {peer / explain_s:6.1f} {suspects:10,} "
-            f"{suggest_s:8.2f} {mended:12,} {1000 * suggest_s / max(suspects, 1):11.2f}"
+            f"{suggest_s:8.2f} {mended:12,} {1000 * suggest_s / max(suspects, 1):11.2f}  {memory.peak}"
         )
 
 

@@ -34,7 +34,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
+from memory import Peak
+from memory import measured as with_memory
 from overlapping import overlapping
+from record import Recording, add_record_options, recording
 from sales import horizontal, rules, sales, vertical
 
 import holdfast as hf
@@ -91,13 +94,12 @@ class Case:
                 own = table.filter(pa.array(table.column("s_key").to_numpy() % len(self.sites.sites) == number))
             pq.write_table(own, folder / f"{site.name}.parquet", row_group_size=max(len(own) // 4, 10_000))
 
-    def init(self) -> tuple[float, Any]:
+    def init(self) -> tuple[float, Any, Peak]:
         shutil.rmtree(self.folder / "state", ignore_errors=True)
-        started = time.perf_counter()
-        _, shipped = init_fragments(self.engine, self.sites, self.folder / "state")
-        return time.perf_counter() - started, shipped
+        seconds, made, peak = with_memory(lambda: init_fragments(self.engine, self.sites, self.folder / "state"))
+        return seconds, made[1], peak
 
-    def apply(self, size: int) -> tuple[float, Any]:
+    def apply(self, size: int) -> tuple[float, Any, Peak]:
         gone = self.rng.choice(len(self.there), size // 5, replace=False)
         new = np.arange(self.after, self.after + size - len(gone))
         assert new[-1] < len(self.everything), "there are rows to insert"
@@ -107,11 +109,8 @@ class Case:
         pq.write_table(batch, self.folder / "changes.parquet")
         self.there = np.concatenate([np.delete(self.there, gone), new])
         self.after += len(new)
-        started = time.perf_counter()
-        outcome = fragmented(self.engine, self.folder / "state").apply_file(
-            str(self.folder / "changes.parquet"), limit=1000
-        )
-        return time.perf_counter() - started, outcome
+        changes = str(self.folder / "changes.parquet")
+        return with_memory(lambda: fragmented(self.engine, self.folder / "state").apply_file(changes, limit=1000))
 
     def recompute(self) -> tuple[float, int, float, int]:
         """(seconds, bytes) of bat and of ibat on the table as it is now; their counts are those of the state."""
@@ -130,7 +129,7 @@ class Case:
         again = Case(
             self.engine, place, self.split, len(now), _moved(self.sites, place), now, self.there, self.after, self.rng
         )
-        ibat, shipped = again.init()
+        ibat, shipped, _ = again.init()
         shutil.rmtree(place)
         return seconds, self._values(now, used), ibat, shipped.bytes
 
@@ -166,7 +165,7 @@ def _moved(sites: SplitTable, folder: Path) -> SplitTable:
 
 def measured(case: Case, size: int, options: Any, *, batch: bool = True) -> dict[str, Any]:
     runs = [case.apply(size) for _ in range(options.repeat)]
-    seconds, outcome = statistics.median(run[0] for run in runs), runs[-1][1]
+    seconds, outcome, peak = statistics.median(run[0] for run in runs), *runs[-1][1:]
     bat, bat_bytes, ibat, ibat_bytes = case.recompute() if batch else (0.0, 0, 0.0, 0)
     line = {
         "split": case.split,
@@ -174,6 +173,8 @@ def measured(case: Case, size: int, options: Any, *, batch: bool = True) -> dict
         "change": size,
         "rules": len(case.sites.rules),
         "sites": len(case.sites.sites),
+        "loaded": case.rows,
+        "peak": peak,
         "inc": seconds,
         "inc_bytes": outcome.shipped.bytes,
         "bat": bat,
@@ -187,8 +188,25 @@ def measured(case: Case, size: int, options: Any, *, batch: bool = True) -> dict
     if batch:
         told.append(f"{bat:7.2f} {bat_bytes / 1e6:8.2f} {ibat:7.2f} {ibat_bytes / 1e6:8.2f}")
         told.append(f"{bat / seconds:6.1f} {ibat / seconds:6.1f} {outcome.shipped.bytes / max(bat_bytes, 1):7.3f}")
-    print("  ".join(told), flush=True)
+    print("  ".join(told), f" {peak}", flush=True)
+    _keep(case, line, options.kept)
     return line
+
+
+def _keep(case: Case, line: dict[str, Any], record: Recording) -> None:
+    """The line for the record; its rows are those that were loaded, which other options leave the same."""
+    keys = ("engine", "split", "rows", "changes", "rules", "sites")
+    ways = ("inc", "bat", "ibat")
+    units = {**dict.fromkeys(ways, "s"), **dict.fromkeys((f"{way}_mb" for way in ways), "MB")}
+    record.table("batches", keys=keys, units=units).add(
+        line["peak"],
+        **{name: line[name] for name in ("split", "rules", "sites")},
+        engine=case.engine.name,
+        rows=line["loaded"],
+        changes=line["change"],
+        **{way: line[way] or None for way in ways},
+        **{f"{way}_mb": line[f"{way}_bytes"] / 1e6 or None for way in ways},
+    )
 
 
 HEAD = (
@@ -199,8 +217,13 @@ HEAD = (
 
 def main() -> None:
     options = _arguments()
+    with recording(options) as options.kept:
+        _run(options)
+
+
+def _run(options: Any) -> None:
     if options.plan:
-        _plan(options.seed)
+        _plan(options.seed, options.kept)
         return
     conf = {"spark.driver.memory": options.memory} if options.engine == "spark" else None
     engine = StateEngineChoice(options.engine, conf=conf).for_rows(0)
@@ -222,9 +245,13 @@ def _case(
     engine: StateEngine, folder: Path, split: str, rows: int, count: int, sites: int, more: int, options: Any
 ) -> Case:
     case = Case.made(engine, folder / f"{split}-{rows}-{count}-{sites}", split, rows, count, sites, more, options)
-    seconds, shipped = case.init()
+    seconds, shipped, peak = case.init()
+    keys = ("engine", "split", "rows", "rules", "sites")
+    kept = options.kept.table("init", keys=keys, units={"init": "s", "mb": "MB"})
+    mb = shipped.bytes / 1e6
+    kept.add(peak, engine=engine.name, split=split, rows=rows, rules=count, sites=sites, init=seconds, mb=mb)
     print(
-        f"{split:10} {rows:>9,} {'init':>8} {count:>5} {sites:>5} {'':9}  {seconds:7.2f} {shipped.bytes / 1e6:8.2f}",
+        f"{split:10} {rows:>9,} {'init':>8} {count:>5} {sites:>5} {'':9}  {seconds:7.2f} {mb:8.2f}  {peak}",
         flush=True,
     )
     case.apply(1000)
@@ -278,11 +305,13 @@ def _crossover(engine: StateEngine, folder: Path, split: str, options: Any) -> N
     print(f"{split}: recomputing does not win up to {size // 2:,} changes")
 
 
-def _plan(seed: int) -> None:
+def _plan(seed: int, record: Recording) -> None:
     started = time.perf_counter()
     plan = plan_shipments(parse_sites(yaml.safe_dump(overlapping(50, 10, seed))))
     seconds = time.perf_counter() - started
     fewer = 1 - plan.shared / plan.alone
+    kept = record.table("plan", keys=("rules", "sites"), units={"seconds": "s"})
+    kept.add(rules=50, sites=10, alone=plan.alone, shared=plan.shared, fewer=f"{100 * fewer:.0f} %", seconds=seconds)
     print(
         f"50 rules over 10 sites, seed {seed}: {plan.alone} ids alone, {plan.chained} in written order, "
         f"{plan.shared} by this plan ({plan.method}): {fewer:.1%} fewer, {seconds:.1f} s"
@@ -305,6 +334,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--engine", default="auto", choices=["auto", "local", "spark"])
     parser.add_argument("--memory", default="6g", help="of Spark's driver")
     parser.add_argument("--folder", default=None, help="where to put files while it runs")
+    add_record_options(parser)
     return parser.parse_args()
 
 

@@ -6,7 +6,8 @@
     python benchmarks/gpu.py --changed 1000 100000 --rows 1000000      changed rows against all, as evolve counts them
     python benchmarks/gpu.py --numba 100000      the same counting, written for numba's CUDA target
 
-Needs numpy, numba and CuPy, a GPU, and nothing else (for --discover also pyarrow): no Spark.
+Needs numpy, numba and CuPy, a GPU, and nothing else (for --discover also pyarrow): no Spark. Its memory is not looked
+at; `--card` names the card in the record.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import time
 from typing import Any
 
 import numpy as np
+from record import Recording, add_record_options, recording
 
 from holdfast.kernels import gpu_evidence
 from holdfast.kernels.evidence import (
@@ -33,6 +35,7 @@ from holdfast.kernels.evidence import (
     merged,
 )
 
+UNITS = {"seconds": "s", "pairs_per_s": "billion pairs/s", "cpu": "s"}
 STATES = {EQUALITY: 2, EQUALITY_SKIP: 3, ORDER: 3, ORDER_SKIP: 4, ORDER_MEET: 4, LEFT_ROW: 3, RIGHT_ROW: 3}
 
 
@@ -65,7 +68,8 @@ def same(one: Any, other: Any) -> bool:
     return bool(np.array_equal(a.packed, b.packed) and np.array_equal(a.counts, b.counts))
 
 
-def speed(sizes: list[int], widths: list[int], which: list[str], cpu_up_to: int) -> None:
+def speed(sizes: list[int], widths: list[int], which: list[str], cpu_up_to: int, record: Recording) -> None:
+    kept = record.table("all pairs", keys=("rows", "columns", "kinds"), units=UNITS)
     threads = len(os.sched_getaffinity(0))
     heads = (
         "rows",
@@ -94,6 +98,15 @@ def speed(sizes: list[int], widths: list[int], which: list[str], cpu_up_to: int)
                     seconds, twin = timed(lambda c=codes, o=ones, a=packing: all_pairs(c, o, a, threads=threads))
                     assert same(found, twin)
                     cpu = f"{seconds:.2f}"
+                kept.add(
+                    rows=rows,
+                    columns=columns,
+                    kinds=kinds,
+                    distinct=len(found.counts),
+                    seconds=counted,
+                    pairs_per_s=pairs / counted / 1e9,
+                    cpu=float(cpu) if cpu else None,
+                )
                 cells = (
                     f"{rows:,}", columns, kinds, f"{len(found.counts):,}", f"{first:.2f}", f"{counted:.3f}",
                     f"{pairs / counted / 1e9:.1f}", cpu,
@@ -139,7 +152,7 @@ def check(many: int, seed: int) -> None:
     print(f"{many} random tables: the GPU tells what the CPU tells, evidence for evidence and count for count")
 
 
-def discover(rows: int, seed: int) -> None:
+def discover(rows: int, seed: int, record: Recording) -> None:
     """Codes, evidence, hitting sets: all that a discovery does but reading and ranking."""
     from tables import tax
 
@@ -153,6 +166,8 @@ def discover(rows: int, seed: int) -> None:
     threads = len(os.sched_getaffinity(0))
     find(made.slice(0, 2_000), types, options, threads=threads)
     seconds, found = timed(lambda: find(made, types, options, threads=threads))
+    kept = record.table("discover", keys=("rows",), units={"seconds": "s"})
+    kept.add(rows=rows, columns=len(types), rules=len(found.masks), kinds=len(found.evidence), seconds=seconds)
     phases = ", ".join(f"{phase} {spent:.2f}" for phase, spent in found.phases.items())
     print(
         f"{rows:,} rows, {len(types)} columns: {len(found.masks):,} rules, {len(found.evidence):,} kinds of evidence "
@@ -160,11 +175,12 @@ def discover(rows: int, seed: int) -> None:
     )
 
 
-def changed(sizes: list[int], many: list[int], widths: list[int]) -> None:
+def changed(sizes: list[int], many: list[int], widths: list[int], record: Recording) -> None:
     """Rows that change against all rows, by the same kernel, beside the cores' own."""
     from holdfast.kernels.pairs_between import MOST_ROWS, BlockPair, beside
 
     threads = len(os.sched_getaffinity(0))
+    kept = record.table("changed rows", keys=("rows", "changed", "columns"), units=UNITS)
     print(" ".join(f"{head:>10}" for head in ("rows", "changed", "columns", "gpu s", "G pairs/s", "cpu s", "ratio")))
     for columns in widths:
         packing = single_columns(columns, columns * 2 // 3)
@@ -194,6 +210,14 @@ def changed(sizes: list[int], many: list[int], widths: list[int]) -> None:
                     on_cores()
                     seconds, _ = timed(on_cores)
                     cpu, ratio = f"{seconds:.2f}", f"{seconds / on_card:.1f}"
+                kept.add(
+                    rows=rows,
+                    changed=some,
+                    columns=columns,
+                    seconds=on_card,
+                    pairs_per_s=pairs / on_card / 1e9,
+                    cpu=float(cpu) if cpu else None,
+                )
                 cells = (
                     f"{rows:,}",
                     f"{some:,}",
@@ -324,17 +348,24 @@ def main() -> None:
     options.add_argument("--changed", type=int, nargs="+", metavar="ROWS")
     options.add_argument("--numba", type=int, metavar="ROWS")
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--card", default="one NVIDIA GPU", help="the card, in words")
+    add_record_options(options)
     chosen = options.parse_args()
+    with recording(chosen, card=chosen.card) as record:
+        _run(chosen, record)
+
+
+def _run(chosen: argparse.Namespace, record: Recording) -> None:
     if chosen.changed:
-        changed(chosen.rows, chosen.changed, chosen.columns)
+        changed(chosen.rows, chosen.changed, chosen.columns, record)
     elif chosen.numba:
         by_numba(chosen.numba)
     elif chosen.discover:
-        discover(chosen.discover, chosen.seed)
+        discover(chosen.discover, chosen.seed, record)
     elif chosen.check:
         check(chosen.check, chosen.seed)
     else:
-        speed(chosen.rows, chosen.columns, chosen.kinds, chosen.cpu_up_to)
+        speed(chosen.rows, chosen.columns, chosen.kinds, chosen.cpu_up_to, record)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pv
+from memory import measured
+from record import Cell, add_record_options, recording
 
 import holdfast as hf
 
@@ -58,9 +60,11 @@ def main() -> None:
     options.add_argument("--desbordante", metavar="PYTHON")
     options.add_argument("--peer-seconds", type=float, default=120)
     options.add_argument("--seed", type=int, default=1)
+    add_record_options(options)
     chosen = options.parse_args()
     rng = np.random.default_rng(chosen.seed)
-    with tempfile.TemporaryDirectory() as folder:
+    with recording(chosen, peer=chosen.desbordante) as record, tempfile.TemporaryDirectory() as folder:
+        kept = record.table("sets", keys=("tables", "rows"), units=UNITS)
         sets = [("orders", order_tables(chosen.rows, rng), ORDER_KEYS)]
         if chosen.flights is not None:
             sets.append(("flights", flight_tables(chosen.flights, rng), FLIGHT_KEYS))
@@ -69,18 +73,21 @@ def main() -> None:
             place.mkdir()
             for table, rows in tables.items():
                 pv.write_csv(rows, place / f"{table}.csv")
-            measure(name, tables, place, keys)
-            if chosen.desbordante:
-                peers(chosen.desbordante, place, tables, keys, chosen.peer_seconds)
+            _, cells, peak = measured(lambda n=name, t=tables, p=place, k=keys: measure(n, t, p, k))
+            others = peers(chosen.desbordante, place, tables, keys, chosen.peer_seconds) if chosen.desbordante else {}
+            kept.add(peak, tables=name, **cells, **others)
 
 
-def measure(name: str, tables: Mapping[str, pa.Table], place: Path, keys: tuple[str, ...]) -> None:
+UNITS = {"memory_s": "s", "memory_cpu": "s of CPU", "csv_s": "s", "csv_cpu": "s of CPU", "spider": "s", "faida": "s"}
+
+
+def measure(name: str, tables: Mapping[str, pa.Table], place: Path, keys: tuple[str, ...]) -> dict[str, Cell]:
     rows, columns = sum(t.num_rows for t in tables.values()), sum(t.num_columns for t in tables.values())
     print(f"\n{name}: {len(tables)} tables, {columns} columns, {rows:,} rows")
     files = {table: place / f"{table}.csv" for table in tables}
-    found, from_files = timed(lambda: hf.discover(files))
-    in_memory, from_memory = timed(lambda: hf.discover(dict(tables)))
-    print(f"  holdfast: {from_files} from CSV files, {from_memory} from tables in memory")
+    found, *from_files = timed(lambda: hf.discover(files))
+    in_memory, *from_memory = timed(lambda: hf.discover(dict(tables)))
+    print(f"  holdfast: {told(*from_files)} from CSV files, {told(*from_memory)} from tables in memory")
     for result in (found, in_memory):
         shown = [rule["rule"] for rule in result.to_dict()["rules"] if rule["kind"] == "ind"]
         places = {key: shown.index(key) + 1 if key in shown else None for key in keys}
@@ -91,36 +98,58 @@ def measure(name: str, tables: Mapping[str, pa.Table], place: Path, keys: tuple[
     print(f"  {found.outcome.accidents} other inclusions, which are not shown")
     along = [rule["rule"] for rule in found.to_dict()["rules"] if rule["kind"] != "ind"]
     print(f"  {len(along)} comparisons along them" + "".join(f"\n    {rule}" for rule in along))
-    result, seconds = timed(lambda: hf.check(files, found))
+    result, *seconds = timed(lambda: hf.check(files, found))
     assert result.holds
-    print(f"  check of all that is shown: {seconds}, and it holds")
+    print(f"  check of all that is shown: {told(*seconds)}, and it holds")
+    return {
+        "rows": rows,
+        "table_count": len(tables),
+        "columns": columns,
+        "foreign_keys": len(keys),
+        "last_place": max(at for at in places.values() if at is not None),
+        "shown": len(shown),
+        "others": found.outcome.accidents,
+        "comparisons": len(along),
+        **dict(zip(("memory_s", "memory_cpu"), from_memory, strict=True)),
+        **dict(zip(("csv_s", "csv_cpu"), from_files, strict=True)),
+    }
 
 
-def timed(work: Callable[[], Any]) -> tuple[Any, str]:
+def told(seconds: float, busy: float) -> str:
+    return f"{seconds:.1f} s ({busy:.1f} s of CPU)"
+
+
+def timed(work: Callable[[], Any]) -> tuple[Any, float, float]:
     """What the work returns, and its seconds: by the clock, and of the processors."""
     started, busy = time.perf_counter(), time.process_time()
     result = work()
-    return result, f"{time.perf_counter() - started:.1f} s ({time.process_time() - busy:.1f} s of CPU)"
+    return result, time.perf_counter() - started, time.process_time() - busy
 
 
-def peers(python: str, place: Path, tables: Mapping[str, pa.Table], keys: tuple[str, ...], seconds: float) -> None:
+def peers(
+    python: str, place: Path, tables: Mapping[str, pa.Table], keys: tuple[str, ...], seconds: float
+) -> dict[str, Cell]:
+    spent: dict[str, Cell] = {}
     for algorithm in ("Spider", "Faida"):
         script = [python, str(Path(__file__).resolve().with_name("desbordante_inclusions.py")), str(place), algorithm]
         try:
             done = subprocess.run(script, capture_output=True, text=True, timeout=seconds, check=True, cwd=place)
         except subprocess.TimeoutExpired:
             print(f"  {algorithm}: more than {seconds:.0f} s")
+            spent[algorithm.lower()] = f"> {seconds:.0f}"
             continue
         except subprocess.CalledProcessError as problem:
             print(f"  {algorithm}: {(problem.stderr.splitlines() or ['failed'])[-1]}")
             continue
-        told = json.loads(done.stdout)
-        print(f"  {algorithm}: {told['seconds']:.1f} s, {len(told['found']):,} inclusions in no order")
+        answer = json.loads(done.stdout)
+        spent[algorithm.lower()] = answer["seconds"]
+        print(f"  {algorithm}: {answer['seconds']:.1f} s, {len(answer['found']):,} inclusions in no order")
         if algorithm == "Spider":
             # A field without a text is a value to it.
             filled = {f"{name}({c})" for name, t in tables.items() for c in t.column_names if not t[c].null_count}
             wanted = {key for key in keys if key.partition(" in ")[0] in filled}
-            assert wanted <= set(told["found"]), wanted - set(told["found"])
+            assert wanted <= set(answer["found"]), wanted - set(answer["found"])
+    return spent
 
 
 # Tables -----------------------------------------------------------------------------------------------------------

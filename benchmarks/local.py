@@ -16,17 +16,19 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import resource
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-from check import BY_HAND, RULES, Peers, by_hand_cell, peer_sql, timed
+from check import BY_HAND, RULES, Peers, as_number, by_hand_cell, peer_sql, timed
+from memory import Peak, measured
+from record import Recording, add_record_options, recording
 from tables import MAKERS, write_tables
 
 import holdfast as hf
@@ -56,14 +58,15 @@ def main() -> None:
     options.add_argument("--spark", action="store_true", help="run it on Spark, too")
     options.add_argument("--desbordante", metavar="PYTHON", help="a Python that has Desbordante")
     options.add_argument("--discover", nargs="*", default=[], metavar="FILE", help="tables to discover the rules of")
+    add_record_options(options)
     chosen = options.parse_args()
     try:
         import duckdb
     except ImportError:
         duckdb = None  # type: ignore[assignment]
     engines = ["local", "spark"] if chosen.spark else ["local"]
-    with tempfile.TemporaryDirectory() as folder:
-        cold(Path(folder), engines, chosen.repeat)
+    with recording(chosen, peer=chosen.desbordante) as record, tempfile.TemporaryDirectory() as folder:
+        cold(Path(folder), engines, chosen.repeat, record)
         for rows in chosen.rows:
             print(
                 f"\n{rows:,} rows of Parquet, {chosen.noise:.0%} errors, seed {chosen.seed}: seconds, read and checked"
@@ -71,15 +74,15 @@ def main() -> None:
             paths = write_tables(Path(folder), rows, chosen.noise, chosen.seed)
             peers = Peers(None, duckdb, chosen.peer_seconds)
             joined = rows <= chosen.peers_up_to
-            compare(peers, paths, engines, chosen.repeat, joined=joined, desbordante=chosen.desbordante)
-            states(Path(folder) / f"states-{rows}", paths["tax"], engines)
-        discoveries(chosen.discover, engines, chosen.repeat)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"\npeak memory of this process: {peak:.1f} GiB")
+            keys = {"rows": rows, "noise": chosen.noise}
+            compare(peers, paths, engines, chosen.repeat, record, keys, joined=joined, desbordante=chosen.desbordante)
+            states(Path(folder) / f"states-{rows}", paths["tax"], engines, rows, record)
+        discoveries(chosen.discover, engines, chosen.repeat, record)
 
 
-def cold(folder: Path, engines: list[str], repeat: int) -> None:
+def cold(folder: Path, engines: list[str], repeat: int, record: Recording) -> None:
     """Seconds of wall clock of each command, from the start of the process to its end."""
+    kept = record.table("commands", keys=("command", "engine"), units={"cold": "s"})
     place = copy_demo(folder / "demo")
     print("demo orders (240 rows), seconds of wall clock, cold; best of", repeat)
     print(f"{'command':24} " + " ".join(f"{engine:>8}" for engine in engines))
@@ -88,14 +91,16 @@ def cold(folder: Path, engines: list[str], repeat: int) -> None:
     for name, command in COMMANDS.items():
         cells = []
         for engine in engines:
-            best = float("inf")
+            best, peak = float("inf"), Peak()
             for run in range(repeat if engine == "local" else 1):
                 names = {word: f"{word}-{name.replace(' ', '-')}-{engine}-{run}" for word in (*made, "state")}
                 for word, init in made.items():
                     if f"{{{word}}}" in command:
                         _command(place, init.format(names[word]))
                 where = [] if name == "help" else ["--engine", engine, "-q"]
-                best = min(best, timed(lambda n=names, w=where, c=command: _command(place, c.format(**n), *w))[0])
+                spent, _, most = measured(lambda n=names, w=where, c=command: _command(place, c.format(**n), *w))
+                best, peak = min(best, spent), peak.or_more(most)
+            kept.add(replace(peak, driver=None, together=None), command=name, engine=engine, cold=best)
             cells.append(f"{best:8.2f}")
         print(f"{name:24} " + " ".join(cells), flush=True)
 
@@ -107,22 +112,35 @@ def _command(place: Path, command: str, *more: str) -> None:
 
 
 def compare(
-    peers: Peers, paths: dict[str, str], engines: list[str], repeat: int, *, joined: bool, desbordante: str | None
+    peers: Peers,
+    paths: dict[str, str],
+    engines: list[str],
+    repeat: int,
+    record: Recording,
+    keys: dict[str, Any],
+    *,
+    joined: bool,
+    desbordante: str | None,
 ) -> None:
     """One table: each rule's counts and seconds on each engine, beside the peers' seconds."""
+    units = {"pairs": "pairs", **dict.fromkeys((*engines, "by_hand", "duckdb_join", "desbordante"), "s")}
+    kept = record.table("rules", keys=("rule", "rows", "noise"), units=units)
+    together = record.table("together", keys=("source", "rows", "noise"), units=dict.fromkeys(engines, "s"))
     heads = {"pairs": 16, "rows": 10, **dict.fromkeys(engines, 8), "duckdb by hand": 20, "duckdb join": 12}
     heads |= {"desbordante": 12} if desbordante else {}
     print(f"{'rule':20} " + " ".join(f"{head:>{width}}" for head, width in heads.items()))
     for engine in engines:
         check(paths["orders"], ["unique(Customer, Supplier)", RULES["phi13"][1]], engine)  # warm
     for name, (source, rule) in RULES.items():
-        told, cells = None, []
+        told, cells, peak, spent = None, [], Peak(), {}
         for engine in engines:
-            runs = [timed(lambda e=engine, s=source, r=rule: check(paths[s], [r], e)) for _ in range(repeat)]
+            runs = [measured(lambda e=engine, s=source, r=rule: check(paths[s], [r], e)) for _ in range(repeat)]
             found = runs[0][1]["rules"][0]
             assert told is None or told == found, (told, found)
             told = found
-            cells.append(f"{min(seconds for seconds, _ in runs):.2f}")
+            peak = runs[0][2] if engine == "local" else peak
+            spent[engine] = min(seconds for seconds, _, _ in runs)
+            cells.append(f"{spent[engine]:.2f}")
         assert told is not None
         counted, by_hand = BY_HAND.get(name, ("none", ""))
         cells.append(by_hand_cell(peers, paths[source], by_hand, counted, told))
@@ -132,14 +150,21 @@ def compare(
         cells.append(f"> {peers.seconds:.0f}" if answer is None else f"{answer[0]:.2f}" if answer[0] else "")
         if desbordante:
             cells.append(verified(desbordante, paths[source], rule, told, peers.seconds))
+        hand, join, *peer = map(as_number, cells[len(engines) :])
+        finds = {"none": "nothing"}.get(counted, counted)
+        more = {"by_hand": hand, "by_hand_finds": finds, "duckdb_join": join, "desbordante": peer[0] if peer else None}
+        kept.add(peak, rule=name, **keys, pairs=told["violating_pairs"], **spent, **more)
         values = [f"{told['violating_pairs']:,}", f"{told['violating_rows']:,}", *cells]
         print(f"{name:20} " + " ".join(f"{v:>{w}}" for v, w in zip(values, heads.values(), strict=True)), flush=True)
     for source in MAKERS:
         mine = [rule for own, rule in RULES.values() if own == source]
         if len(mine) > 1:
             for engine in engines:
-                seconds, _ = timed(lambda e=engine, s=source, m=mine: check(paths[s], m, e))
-                print(f"all {len(mine)} rules of {source} together, {engine}: {seconds:.2f} s", flush=True)
+                seconds, _, peak = measured(lambda e=engine, s=source, m=mine: check(paths[s], m, e))
+                together.add(
+                    peak if engine == "local" else None, source=source, **keys, rules=len(mine), **{engine: seconds}
+                )
+                print(f"all {len(mine)} rules of {source} together, {engine}: {seconds:.2f} s; {peak}", flush=True)
 
 
 def verified(python: str, path: str, rule: str, told: dict[str, Any], most: float) -> str:
@@ -173,8 +198,9 @@ def check(path: str, rules: list[str], engine: str) -> dict[str, Any]:
         return result.to_dict()
 
 
-def states(folder: Path, path: str, engines: list[str]) -> None:
+def states(folder: Path, path: str, engines: list[str], rows: int, record: Recording) -> None:
     """Seconds to apply a thousand changes to a watched table; totals are asserted to be equal."""
+    kept = record.table("watch", keys=("rows", "engine"), units={"init": "s", "apply": "s"})
     folder.mkdir()
     table = pq.read_table(path)
     first, changes = table.slice(0, table.num_rows - 1000), table.slice(table.num_rows - 1000)
@@ -187,22 +213,25 @@ def states(folder: Path, path: str, engines: list[str]) -> None:
         made, state = timed(
             lambda w=where, e=engine: hf.WatchState.create(folder / e, folder / "first.parquet", rules, key="id", **w)
         )
-        applied, outcome = timed(lambda s=state: s.apply(folder / "changes.parquet"))
+        applied, outcome, peak = measured(lambda s=state: s.apply(folder / "changes.parquet"))
+        kept.add(peak, rows=rows, engine=engine, init=made, apply=applied)
         totals.append(dict(outcome.totals))
         print(f"watch, phi8 and phi10, {engine}: init {made:.2f} s, 1,000 inserts {applied:.2f} s", flush=True)
     assert all(total == totals[0] for total in totals), totals
 
 
-def discoveries(files: list[str], engines: list[str], repeat: int) -> None:
+def discoveries(files: list[str], engines: list[str], repeat: int, record: Recording) -> None:
     """Seconds to discover the rules of each table, read included; the rules are asserted to be the same."""
+    kept = record.table("discover", keys=("table", "engine"), units={"seconds": "s"})
     for file in files:
         found: list[set[str]] = []
         for engine in engines:
-            runs = [timed(lambda f=file, e=engine: hf.discover(f, engine=e, top=None)) for _ in range(repeat)]
+            runs = [measured(lambda f=file, e=engine: hf.discover(f, engine=e, top=None)) for _ in range(repeat)]
             result = runs[0][1]
             found.append({entry["dc"] for entry in result.to_dict()["rules"]})
             assert found[0] == found[-1], file
-            best = min(seconds for seconds, _ in runs)
+            best = min(seconds for seconds, _, _ in runs)
+            kept.add(runs[0][2], table=Path(file).name, engine=engine, seconds=best, rules=len(found[-1]))
             print(f"discover {Path(file).name}, {engine}: {best:.2f} s, {len(found[-1]):,} rules", flush=True)
 
 

@@ -26,6 +26,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from memory import PeakMemory
+from record import add_record_options, recording
 
 from holdfast.api import WatchState
 
@@ -99,17 +101,25 @@ def main() -> None:
     parser.add_argument("--changes", type=int, default=100)
     parser.add_argument("--batches", type=int, default=9)
     parser.add_argument("--delay", type=float, nargs="+", default=[0, 20], help="milliseconds")
+    add_record_options(parser)
     given = parser.parse_args()
-    with served() as server, tempfile.TemporaryDirectory() as warm:
+    with recording(given) as record, served() as server, tempfile.TemporaryDirectory() as warm:
         measure(f"{warm}/state", Path(warm), 1000, 10, 2, server)  # compiles and imports
+        units = dict.fromkeys(("init", "apply", "fresh"), "s")
+        kept = record.table("states", keys=("rows", "changes", "state"), units=units)
         for rows in given.rows:
             for delay in (None, *given.delay):
                 with tempfile.TemporaryDirectory() as folder:
                     os.environ["HOLDFAST_CACHE"] = f"{folder}/cache"
                     server.delay = (delay or 0) / 1000
                     place = f"{folder}/state" if delay is None else f"s3://states/{rows}-{delay:g}"
-                    told = measure(place, Path(folder), rows, given.changes, given.batches, server)
+                    with PeakMemory() as memory:
+                        told = measure(place, Path(folder), rows, given.changes, given.batches, server)
                     where = "folder" if delay is None else f"S3, {delay:g} ms"
+                    # A folder needs no copies, so that a fresh machine is like any other.
+                    fresh = None if delay is None else told["apply, empty cache"]
+                    known = {name: told[name] for name in ("init", "apply", "requests")}
+                    kept.add(memory.peak, rows=rows, changes=given.changes, state=where, fresh=fresh, **known)
                     print(json.dumps({"rows": rows, "changes": given.changes, "state": where, **told}), flush=True)
 
 

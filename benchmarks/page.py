@@ -40,8 +40,9 @@ def by_hand(cells: Mapping[str, Cell]) -> str:
 
 
 def memory(cells: Mapping[str, Cell]) -> str:
-    """Peaks in GiB, of each kind of process that there was."""
-    parts = (("", "driver_mib"), ("JVM ", "jvm_mib"), ("workers ", "workers_mib"), ("command ", "others_mib"))
+    """Peaks in GiB, of each kind of process that there was; of a command that was started, its own."""
+    others = "others " if cells.get("driver_mib") else ""
+    parts = (("", "driver_mib"), ("JVM ", "jvm_mib"), ("workers ", "workers_mib"), (others, "others_mib"))
     told = [f"{word}{_gib(cells[name])}" for word, name in parts if cells.get(name)]
     return ", ".join(told)
 
@@ -61,7 +62,7 @@ def ratio(above: str, below: str) -> Callable[[Mapping[str, Cell]], str]:
 # Columns that a page shows, and that are computed of those of a record; which of these decide when it was measured.
 COMPUTED: dict[str, tuple[Callable[[Mapping[str, Cell]], str], tuple[str, ...]]] = {
     "by hand": (by_hand, ("by_hand", "by_hand_finds")),
-    "memory": (memory, ("together_mib",)),
+    "memory": (memory, ("driver_mib", "others_mib")),
     "peer ratio": (ratio("desbordante", "holdfast"), ("desbordante",)),
 }
 
@@ -134,6 +135,7 @@ class Page:
         columns: Sequence[tuple[str, str] | tuple[str, str, Where] | tuple[str, str, Where, Where]],
         *,
         where: Where | None = None,
+        unless: Where | None = None,
         names: Mapping[str, str] | None = None,
         also: Sequence[tuple[str, str, Where]] = (),
     ) -> str:
@@ -141,11 +143,13 @@ class Page:
 
         A line is what the key columns of `heads` tell apart. A column is (head, column of the record), and where lines
         have several rows, which of them; with one more, how many times the other row it is. `also` are lines of other
-        tables: (name, table, where).
+        tables: (name, table, where). Rows of `unless` are left out.
         """
         parts: list[tuple[list[str], list[Row]]] = []
         groups: dict[tuple[Cell, ...], list[Row]] = {}
         for row in self.rows(script, table, **(where or {})):
+            if unless and _fits(row, unless):
+                continue
             groups.setdefault(tuple(row.cells.get(key) for _, key in heads), []).append(row)
         for keys, rows in groups.items():
             told = [number(key) if key is not None else "" for key in keys]

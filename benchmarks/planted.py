@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 from planted_table import RULES, Planted, planted
+from record import Recording, add_record_options, recording
 
 import holdfast as hf
 from holdfast.engines.discovery import DiscoverResult
@@ -33,6 +34,11 @@ class Tally:
     right: int = 0
     aimed: int = 0
     hit: int = 0
+
+    def cells(self) -> dict[str, float]:
+        """The worst place, and the shares of rows that are right and that are found."""
+        precision, recall = self.right / max(self.named, 1), self.hit / max(self.aimed, 1)
+        return {"worst_place": max(self.places), "precision": precision, "recall": recall}
 
 
 def place_of(text: str, found: DiscoverResult) -> int | None:
@@ -82,8 +88,16 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_000)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--shares", type=float, nargs="+", default=[0.001, 0.005, 0.01, 0.02])
+    add_record_options(parser)
     chosen = parser.parse_args()
+    with recording(chosen) as record:
+        _run(chosen, record)
+
+
+def _run(chosen: argparse.Namespace, record: Recording) -> None:
     get_session()
+    kept = record.table("rules", keys=("share", "by", "rule", "rows", "seeds"), units={})
+    over_all: dict[str, list[Tally]] = {"pairs": [], "rows": []}
     print(f"{'errors':>6} {'by':10} {'rule':70} {'in 20':>6} {'worst':>6} {'precision':>9} {'recall':>7}")
     with tempfile.TemporaryDirectory() as folder:
         for share in chosen.shares:
@@ -100,6 +114,20 @@ def main() -> None:
             for how, tallies in (("pairs", by_pairs), ("rows", by_rows)):
                 for text, tally in tallies.items():
                     line(share, how, text, tally)
+                    keys = {"share": share, "by": how, "rule": text, "rows": chosen.rows, "seeds": chosen.seeds}
+                    kept.add(**keys, **tally.cells())
+                    over_all[how].append(tally)
+    for how, listed in over_all.items():
+        each = [tally.cells() for tally in listed]
+        record.table("over all", keys=("by", "rows", "seeds"), units={}).add(
+            by=how,
+            rows=chosen.rows,
+            seeds=chosen.seeds,
+            rules=len(RULES) if how == "pairs" else 3,
+            worst_place=max(cells["worst_place"] for cells in each),
+            precision=min(cells["precision"] for cells in each),
+            recall=min(cells["recall"] for cells in each),
+        )
 
 
 if __name__ == "__main__":

@@ -209,10 +209,11 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def recording(chosen: argparse.Namespace, *, peer: str | None = None) -> Iterator[Recording]:
+def recording(chosen: argparse.Namespace, *, peer: str | None = None, card: str | None = None) -> Iterator[Recording]:
     """What the block adds is merged into the script's record, if `--record` was given, also where the block fails.
 
-    `peer` is the Python of an environment that has Desbordante; its version becomes part of the machine.
+    `peer` is the Python of an environment that has Desbordante; its version becomes part of the machine, as
+    does the name of a card.
     """
     made, memory, started = Recording(), PeakMemory(every=0.25), time.perf_counter()
     try:
@@ -225,7 +226,7 @@ def recording(chosen: argparse.Namespace, *, peer: str | None = None) -> Iterato
             run = Run(
                 command=_command(),
                 date=date.today().isoformat(),
-                machine=machine(peer),
+                machine={**machine(peer), **({"gpu": card} if card else {})},
                 seed=getattr(chosen, "seed", None),
                 seconds=round(time.perf_counter() - started, 1),
                 peak_mib={name: _short(size) for name, size in peak.columns().items()},
@@ -276,8 +277,16 @@ def _command() -> str:
             if word == "--record" and following is not None and following.startswith("-"):
                 kept.append(following)
         elif not word.startswith(("--record=", "--note=")):
-            kept.append(Path(word).name if Path(word).is_absolute() else word)
+            kept.append(_placeless(word))
     return shlex.join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *kept])
+
+
+def _placeless(word: str) -> str:
+    """A word of a command line without where things lie on this machine."""
+    path = Path(word)
+    if not path.is_absolute():
+        return word
+    return "DATA" if path.is_dir() else "PYTHON" if path.name.startswith("python") else path.name
 
 
 def _short(cell: Cell) -> Cell:

@@ -12,7 +12,6 @@ peer, not a dependency: `pip install duckdb`.
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,7 +21,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from check import Peers, peer_sql
+from check import Peers, as_number, peer_sql
+from record import Recording, add_record_options, recording
 
 import holdfast as hf
 
@@ -65,22 +65,21 @@ def main() -> None:
     options.add_argument("--repeat", type=int, default=3)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--rules", nargs="+", default=list(RULES), choices=list(RULES), metavar="RULE")
+    add_record_options(options)
     chosen = options.parse_args()
     try:
         import duckdb
     except ImportError:
         duckdb = None  # type: ignore[assignment]
     peers = Peers(None, duckdb, chosen.peer_seconds)
-    with tempfile.TemporaryDirectory() as folder:
+    with recording(chosen) as record, tempfile.TemporaryDirectory() as folder:
         for rows in chosen.rows:
             rng, paths = np.random.default_rng(chosen.seed), {}
             for name, make in (("readings", readings), ("bookings", bookings)):
                 paths[name] = str(Path(folder) / f"{name}-{rows}.parquet")
                 pq.write_table(make(rows, rng), paths[name], row_group_size=max(rows // 8, 10_000))
             joined = duckdb is not None and rows <= chosen.peers_up_to
-            compare(rows, paths, chosen.rules, chosen.repeat, peers if joined else None)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"\npeak memory of this process: {peak:.1f} GiB")
+            compare(rows, paths, chosen.rules, chosen.repeat, peers if joined else None, record)
 
 
 def readings(n: int, rng: np.random.Generator) -> pa.Table:
@@ -101,8 +100,12 @@ def bookings(n: int, rng: np.random.Generator) -> pa.Table:
                      "stop": (60 * place + length)[order]})  # fmt: skip
 
 
-def compare(rows: int, paths: dict[str, str], names: list[str], repeat: int, peers: Peers | None) -> None:
+def compare(
+    rows: int, paths: dict[str, str], names: list[str], repeat: int, peers: Peers | None, record: Recording
+) -> None:
     """One table: each rule's pairs and seconds, beside the rule without a tolerance and DuckDB's self-join."""
+    units = {"pairs": "pairs", "holdfast": "s of CPU", "clock": "s", "ratio": "times", "duckdb_join": "s of CPU"}
+    kept = record.table("rules", keys=("rule", "rows"), units=units)
     print(f"\n{rows:,} rows: seconds of the CPU (of the clock)")
     print(f"{'rule':28} {'pairs':>14} {'holdfast':>14} {'ratio':>6} {'duckdb join':>16}")
     hf.check(paths["bookings"], ["unique(id)", *(RULES[name][2] for name in names if RULES[name][1] == "bookings")])
@@ -119,6 +122,15 @@ def compare(rows: int, paths: dict[str, str], names: list[str], repeat: int, pee
             cpu, _, found = spent(lambda p=paths[source], s=sql: peers.by_duckdb(p, s))
             assert found is None or found[1] == told["violating_pairs"], (name, found, told)
             answer = f"> {peers.seconds:.0f}" if found is None else f"{cpu:.2f} ({found[0]:.2f})"
+        kept.add(
+            rule=name,
+            rows=rows,
+            pairs=told["violating_pairs"],
+            holdfast=seconds[name],
+            clock=clock,
+            ratio=float(ratio) if ratio else None,
+            duckdb_join=as_number(answer.partition(" (")[0]),
+        )
         own = f"{seconds[name]:.2f} ({clock:.2f})"
         print(f"{name:28} {told['violating_pairs']:14,} {own:>14} {ratio:>6} {answer:>16}", flush=True)
 

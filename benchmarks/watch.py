@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 from check import RULES as CHECKED
 from check import timed
+from record import Recording, add_record_options, recording
 from tables import MAKERS, films
 
 from holdfast import Monitor
@@ -79,7 +80,12 @@ def peer_seconds(duckdb: Any, data: pa.Table, rule: str, rows: int, batches: int
     return float(np.median(spent))
 
 
-def one_table(names: Sequence[str], sizes: Sequence[int], seed: int, duckdb: Any) -> None:
+UNITS = {"load": "s", "insert": "ms", "insert_mean": "ms", "pairs": "pairs", "delete": "ms", "alone": "µs"}
+UNITS |= {"indexes": "MiB", "duckdb": "ms"}
+
+
+def one_table(names: Sequence[str], sizes: Sequence[int], seed: int, duckdb: Any, record: Recording) -> None:
+    kept = record.table("rules", keys=("rule", "rows"), units=UNITS)
     heads = ("rows", "load s", "insert", "mean", "pairs", "delete", "alone µs", "MiB", "duckdb", "ratio")
     print(f"{'ms per 1,000 rows':22} " + " ".join(f"{head:>9}" for head in heads))
     whole: dict[str, pa.Table] = {}
@@ -101,6 +107,18 @@ def one_table(names: Sequence[str], sizes: Sequence[int], seed: int, duckdb: Any
             alone = data.slice(rows + 30_000, 2_000).to_pylist()
             seconds, _ = timed(lambda alone=alone, monitor=monitor: [monitor.insert(row) for row in alone])
             peer = peer_seconds(duckdb, data, rules[0], rows, 3) if len(rules) == 1 and rows else None
+            kept.add(
+                rule=name,
+                rows=rows,
+                load=load,
+                insert=float(np.median(inserts) * 1e3),
+                insert_mean=float(np.mean(inserts) * 1e3),
+                pairs=round(float(np.mean(pairs))),
+                delete=float(np.median(deletes) * 1e3),
+                alone=seconds / len(alone) * 1e6,
+                indexes=monitor.bytes / 2**20,
+                duckdb=None if peer is None else peer * 1e3,
+            )
             cells = [
                 f"{rows:,}", f"{load:.2f}", f"{np.median(inserts) * 1e3:.2f}", f"{np.mean(inserts) * 1e3:.2f}",
                 f"{np.mean(pairs):,.0f}", f"{np.median(deletes) * 1e3:.2f}", f"{seconds / len(alone) * 1e6:.0f}",
@@ -117,12 +135,13 @@ def sets_of_rules(names: Sequence[str]) -> dict[str, tuple[str, list[str]]]:
     return made
 
 
-def batch_sizes(rows: int, seed: int) -> None:
+def batch_sizes(rows: int, seed: int, record: Recording) -> None:
     """Microseconds per row as batches grow, of four rules together."""
     rules = [RULES[name][1] for name in TOGETHER]
     data = needed(table("tax", rows + 250_000, seed), rules)
     _, monitor = loaded(data, rules, rows)
     at = rows
+    kept = record.table("batch sizes", keys=("batch", "rows"), units={"each": "µs", "pairs": "pairs"})
     print(f"{'batch':>9} {'µs per row':>11} {'pairs per row':>14}")
     for size in (1, 10, 100, 1_000, 10_000, 100_000):
         times = max(1, min(200, 20_000 // size))
@@ -132,11 +151,13 @@ def batch_sizes(rows: int, seed: int) -> None:
             batches = [batch.to_pylist()[0] for batch in batches]
         seconds, changes = timed(lambda batches=batches: [monitor.insert(batch) for batch in batches])
         pairs = sum(change.added_count for change in changes)
+        kept.add(batch=size, rows=rows, each=seconds / (times * size) * 1e6, pairs=pairs / (times * size))
         print(f"{size:>9,} {seconds / (times * size) * 1e6:>11.2f} {pairs / (times * size):>14.1f}", flush=True)
 
 
-def paths(rows: int, seed: int) -> None:
+def paths(rows: int, seed: int, record: Recording) -> None:
     """Sorted runs, less-than trees, and what the monitor chooses, with growing violations."""
+    kept = record.table("ways", keys=("inequalities", "errors", "rows"), units=dict.fromkeys(("runs", "trees"), "µs"))
     print(f"{rows:,} rows, µs per row of 200 in a batch: no equality, so many inequalities")
     print(f"{'inequalities':>12} {'errors':>7} {'runs':>9} {'trees':>9} {'chosen':>9} {'by':>8} {'pairs per row':>14}")
     for many in (2, 3, 4):
@@ -158,11 +179,12 @@ def paths(rows: int, seed: int) -> None:
                 seconds, change = timed(lambda monitor=monitor, batch=batch: monitor.insert(batch))
                 spent.append(seconds / 200 * 1e6)
                 pairs, chosen = change.added_count, "trees" if "by sets of rows" in monitor.explain() else "runs"
+            kept.add(inequalities=many, errors=errors, rows=rows, runs=spent[0], trees=spent[1], chosen=chosen)
             cells = " ".join(f"{one:>9.0f}" for one in spent)
             print(f"{many:>12} {errors:>7.0%} {cells} {chosen:>8} {pairs / 200:>14,.0f}", flush=True)
 
 
-def tipping(rows: int, seed: int) -> None:
+def tipping(rows: int, seed: int, record: Recording) -> None:
     """How many rows, a thousand at a time, come in the time of a check of all."""
     import tempfile
     from pathlib import Path
@@ -184,10 +206,12 @@ def tipping(rows: int, seed: int) -> None:
         pq.write_table(data.slice(0, rows), path)
         check(get_session(), str(path), rules)
         fresh, _ = timed(lambda: check(get_session(), str(path), rules))
+    kept = record.table("tipping", keys=("rows",), units={"check": "s", "each": "µs"})
+    kept.add(rows=rows, rules=len(rules), check=fresh, inserts=round(fresh / each), each=each * 1e6)
     print(f"a check of {rows:,} rows: {fresh:.2f} s, as long as {fresh / each:,.0f} inserts of {each * 1e6:.1f} µs")
 
 
-def discovered(rows: int, seed: int) -> None:
+def discovered(rows: int, seed: int, record: Recording) -> None:
     """The 20 best rules of 20,000 clean rows, watched on a table with errors."""
     import tempfile
     from pathlib import Path
@@ -207,6 +231,9 @@ def discovered(rows: int, seed: int) -> None:
     spent = [timed(lambda i=i: monitor.insert(data.slice(rows + 1_000 * i, 1_000)))[0] for i in range(10)]
     alone = data.slice(rows + 30_000, 200).to_pylist()
     seconds, _ = timed(lambda: [monitor.insert(row) for row in alone])
+    kept = record.table("discovered", keys=("rows",), units={"load": "s", "insert": "ms", "alone": "µs"})
+    insert, each = float(np.median(spent) * 1e3), seconds / len(alone) * 1e6
+    kept.add(rows=rows, rules=len(rules), load=load, insert=insert, alone=each)
     print(monitor.explain())
     print(
         f"{len(rules)} rules on {rows:,} rows: load {load:.1f} s, 1,000 inserts {np.median(spent) * 1e3:.1f} ms, "
@@ -219,7 +246,7 @@ def main() -> None:
     options.add_argument("--rows", type=int, nargs="+", default=[0, 100_000, 500_000, 1_000_000])
     options.add_argument("--rules", nargs="+", default=list(RULES), choices=list(RULES), metavar="RULE")
     options.add_argument("--seed", type=int, default=1)
-    ways: dict[str, Callable[[int, int], None]] = {
+    ways: dict[str, Callable[[int, int, Recording], None]] = {
         "sizes": batch_sizes,
         "paths": paths,
         "tipping": tipping,
@@ -227,16 +254,18 @@ def main() -> None:
     }
     for way in ways:
         options.add_argument(f"--{way}", action="store_true")
+    add_record_options(options)
     chosen = options.parse_args()
     try:
         import duckdb
     except ImportError:
         duckdb = None  # type: ignore[assignment]
-    for way, run in ways.items():
-        if getattr(chosen, way):
-            run(max(chosen.rows), chosen.seed)
-            return
-    one_table(chosen.rules, chosen.rows, chosen.seed, duckdb)
+    with recording(chosen) as record:
+        for way, run in ways.items():
+            if getattr(chosen, way):
+                run(max(chosen.rows), chosen.seed, record)
+                return
+        one_table(chosen.rules, chosen.rows, chosen.seed, duckdb, record)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from check import RULES, timed
+from memory import Peak, measured
+from record import Recording, RunningTable, add_record_options, recording
 from tables import MAKERS, change_batch
 
 from holdfast.engines.spark.checking.check import plan_check, run_check
@@ -48,24 +50,28 @@ class Watched:
     after: int
 
     @classmethod
-    def made(cls, spark: Any, folder: Path, name: str, rows: int, most: int, noise: float, seed: int) -> Watched:
+    def made(
+        cls, spark: Any, folder: Path, name: str, rows: int, most: int, options: Any, record: Recording
+    ) -> Watched:
         kind, text = RULES[name]
-        rng = np.random.default_rng(seed)
-        everything = MAKERS[kind](rows + most, rng, noise)
+        rng = np.random.default_rng(options.seed)
+        everything = MAKERS[kind](rows + most, rng, options.noise)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         pq.write_table(everything.slice(0, rows), folder / "table.parquet", row_group_size=max(rows // 8, 10_000))
         made = cls(spark, folder, text, everything, rows, rng, np.arange(rows), rows)
         table = read_table(spark, str(folder / "table.parquet"))
-        seconds, _ = timed(lambda: init_watch(table, rule_set([text]), ("id",), folder / "state", {}))
-        print(f"{name:20} {rows:12,} {'init':>8} {seconds:8.1f}", flush=True)
+        seconds, _, peak = measured(lambda: init_watch(table, rule_set([text]), ("id",), folder / "state", {}))
+        kept = record.table("init", keys=("rule", "rows", "noise"), units={"init": "s"})
+        kept.add(peak, rule=name, rows=rows, noise=options.noise, init=seconds)
+        print(f"{name:20} {rows:12,} {'init':>8} {seconds:8.1f}  {peak}", flush=True)
         return made
 
-    def apply(self, size: int) -> tuple[float, Any]:
+    def apply(self, size: int) -> tuple[float, Any, Peak]:
         batch, self.there, self.after = change_batch(self.everything, self.there, self.after, size, self.rng)
         changes = str(self.folder / "changes.parquet")
         pq.write_table(batch, changes)
-        return timed(lambda: watched(self.spark, self.folder / "state").apply_file(changes, limit=1000))
+        return measured(lambda: watched(self.spark, self.folder / "state").apply_file(changes, limit=1000))
 
     def check(self) -> float:
         """Seconds of a check of the table as it is now, from Parquet as a user's would be; its totals are ours."""
@@ -98,7 +104,14 @@ class Watched:
 
 def main() -> None:
     arguments = _arguments()
+    with recording(arguments) as record:
+        _run(arguments, record)
+
+
+def _run(arguments: argparse.Namespace, record: Recording) -> None:
     spark = get_session(conf={"spark.driver.memory": arguments.memory})
+    units = {"apply": "s", "check": "s", "duckdb": "s"}
+    kept = record.table("batches", keys=("rule", "rows", "changes", "noise"), units=units)
     folder = Path(tempfile.mkdtemp(prefix="holdfast-watch-", dir=arguments.folder))
     heads = f"{'apply s':>8} {'pairs +/-':>18} {'check s':>8} {'x':>6} {'duckdb s':>9}"
     print(f"seed {arguments.seed}, noise {arguments.noise}\n{'rule':20} {'rows':>12} {'changes':>8} {heads}")
@@ -106,24 +119,36 @@ def main() -> None:
     try:
         for name in arguments.rules:
             states = [
-                Watched.made(spark, folder / str(rows), name, rows, most, arguments.noise, arguments.seed)
-                for rows in arguments.rows
+                Watched.made(spark, folder / str(rows), name, rows, most, arguments, record) for rows in arguments.rows
             ]
             for state in states:
                 state.apply(1000)
             for size in arguments.changes:
-                _measure(name, states, size, arguments.repeat)
+                _measure(name, states, size, arguments, kept)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _measure(name: str, states: list[Watched], size: int, repeat: int) -> None:
-    rounds = [[state.apply(size) for state in states] for _ in range(repeat)]
+def _measure(name: str, states: list[Watched], size: int, options: Any, kept: RunningTable) -> None:
+    rounds = [[state.apply(size) for state in states] for _ in range(options.repeat)]
     spent = [statistics.median(round[i][0] for round in rounds) for i in range(len(states))]
     for i, state in enumerate(states):
         done, fresh = rounds[-1][i][1], state.check()
         cells = f"{spent[i]:8.2f} {done.added_count:9,}/{done.removed_count:<8,} {fresh:8.2f} {fresh / spent[i]:6.1f}"
-        print(f"{name:20} {state.rows:12,} {size:8,} {cells} {state.by_duckdb():>9}", flush=True)
+        peer, peak = state.by_duckdb(), rounds[-1][i][2]
+        kept.add(
+            peak,
+            rule=name,
+            rows=state.rows,
+            changes=size,
+            noise=options.noise,
+            apply=spent[i],
+            added=done.added_count,
+            removed=done.removed_count,
+            check=fresh,
+            duckdb=None if peer == "-" else float(peer),
+        )
+        print(f"{name:20} {state.rows:12,} {size:8,} {cells} {peer:>9}  {peak}", flush=True)
     if len(states) > 1:
         print(f"{name:20} {'':12} {size:8,} the last takes {spent[-1] / spent[0]:.2f} times the first", flush=True)
 
@@ -138,6 +163,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--memory", default="6g")
     parser.add_argument("--folder", default=None, help="where to keep tables and states while it runs")
+    add_record_options(parser)
     return parser.parse_args()
 
 
