@@ -99,7 +99,8 @@ class PeakMemory:
             self._look()
 
     def _find(self) -> None:
-        self._parts = {pid: self._parts.get(pid) or _part(pid) for pid in family()}
+        # Anew for each: what starts the JVM is a shell, which then becomes it.
+        self._parts = {pid: _part(pid) for pid in family()}
 
     def _look(self) -> None:
         now: dict[str, int] = {}

@@ -211,6 +211,23 @@ def test_memory_of_a_child_is_its_own() -> None:
 
 
 @on_linux
+def test_a_shell_that_becomes_a_jvm_is_one(tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.symlink_to(sys.executable)
+    command = ["sh", "-c", 'read go; exec "$0" -c "$1"', str(java), TAKES]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        with memory.PeakMemory() as measured:
+            child.stdin.write(b"go\n")
+            child.stdin.flush()
+            assert child.stdout.readline() == b"taken\n"
+        child.communicate(b"")
+    assert measured.peak.jvm > 150
+    assert measured.peak.others < 50
+
+
+@on_linux
 def test_kinds_of_processes_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = {1: b"/usr/lib/jvm/bin/java\0-cp\0x", 2: b"python\0-m\0pyspark.daemon", 3: b"python\0peer.py"}
     for pid, line in lines.items():
