@@ -36,7 +36,7 @@ def by_hand(cells: Mapping[str, Cell]) -> str:
         return "no way"
     if cells.get("by_hand") is None:
         return ""
-    return number(cells["by_hand"]) + (" (rows only)" if cells.get("by_hand_finds") == "rows" else "")
+    return number(cells["by_hand"], 2) + (" (rows only)" if cells.get("by_hand_finds") == "rows" else "")
 
 
 def memory(cells: Mapping[str, Cell]) -> str:
