@@ -7,7 +7,7 @@
     python benchmarks/gpu.py --numba 100000      the same counting, written for numba's CUDA target
 
 Needs numpy, numba and CuPy, a GPU, and nothing else (for --discover also pyarrow): no Spark. Its memory is not looked
-at; `--card` names the card in the record.
+at; the record has the name of the card.
 """
 
 from __future__ import annotations
@@ -348,11 +348,18 @@ def main() -> None:
     options.add_argument("--changed", type=int, nargs="+", metavar="ROWS")
     options.add_argument("--numba", type=int, metavar="ROWS")
     options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--card", default="one NVIDIA GPU", help="the card, in words")
+    options.add_argument("--card", help="the card, in words; by default its own name")
     add_record_options(options)
     chosen = options.parse_args()
-    with recording(chosen, card=chosen.card) as record:
+    with recording(chosen, card=chosen.card or card()) as record:
         _run(chosen, record)
+
+
+def card() -> str:
+    """The first card, in its own words."""
+    import cupy
+
+    return f"one {cupy.cuda.runtime.getDeviceProperties(0)['name'].decode()}"
 
 
 def _run(chosen: argparse.Namespace, record: Recording) -> None:
