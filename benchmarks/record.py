@@ -186,6 +186,13 @@ class Recording:
         """A table of the record, with the units of what is measured; begun on first use."""
         return self.tables.setdefault(name, RunningTable(keys, units))
 
+    def take(self, other: Recording) -> None:
+        """Adds what another one has, as of a process that was started for a part of the work."""
+        for name, table in other.tables.items():
+            own = self.table(name, keys=table.keys, units=table.units)
+            own.rows.extend(table.rows)
+            own.peak = own.peak.or_more(table.peak)
+
     def record(self, script: str, run: Run) -> Record:
         made = Record(script)
         for name, table in self.tables.items():
