@@ -256,7 +256,8 @@ def print_rules(paths: dict[str, str], here: Ran, on_spark: Ran, rows: int, plan
         if plan.desbordante:
             tried = rows <= plan.desbordante_up_to
             cells.append(verified(plan.desbordante, path, rule, told, plan) if tried else NOT_TRIED)
-        names = (*(("local", "spark") if plan.spark else ("local",)), "by_hand", "duckdb_join", "desbordante")
+        engines = {"local": here[name][0], "spark": on_spark[name][0] if name in on_spark else None}
+        others = [None if cell in (NO_TIME, NOT_TRIED) else as_number(cell) for cell in cells[1 + plan.spark :]]
         kept.add(
             here[name][2],
             rule=name,
@@ -264,10 +265,8 @@ def print_rules(paths: dict[str, str], here: Ran, on_spark: Ran, rows: int, plan
             noise=plan.noise,
             pairs=told["violating_pairs"],
             by_hand_finds={"none": "nothing"}.get(counted, counted),
-            **{
-                column: None if cell in (NO_TIME, NOT_TRIED) else as_number(cell)
-                for column, cell in zip(names, cells, strict=False)
-            },
+            **engines,
+            **dict(zip(("by_hand", "duckdb_join", "desbordante"), others, strict=False)),
         )
         values = [f"{told['violating_pairs']:,}", f"{told['violating_rows']:,}", *cells]
         print(f"{name:20} " + " ".join(f"{v:>{w}}" for v, w in zip(values, heads.values(), strict=True)), flush=True)
