@@ -100,12 +100,13 @@ class PeakMemory:
             self._look()
 
     def _find(self) -> None:
-        # Anew for each: what starts the JVM is a shell, which then becomes it.
         self._parts = {pid: _part(pid) for pid in family()}
 
     def _look(self) -> None:
         now: dict[str, int] = {}
-        for pid, part in self._parts.items():
+        for pid, part in list(self._parts.items()):
+            if part == "others":  # what starts the JVM is a shell, which then becomes it
+                part = self._parts[pid] = _part(pid)
             now[part] = now.get(part, 0) + _resident(pid)
         for part, size in now.items():
             self._keep(part, size)
