@@ -67,7 +67,7 @@ def _pieces(entry: Any, table: str | None) -> Iterator[Piece]:
     if not isinstance(call, dict) or not isinstance(call.get("function"), str):
         yield LeftOut(str(entry), "it does not say which function it is")
         return
-    function, given = call["function"], CheckArguments(call.get("arguments") or {})
+    function, given = call["function"], CheckArguments.of(call.get("arguments"))
     repeated = call.get("for_each_column")
     named = "columns" if function in ("is_unique", "foreign_key") else "column"
     for column in repeated if isinstance(repeated, list) else [None]:

@@ -61,7 +61,7 @@ def _pieces(entry: Any) -> Iterator[Piece]:
     if not isinstance(kind, str):
         yield LeftOut(str(entry), "it does not say which expectation it is")
         return
-    given = CheckArguments(entry.get("kwargs") or {})
+    given = CheckArguments.of(entry.get("kwargs"))
     columns = [given[name] for name in ("column", "column_A", "column_B", "column_list") if name in given]
     check = f"{kind}({', '.join(map(str, columns))})"
     yield from attempt(check, lambda: _expectation(kind, check, given, entry))

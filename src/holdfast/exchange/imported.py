@@ -67,6 +67,11 @@ def gathered(
 class CheckArguments(dict[str, Any]):
     """The arguments of a check; to ask for one that is not there raises ConditionError."""
 
+    @classmethod
+    def of(cls, given: Any) -> CheckArguments:
+        """What stands where a check has its arguments; none, where that is a list, or text."""
+        return cls(given if isinstance(given, dict) else {})
+
     def __missing__(self, name: str) -> Any:
         raise ConditionError(f"it has no {name!r}.")
 
@@ -77,7 +82,13 @@ def attempt(check: str, make: Callable[[], Iterable[Piece]]) -> Iterator[Piece]:
         pieces = list(make())
     except HoldfastError as problem:
         pieces = [LeftOut(check, _one_line(problem.message.partition("\n\n")[0]).rstrip("."))]
-    except (TypeError, ValueError, AttributeError, LookupError):  # a list where text should be, and the like
+    except (
+        TypeError,
+        ValueError,
+        AttributeError,
+        LookupError,
+        ArithmeticError,
+    ):  # a list where text should be, and the like
         pieces = [LeftOut(check, "its arguments are not of the kind that it takes")]
     yield from pieces
 
@@ -128,7 +139,7 @@ def missing_share(mostly: Any) -> Allowance | None:
         share = Decimal(str(mostly))
     except InvalidOperation:
         raise ConditionError(f"{mostly!r} is no share.") from None
-    if not 0 <= share <= 1:
+    if not share.is_finite() or not 0 <= share <= 1:
         raise ConditionError(f"{mostly!r} is no share from 0 to 1.")
     return None if share == 1 else Allowance(None, Decimal(plain_number((1 - share) * 100)))
 

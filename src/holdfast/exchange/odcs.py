@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
+from math import isfinite
 from typing import Any
 
 import yaml
@@ -28,7 +29,7 @@ from holdfast.exchange.imported import (
 from holdfast.exchange.patterns import whole_pattern
 from holdfast.rules.dependency import Key
 from holdfast.rules.parse import is_table_name
-from holdfast.rules.predicate import Constant
+from holdfast.rules.predicate import Constant, plain_number
 from holdfast.rules.rule import Allowance, NamedTable, Rule, RuleSet, allowance
 from holdfast.rules.rule_file import dump_rules, parse_rules
 
@@ -45,6 +46,7 @@ def read_contract(content: Any, *, origin: str) -> ImportedRules:
     pieces = [piece for table in tables for piece in _table_pieces(table, several=several)]
     keys = {str(table["name"]): _primary_key(table) for table in tables}
     if several:
+        keys = {name: key for name, key in keys.items() if is_table_name(name)}
         others = {name for piece in pieces if isinstance(piece, Rule) for name in piece.tables} - keys.keys()
         named = [NamedTable(name, key=key) for name, key in {**keys, **dict.fromkeys(sorted(others), ())}.items()]
         return gathered(pieces, origin=origin, tables=named)
@@ -75,9 +77,10 @@ def _properties(table: Mapping[str, Any]) -> list[CheckArguments]:
 
 def _primary_key(table: Mapping[str, Any]) -> tuple[str, ...]:
     keyed = [column for column in _properties(table) if column.get("primaryKey") is True]
-    return tuple(
-        str(column["name"]) for column in sorted(keyed, key=lambda column: column.get("primaryKeyPosition") or 0)
-    )
+    places = [column.get("primaryKeyPosition") or 0 for column in keyed]
+    if not all(_is_number(place) for place in places):
+        raise RuleFileError(f"a primaryKeyPosition of {table.get('name')!r} in the contract is no number.")
+    return tuple(str(column["name"]) for _, column in sorted(zip(places, keyed, strict=True), key=lambda pair: pair[0]))
 
 
 def _refers(table: Mapping[str, Any]) -> bool:
@@ -86,6 +89,9 @@ def _refers(table: Mapping[str, Any]) -> bool:
 
 def _table_pieces(table: Mapping[str, Any], *, several: bool) -> Iterator[Piece]:
     name = str(table["name"])
+    if several and not is_table_name(name):
+        yield LeftOut(name, "the name is no word, as that of a table in rules is")
+        return
     pieces = list(_whole_table(name, table))
     for column in _properties(table):
         pieces += _property(name, column)
@@ -171,7 +177,7 @@ def _references(entry: Mapping[str, Any], start: str | None) -> list[Piece]:
 
 
 def _quality(table: str, column: str | None, entry: Any) -> Iterator[Piece]:
-    given = CheckArguments(entry if isinstance(entry, dict) else {})
+    given = CheckArguments.of(entry)
     shown = (
         given.get("name") or given.get("metric") or given.get("rule") or given.get("description") or given.get("type")
     )
@@ -227,7 +233,7 @@ def _quality_terms(given: CheckArguments) -> dict[str, Any]:
     if given.get("dimension"):
         terms["dimension"] = str(given["dimension"])
     if isinstance(given.get("tags"), list):
-        terms["tags"] = tuple(map(str, given["tags"]))
+        terms["tags"] = _tags(given["tags"])
     if str(given.get("severity", "error")).casefold() in ("warn", "warning", "info", "low"):
         terms["severity"] = "warn"
     bounds = {name: value for name, value in given.items() if name.startswith("must")}
@@ -236,17 +242,34 @@ def _quality_terms(given: CheckArguments) -> dict[str, Any]:
     if len(bounds) != 1:
         raise ConditionError("it has no bound of its own.")
     ((bound, value),) = bounds.items()
+    if any(isinstance(number, bool) for number in (value if isinstance(value, list) else [value])):
+        raise ConditionError(f"{bound}: {value} is no number.")
     share = given.get("unit") == "percent"
     if bound == "mustBe" and value == 0:
         return terms
     if bound == "mustBeLessOrEqualTo" or (bound == "mustBeLessThan" and not share):
         most = value if bound == "mustBeLessOrEqualTo" else value - 1
-        terms["allow"] = Allowance(None, Decimal(str(most))) if share else allowance(str(most))
+        terms["allow"] = _allowed(most, share)
         return terms
     if bound == "mustBeBetween" and value[0] == 0:
-        terms["allow"] = Allowance(None, Decimal(str(value[1]))) if share else allowance(str(value[1]))
+        terms["allow"] = _allowed(value[1], share)
         return terms
     raise ConditionError(f"{bound}: {value} cannot be said; at most so many can.")
+
+
+def _allowed(most: Any, share: bool) -> Allowance:
+    text = plain_number(Decimal(str(most))) if isinstance(most, float) and isfinite(most) else str(most)
+    return allowance(f"{text}%" if share else text)
+
+
+def _is_number(value: Any) -> bool:
+    """Whether the value is a number, which true and false, though Python counts with them, are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _tags(listed: list[Any]) -> tuple[str, ...]:
+    """The texts among the tags, and numbers as text, each once, as a rule file has them."""
+    return tuple(dict.fromkeys(str(tag) for tag in listed if (isinstance(tag, str) and tag) or _is_number(tag)))
 
 
 # Out -----------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.errors import HoldfastError
@@ -19,7 +19,24 @@ from holdfast.exchange.imported import ImportedRules
 from holdfast.exchange.odcs import read_contract
 from holdfast.rules.rule_file import parse_rules
 
-TEXTS = ["a", "a b", "", "'x'", "a > 3", "^x$", "2024-01-31", "t", 'q"t', "orders.id", "(", "NO", "%"]
+TEXTS = [
+    "a",
+    "percent",
+    "5",
+    "warn",
+    "a b",
+    "",
+    "'x'",
+    "a > 3",
+    "^x$",
+    "2024-01-31",
+    "t",
+    'q"t',
+    "orders.id",
+    "(",
+    "NO",
+    "%",
+]
 VALUES = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.sampled_from(TEXTS)),
     lambda inner: st.one_of(
@@ -50,15 +67,17 @@ def assert_reads_back(read: Callable[[], ImportedRules]) -> None:
 @given(
     kind=st.sampled_from(sorted(EXPECTATIONS)),
     given=GIVEN,
-    more=st.dictionaries(st.sampled_from(["meta", "severity"]), VALUES),
+    more=st.dictionaries(st.sampled_from(["meta", "severity", "description", "kwargs"]), VALUES),
 )
+@example(kind="expect_column_values_to_be_unique", given={"column": "a"}, more={"kwargs": [1]})
 def test_any_expectation(kind: str, given: dict[str, Any], more: dict[str, Any]) -> None:
     assert_reads_back(lambda: read_suite({"expectations": [{"type": kind, "kwargs": given, **more}]}, origin="x"))
 
 
 @settings(max_examples=100)
 @given(function=st.sampled_from([*sorted(CHECKS), "foreign_key"]), given=GIVEN, entry=VALUES, where=VALUES)
-def test_any_check(function: str, given: dict[str, Any], entry: Any, where: Any) -> None:
+@example(function="is_unique", given=[1], entry=None, where=None)
+def test_any_check(function: str, given: Any, entry: Any, where: Any) -> None:
     checks = [entry, {"filter": where, "check": {"function": function, "arguments": given}}]
     assert_reads_back(lambda: read_checks(checks, origin="x", table="orders"))
 
@@ -92,11 +111,14 @@ QUALITY = st.fixed_dictionaries(
         ),
         "mustBe": VALUES,
         "mustBeLessThan": VALUES,
-        "mustBeBetween": VALUES,
-        "unit": VALUES,
+        "mustBeLessOrEqualTo": VALUES,
+        "mustBeBetween": st.one_of(VALUES, st.lists(st.one_of(st.just(0), VALUES), min_size=2, max_size=2)),
+        "unit": st.one_of(st.just("percent"), VALUES),
         "severity": VALUES,
         "tags": VALUES,
         "dimension": VALUES,
+        "name": VALUES,
+        "description": VALUES,
     },
 )
 
@@ -106,10 +128,17 @@ QUALITY = st.fixed_dictionaries(
     one=st.dictionaries(st.sampled_from(PROPERTY.split()), VALUES, max_size=5),
     quality=st.lists(QUALITY, max_size=2),
     table=st.dictionaries(st.sampled_from(["relationships", "quality", "properties"]), VALUES),
+    others=st.lists(st.sampled_from(["orders", "shop", "a b", "t", "null"]), max_size=2),
 )
-def test_any_contract(one: dict[str, Any], quality: list[Any], table: dict[str, Any]) -> None:
-    orders = {"name": "orders", "properties": [{"name": "a", **one}, {"name": "b", "quality": quality}], **table}
-    content = {"kind": "DataContract", "apiVersion": "v3.1.0", "schema": [orders]}
+@example(one={}, quality=[{"metric": "nullValues", "mustBe": False, "tags": [None, None]}], table={}, others=[])
+@example(one={}, quality=[{"metric": "nullValues", "mustBe": 0, "tags": [None, "", "x", "x"]}], table={}, others=[])
+@example(one={"primaryKey": True, "primaryKeyPosition": "a"}, quality=[], table={}, others=[])
+@example(one={}, quality=[{"metric": "rowCount"}, {"metric": "nullValues", "mustBe": 0}], table={}, others=["a b"])
+def test_any_contract(one: dict[str, Any], quality: list[Any], table: dict[str, Any], others: list[str]) -> None:
+    key = {"primaryKey": True, "primaryKeyPosition": 1}
+    orders = {"name": "orders", "properties": [{"name": "a", **one}, {"name": "b", "quality": quality, **key}], **table}
+    more = [{"name": name, "properties": [{"name": "b", "quality": quality}]} for name in others]
+    content = {"kind": "DataContract", "apiVersion": "v3.1.0", "schema": [orders, *more]}
     assert_reads_back(lambda: read_contract(content, origin="x"))
 
 
