@@ -390,3 +390,15 @@ def test_names_and_texts_are_written_as_each_database_wants(spark: SparkSession)
         hf.export_sql(rule, "t")
     with pytest.raises(OptionError, match="this dialect cannot say"):
         hf.export_sql("not(t.a matches '[a-z]')", "t", key="id", dialect="tsql")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_quotation_mark_in_a_condition_is_one_in_every_dialect(dialect: str) -> None:
+    rule = replace(parse_rule("not(t.a > 1)"), where="a <> 'it''s' and b <> \"it's\"")
+    written = rule_sql(rule, tables={"": DatabaseTable("t", ("id",))}, nulls="sql", dialect=dialect_named(dialect))
+    texts = [
+        literal.this
+        for literal in sqlglot.parse_one(written, read=DIALECTS[dialect].name).find_all(sqlglot.exp.Literal)
+    ]
+    assert texts.count("it's") == 2
+    assert "its" not in texts

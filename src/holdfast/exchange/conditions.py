@@ -11,6 +11,7 @@ from sqlglot import exp
 from holdfast.errors import ConditionError
 from holdfast.exchange.imported import column_text
 from holdfast.exchange.patterns import like_pattern, whole_pattern
+from holdfast.programs.sql_text import with_escaped_quotes
 from holdfast.rules.predicate import Constant
 
 _MOST = 32
@@ -46,7 +47,8 @@ _Ways = list[tuple[str, ...]]
 def parsed_sql(text: str, *, dialect: str = "spark") -> exp.Expr:
     """Returns the expression. Raises ConditionError where it cannot be read."""
     try:
-        return sqlglot.parse_one(text, read=dialect)
+        # What sqlglot takes for two texts beside each other is one with a quotation mark in it.
+        return sqlglot.parse_one(with_escaped_quotes(text) if dialect == "spark" else text, read=dialect)
     except sqlglot.errors.SqlglotError:
         raise ConditionError(f"the SQL {text!r} cannot be read.") from None
 

@@ -115,7 +115,8 @@ def _generic(rule: Rule, tables: Mapping[str, DatabaseTable]) -> tuple[str, str,
         return column.name, "not_null", {}
     if isinstance(predicate, Membership) and not predicate.inside:
         values = [value.value for value in sorted(predicate.values, key=str)]
-        if all(isinstance(value, str) for value in values):
+        # dbt looks for templates in texts, and then writes them between quotation marks as they are.
+        if all(isinstance(value, str) and not re.search(r"['\\]|{[{%#]", value) for value in values):
             return column.name, "accepted_values", {"values": values}
         if all(isinstance(value, int) for value in values):
             return column.name, "accepted_values", {"values": values, "quote": False}

@@ -20,6 +20,7 @@ from holdfast.errors import ConditionError, OptionError, closest_hint
 from holdfast.programs.expression_type import expression_type
 from holdfast.programs.function_sql import EXPORTED
 from holdfast.programs.sql_expression import WHOLE_TEXT
+from holdfast.programs.sql_text import with_escaped_quotes
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import Inclusion, is_symmetric, of_its_table
 from holdfast.rules.pattern import common_pattern
@@ -266,11 +267,11 @@ def _set_quotes(query: exp.Expr, dialect: Dialect) -> None:
 
 
 def _condition_of(rule: Rule, dialect: Dialect) -> exp.Expr | None:
-    """The condition of the rule, which is SQL of Spark."""
+    """The condition of the rule, which is SQL of Spark; a quotation mark that stands twice is one, as everywhere."""
     if rule.where is None:
         return None
     try:
-        condition = sqlglot.parse_one(rule.where, read="spark")
+        condition = sqlglot.parse_one(with_escaped_quotes(rule.where), read="spark")
     except sqlglot.errors.SqlglotError:
         raise ConditionError(f"rule {rule.name!r}: the condition {rule.where!r} is not SQL that can be read.") from None
     _set_quotes(condition, dialect)

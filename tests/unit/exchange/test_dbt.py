@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ tables: {orders: {key: id}, customers: {key: id}}
 rules:
   - {table: orders, rule: unique(id)}
   - {table: orders, rule: not(t.zip is null), severity: warn, where: "country = 'US'"}
-  - {table: orders, rule: "not(t.status not in ('a', 'it''s'))", allow: 3}
+  - {table: orders, rule: "not(t.status not in ('a', 'b c'))", allow: 3}
   - {table: orders, rule: "not(t.n not in (1, 2))"}
   - orders(customer) in customers(id)
 """,
@@ -54,7 +55,7 @@ rules:
             "stg_orders",
             "status",
             "accepted_values",
-            {"name": "status", "arguments": {"values": ["a", "it's"]}, "config": {"error_if": ">3", "warn_if": ">3"}},
+            {"name": "status", "arguments": {"values": ["a", "b c"]}, "config": {"error_if": ">3", "warn_if": ">3"}},
         ),
         ("stg_orders", "n", "accepted_values", {"name": "n", "arguments": {"values": [1, 2], "quote": False}}),
         (
@@ -87,6 +88,28 @@ def test_other_rules_are_queries_that_list_what_check_counts(tmp_path: Path) -> 
 def test_with_nulls_that_are_equal_all_are_queries() -> None:
     made = hf.export_dbt(["unique(a)", "not(t.a is null)"], "t", key="id", nulls="equal", dialect="duckdb")
     assert sorted(made.files) == ["tests/a.sql", "tests/unique_a.sql"]
+
+
+@pytest.mark.parametrize("text", ["it's", "a\\", "{{ a }}", "{% b"])
+def test_accepted_values_that_dbt_would_misread_are_a_query(text: str) -> None:
+    rule = "not(t.a not in ('{}', 'x'))".format(text.replace("'", "''"))
+    (query,) = hf.export_dbt([rule], "t", key="id", dialect="duckdb").files.values()
+    database = duckdb.connect(":memory:")
+    database.execute("CREATE TABLE t (id INTEGER, a VARCHAR)")
+    database.execute("INSERT INTO t VALUES (1, ?), (2, 'x'), (3, 'y')", [text])
+    assert database.execute(rendered(query)).fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize(("where", "rows"), [("a <> 'it''s'", [2, 3]), ('a <> "it\'s"', [2, 3]), ("a = 'it''s'", [1])])
+def test_a_condition_speaks_of_the_same_rows_in_the_database(where: str, rows: list[int]) -> None:
+    given = [dataclasses.replace(hf.parse_rule(text), where=where) for text in ("not(t.id > 0)", "not(t.a is null)")]
+    made = hf.export_dbt(given, "t", key="id", dialect="duckdb")
+    ((*_, settings),) = own_tests(made)
+    (query,) = (text for name, text in made.files.items() if name.endswith(".sql"))
+    database = duckdb.connect(":memory:")
+    database.execute("CREATE TABLE t AS SELECT * FROM (VALUES (1, 'it''s'), (2, 'its'), (3, 'x')) AS v(id, a)")
+    assert database.execute(f"SELECT id FROM t WHERE {settings['config']['where']}").fetchall() == [(n,) for n in rows]
+    assert sorted(database.execute(rendered(query)).fetchall()) == [(n,) for n in rows]
 
 
 @pytest.mark.parametrize("pattern", ["a{{b}}", "{%x", "{#x#}", "[0-9]{5}"])

@@ -19,7 +19,7 @@ from holdfast.engines.spark.sources.table import Table
 from holdfast.errors import ConditionError, SourceError
 from holdfast.programs.bind import Schema, require_key_types
 from holdfast.programs.plan import Plan
-from holdfast.programs.sql_text import text_literal
+from holdfast.programs.sql_text import doubled_quotes, text_literal, with_joined_quotes
 from holdfast.rules.predicate import quoted_name
 
 # Rows of one split of a file, or of one partition, are numbered from the split's first number.
@@ -111,7 +111,8 @@ def filtered_table(table: Table, condition: str | None) -> Table:
     if condition is None:
         return table
     require_condition(table.frame, condition)
-    return replace(table, frame=table.frame.where(condition), notes=(*table.notes, filter_note(condition)))
+    frame = table.frame.where(_as_read(table.frame, condition))
+    return replace(table, frame=frame, notes=(*table.notes, filter_note(condition)))
 
 
 def require_condition(frame: DataFrame, condition: str) -> None:
@@ -128,21 +129,45 @@ def _with_conditions(frame: DataFrame, original: DataFrame, conditions: Sequence
 
 def _with_condition(frame: DataFrame, original: DataFrame, condition: str, name: str) -> DataFrame:
     """The frame with whether each row satisfies the condition on the original's columns; null is no."""
+    text = _as_read(original, condition)
     try:
         with query_log_off():
-            checked = original.select(F.expr(condition).alias("c")).schema[0].dataType
+            checked = original.select(F.expr(text).alias("c")).schema[0].dataType
         if not isinstance(checked, BooleanType | NullType):
             raise ConditionError(
                 f"the condition {condition!r} is {checked.simpleString()}, not true or false.",
                 hint="compare something, as in country = 'US'.",
             )
-        return frame.withColumn(name, F.coalesce(F.expr(condition), F.lit(False)))
+        return frame.withColumn(name, F.coalesce(F.expr(text), F.lit(False)))
     except AnalysisException as problem:
         reason = str(problem).strip().splitlines()[0]
         raise ConditionError(
             f"the condition {condition!r} cannot be read: {reason}",
             hint="`where` is a SQL condition on the table's columns; quote odd names with backticks.",
         ) from None
+
+
+def _as_read(frame: DataFrame, condition: str) -> str:
+    """The condition in words that the session reads as they are meant: a mark that stands twice in a text is one.
+
+    Spark before 4.1 leaves such marks out, and others keep both where `escapedStringLiterals` is set; so it is asked.
+    """
+    marks = doubled_quotes(condition)
+    return (
+        with_joined_quotes(condition, {mark for mark in marks if not _reads_doubled(frame, mark)})
+        if marks
+        else condition
+    )
+
+
+def _reads_doubled(frame: DataFrame, mark: str) -> bool:
+    """Whether a mark that stands twice in a text is one to the session; a literal's column is called as its value."""
+    try:
+        with query_log_off():
+            named = frame.sparkSession.range(1).select(F.expr(f"{mark}a{mark}{mark}b{mark}")).columns
+    except AnalysisException:  # what is between such marks is a name here, and no text
+        return True
+    return named == [f"a{mark}b"]
 
 
 def _located(frame: DataFrame) -> DataFrame:
