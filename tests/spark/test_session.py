@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -43,6 +44,17 @@ def test_a_thread_of_its_own_gets_the_same_spark(spark: SparkSession) -> None:
     thread.start()
     thread.join()
     assert found[0].sparkContext is spark.sparkContext
+
+
+def test_an_interrupt_is_one_where_spark_cannot_cancel_its_jobs(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OSError("the way to Java is cut")
+
+    monkeypatch.setattr(spark.sparkContext, "cancelAllJobs", fail)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
 
 
 def test_what_can_still_change_is_changed_on_a_running_session(spark: SparkSession) -> None:

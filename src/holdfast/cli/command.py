@@ -118,20 +118,29 @@ def exit_with_code(verbose: bool) -> Iterator[None]:
     try:
         with _plain_warnings():
             yield
-    except HoldfastError as problem:
-        _fail(f"{type(problem).__name__}: {problem.for_command()}", problem.exit_code, problem if verbose else None)
-    except KeyboardInterrupt:
-        _fail("interrupted; nothing was left half-written.", INTERRUPTED, None)
-    except Terminated:
-        _fail("terminated; nothing was left half-written.", TERMINATED, None)
     except (typer.Exit, typer.Abort):
         raise
-    except Exception as problem:
+    except (Exception, KeyboardInterrupt, Terminated) as problem:
+        ended = _ended_by(problem)
+        if isinstance(ended, KeyboardInterrupt):
+            _fail("interrupted; nothing was left half-written.", INTERRUPTED, None)
+        if ended is not None:
+            _fail("terminated; nothing was left half-written.", TERMINATED, None)
+        cause = problem if verbose else None
+        if isinstance(problem, HoldfastError):
+            _fail(f"{type(problem).__name__}: {problem.for_command()}", problem.exit_code, cause)
         first = (str(problem).strip() or type(problem).__name__).splitlines()[0]
         hint = "" if verbose else "\n\nHint: run again with --verbose for the whole story."
-        _fail(f"holdfast failed: {type(problem).__name__}: {first}{hint}", FAILED, problem if verbose else None)
+        _fail(f"holdfast failed: {type(problem).__name__}: {first}{hint}", FAILED, cause)
     finally:
         logging.disable(logged)
+
+
+def _ended_by(problem: BaseException | None) -> KeyboardInterrupt | Terminated | None:
+    """Who ended the command, also where putting something away failed because of it, as where Spark's jobs are gone."""
+    while problem is not None and not isinstance(problem, KeyboardInterrupt | Terminated):
+        problem = problem.__context__
+    return problem
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import shlex
+import signal
 import socket
 import sys
 import tempfile
@@ -13,10 +14,11 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from types import FrameType
+from typing import IO, Any, NoReturn, cast
 from urllib.parse import urlsplit
 
 from pyspark import SparkConf
@@ -387,6 +389,7 @@ def _start(plan: Launch) -> SparkSession:
     try:
         with _environment(plan.env, without=("SPARK_REMOTE", "SPARK_API_MODE")):
             SparkContext(conf=_launch_jvm(plan, output))
+            _raise_interrupts()
             session = SparkSession.builder.getOrCreate()
             _check_settings(session)
     except (PySparkException, Py4JError, OSError) as error:
@@ -394,6 +397,20 @@ def _start(plan: Launch) -> SparkSession:
     output.let_through()
     quiet_query_log()
     return session
+
+
+def _raise_interrupts() -> None:
+    """Makes Ctrl-C an interrupt also where jobs cannot be cancelled: PySpark before 4.1 raises that failure alone."""
+    cancel = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(cancel):
+        return
+
+    def interrupt(signum: int, frame: FrameType | None) -> NoReturn:
+        with suppress(Exception):
+            cancel(signum, frame)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
 
 
 def _launch_jvm(plan: Launch, output: _JvmOutput) -> SparkConf:
