@@ -57,7 +57,14 @@ def test_a_command_that_is_ended_leaves_nothing(
     command = [str(HOLDFAST), "check", "big.csv", rule, "--violations", "found", "--report", "report.html"]
     command += ["--engine", engine]
     running = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # Tests in the background of a shell ignore Ctrl-C, and so would the command.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         assert running.stderr is not None

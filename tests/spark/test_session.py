@@ -119,9 +119,7 @@ def test_the_users_own_settings_win(tmp_path: Path) -> None:
         "after stop": 4,
     }
     assert result.stderr == ""
-    # Spark 4.0 makes an empty folder `artifacts` wherever it runs.
-    known = {"artifacts"} if pyspark.__version__.startswith("4.0.") else set()
-    assert {path.name for path in work.iterdir()} <= known
+    assert list(work.iterdir()) == []
 
 
 FAILING_QUERY = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import secrets
@@ -21,6 +22,7 @@ from types import FrameType
 from typing import IO, Any, NoReturn, cast
 from urllib.parse import urlsplit
 
+import pyspark
 from pyspark import SparkConf
 from pyspark.errors import PySparkException
 from pyspark.find_spark_home import _find_spark_home
@@ -388,6 +390,8 @@ def _start(plan: Launch) -> SparkSession:
     output = _JvmOutput()
     try:
         with _environment(plan.env, without=("SPARK_REMOTE", "SPARK_API_MODE")):
+            if pyspark.__version__.startswith("4.0."):
+                _leave_no_artifacts(Path("artifacts").absolute())
             SparkContext(conf=_launch_jvm(plan, output))
             _raise_interrupts()
             session = SparkSession.builder.getOrCreate()
@@ -397,6 +401,19 @@ def _start(plan: Launch) -> SparkSession:
     output.let_through()
     quiet_query_log()
     return session
+
+
+def _leave_no_artifacts(folder: Path) -> None:
+    """Removes, when the process ends, the empty folders that Spark 4.0 makes in the working directory."""
+    before = set(folder.parent.glob("artifacts")) | set(folder.glob("*"))
+
+    def remove() -> None:
+        for made in (*folder.glob("spark-*"), folder):
+            if made not in before:
+                with suppress(OSError):  # it is not empty, and so somebody's
+                    made.rmdir()
+
+    atexit.register(remove)
 
 
 def _raise_interrupts() -> None:
