@@ -24,6 +24,7 @@ from holdfast.errors import HoldfastError
 from holdfast.tables.csv_fields import csv_rows
 from holdfast.tables.read_local import read_local
 from holdfast.tables.read_options import CsvSampleLimits, ReadOptions
+from pyspark_versions import IS_3_5
 
 # Of the first twenty rows or so, so that a short file has rows that only the scan meets.
 SMALL = CsvSampleLimits(head_bytes=256, block_bytes=256, blocks=1)
@@ -427,6 +428,8 @@ def locally(data: str, options: ReadOptions) -> tuple[list[tuple[str, str]], pa.
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_readers_agree(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
+    if IS_3_5 and case.name == "mixed JSON":
+        pytest.skip("PySpark 3.5: it writes numbers of JSON anew where their column is text, 1.50 as 1.5")
     write(tmp_path, case.files)
     monkeypatch.chdir(tmp_path)
     options = ReadOptions(**case.options)

@@ -17,6 +17,13 @@ from holdfast.tables.source_failures import damaged_file, malformed_json, ragged
 _FAILED_FILE = re.compile(
     r"while reading file (?P<path>\S.*?)\.?\s*(?:Could not|SQLSTATE|File does not|$)", re.MULTILINE
 )
+# Spark 3.5 says it in words.
+_MALFORMED = (
+    *("MALFORMED_RECORD_IN_PARSING", "MALFORMED_CSV_RECORD", "INVALID_JSON_RECORD_TYPE"),
+    "Malformed records are detected in schema inference",
+)
+# Where Java unpacks files; Spark 3.5 does not say which it was.
+_UNPACKING = "org.apache.hadoop.io.compress."
 
 
 def explain_failure(error: Exception, table: Table) -> HoldfastError | None:
@@ -54,7 +61,8 @@ def explain(error: Exception, name: str, origin: Origin) -> HoldfastError | None
     if origin.kind == "json" and _malformed(text):
         return malformed_json(name, origin)
     if file is None:
-        return None
+        packed = origin.local if _UNPACKING in text else ()
+        return next((damage for local in packed if (damage := damaged_file(local)) is not None), None)
     shown = file.rsplit("/", 1)[-1]
     if "FILE_NOT_EXIST" in text or "FileNotFoundException" in text:
         return SourceNotFoundError(f"{shown} is gone: it was there when {name} was opened.")
@@ -83,9 +91,7 @@ def _full_text(error: BaseException) -> str:
 
 
 def _malformed(text: str) -> bool:
-    return any(
-        sign in text for sign in ("MALFORMED_RECORD_IN_PARSING", "MALFORMED_CSV_RECORD", "INVALID_JSON_RECORD_TYPE")
-    )
+    return any(sign in text for sign in _MALFORMED)
 
 
 def _failed_file(text: str, origin: Origin) -> str | None:

@@ -76,6 +76,11 @@ def _read_other_files(spark: SparkSession, files: DataFiles, options: ReadOption
     refuse_empty_file(files)
     origin = Origin(files.format, local=files.local, remote=files.remote)
     reader = spark.read.format(files.format)
+    if files.format == "parquet" and spark.version.startswith("3."):
+        # Days before 1582 are those of the file, as they are to Spark 4 and to all others; Spark 3.5 refuses them.
+        for option in ("datetimeRebaseMode", "int96RebaseMode"):
+            if spark.conf.get(f"spark.sql.parquet.{option}InRead", "EXCEPTION") == "EXCEPTION":
+                reader = reader.option(option, "CORRECTED")
     if files.name_filter is not None:
         reader = reader.option("pathGlobFilter", files.name_filter)
     if files.format == "json":
