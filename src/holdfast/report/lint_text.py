@@ -8,7 +8,7 @@ from holdfast.rules.plain_words import number, visible
 
 def lint_text(outcome: LintOutcome) -> str:
     """Returns a paragraph per finding, which names file and line, and a last line that counts them."""
-    return "\n".join([*(_paragraph(finding) for finding in outcome.findings), _closing(outcome)])
+    return "\n".join([*(_paragraph(finding) for finding in outcome.findings), lint_closing(outcome)])
 
 
 def _paragraph(finding: LintFinding) -> str:
@@ -21,7 +21,8 @@ def _paragraph(finding: LintFinding) -> str:
     return visible(f"{finding.level}: {said}{hint}\n")
 
 
-def _closing(outcome: LintOutcome) -> str:
+def lint_closing(outcome: LintOutcome) -> str:
+    """Returns how many findings there are."""
     rules = number(outcome.rules, "rule")
     if outcome.clean:
         return f"{rules}: nothing to say."

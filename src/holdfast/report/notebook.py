@@ -8,13 +8,17 @@ from typing import Any
 
 from markupsafe import Markup
 
+from holdfast.checking.history import History, RuleHistory
 from holdfast.checking.outcome import CheckOutcome
 from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus, RulesChange
 from holdfast.evolving.rule_keeper import RuleKeeper
 from holdfast.explaining.explanation import RowExplanation
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
+from holdfast.linting.finding import LintOutcome
 from holdfast.monitor.monitor import Monitor
+from holdfast.report.history_text import last_state, period, sparkline, worse_lines
 from holdfast.report.html_table import code, dim, html_lines, html_table, on_lines, strong
+from holdfast.report.lint_text import lint_closing
 from holdfast.report.rule_html import discovery_html, discovery_table, rule_html, rules_change_html, rules_html
 from holdfast.report.violations_html import Listed, counted, summary_html, violations_html
 from holdfast.report.words import applied_before, key_name, shipped_text, state_size, violations_text
@@ -27,6 +31,8 @@ from holdfast.watching.status import WatchStatus
 
 # How many rules of a rule keeper, and of each change in a history, are shown.
 KEEPER_RULES, HISTORY_RULES = 10, 3
+# How many rules of the history of checks, and findings of a linter.
+FIRST_LINES = 30
 
 
 def visible_html(value: Any) -> str:
@@ -62,6 +68,38 @@ def _(explanation: RowExplanation) -> str:
     tables = html_table(["broken", "rule", "times", "with"], broken)
     tables += html_table(["column", "is", "could be", "resolves", "confidence"], suggestions)
     return str(html_lines(head, counts, dim("nothing is changed" if suggestions else "")) + tables)
+
+
+@notebook_html.register
+def _(history: History) -> str:
+    lines = [
+        (rule.table or "", strong(rule.rule), rule.points[-1].verdict or "-", _bars(rule), last_state(rule))
+        for rule in history.rules
+    ]
+    head = strong(history.folder) + f"  {number(history.runs, 'run')}, {period(history)}"
+    worse = worse_lines(history)
+    told = html_lines(head, strong("worse than in the run before" if worse else "nothing got worse"))
+    told += html_lines(*worse[:FIRST_LINES], _and_more(worse))
+    table = html_table(("table", "rule", "verdict", "suspects", "last run"), lines[:FIRST_LINES])
+    return str(told + table + html_lines(_and_more(lines)))
+
+
+def _bars(rule: RuleHistory) -> str:
+    return sparkline([point.share for point in rule.points])
+
+
+@notebook_html.register
+def _(outcome: LintOutcome) -> str:
+    lines = [
+        (found.level, found.file, found.line or "", found.rule or "", on_lines(found.message, found.hint or ""))
+        for found in outcome.findings[:FIRST_LINES]
+    ]
+    table = html_table(("", "file", "line", "rule", "what is wrong"), lines)
+    return str(html_lines(strong(lint_closing(outcome))) + table + html_lines(_and_more(outcome.findings)))
+
+
+def _and_more(listed: Sequence[object]) -> Markup:
+    return dim(f"and {len(listed) - FIRST_LINES:,} more" if len(listed) > FIRST_LINES else "")
 
 
 @notebook_html.register

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
+from importlib import import_module
+from pkgutil import walk_packages
 from typing import Any
 
 import pytest
 
+import holdfast
 from holdfast import Monitor, RuleKeeper
+from holdfast.checking.history import History, RuleHistory, RulePoint
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome
 from holdfast.evolving.outcome import AddedRule, BreakingPair, EvolveOutcome, EvolveStatus, RemovedRule, RulesChange
 from holdfast.explaining.explanation import BrokenRule, RowExplanation, Suggestion
 from holdfast.fragments.outcome import FragmentsOutcome, FragmentsStatus
 from holdfast.fragments.sites import parse_sites
+from holdfast.linting.finding import LintFinding, LintOutcome
+from holdfast.presented import Presented
+from holdfast.report.notebook import notebook_html
 from holdfast.report.rule_html import discovery_html
 from holdfast.report.violations_html import summary_html
 from holdfast.rules.predicate import quoted_name
@@ -105,6 +113,21 @@ def violations(name: str, many: int) -> str:
     return ViolationsChange({name: change}, {name: many})._repr_html_()
 
 
+def history(name: str, many: int) -> str:
+    days = [dt.datetime(2024, 1, day, tzinfo=dt.UTC) for day in (1, 2)]
+    points = tuple(
+        RulePoint(str(day), day, 10, bad, bad, verdict)
+        for day, bad, verdict in zip(days, (0, 5), ("holds", "violated"), strict=True)
+    )
+    rules = tuple(RuleHistory(name, f"{name}{i}", points) for i in range(max(many, 1)))
+    return History(name, 2, rules)._repr_html_()
+
+
+def lint(name: str, many: int) -> str:
+    finding = LintFinding("error", "column", f"there is no {name}", "rules.yaml", 3, name, "did you mean 'zip'?")
+    return LintOutcome((finding,) * many, 2)._repr_html_()
+
+
 def batch(name: str, many: int, *, applied: bool = True) -> BatchOutcome:
     listed = [(name, i) for i in range(many)]
     change = ViolationsChange({name: RuleViolationsChange(listed, listed, many + 1, many)}, {name: many})
@@ -153,7 +176,7 @@ EACH: list[Callable[[str, int], str]] = [
     rule, tableau, rules, check, discover, violations, lambda name, many: batch(name, many)._repr_html_(),
     lambda name, many: rules_change(name, many)._repr_html_(),
     lambda name, many: EvolveOutcome(name, True, 3, 9, rules_change(name, many), 1.0)._repr_html_(),
-    monitor, keeper, watch_status, evolve_status, fragments, fragments_status,
+    monitor, keeper, watch_status, evolve_status, fragments, fragments_status, history, lint,
 ]  # fmt: skip
 
 
@@ -214,3 +237,31 @@ def test_an_explained_row_shows_rules_partners_and_what_would_mend_it() -> None:
         assert words in shown.text
     whole = read(RowExplanation("orders.csv", ["a", "b"], (1, 2), {}, 1, (), (), 1.0)._repr_html_())
     assert "breaks 0 of 1 rule, 0 times in all" in whole.text
+
+
+def test_a_history_shows_its_rules_and_what_got_worse() -> None:
+    shown = read(history("t", 1)).text
+    for text in ("2 runs, 2024-01-01 to 2024-01-02", "▁█", "5 of 10 rows suspect (50%)", "t0  holds -> violated"):
+        assert text in shown
+    assert "and 2 more" in read(history("t", 32)).text
+
+
+def test_what_a_linter_finds_is_a_table() -> None:
+    shown = read(lint("zip", 2)).text
+    for text in ("there is no zip", "rules.yaml", "did you mean 'zip'?", "2 errors; 2 rules could be read."):
+        assert text in shown
+    assert "nothing to say" in lint("zip", 0)
+
+
+def test_every_value_that_shows_itself_has_a_form() -> None:
+    for module in walk_packages(holdfast.__path__, "holdfast."):
+        if not re.search(r"\.(spark|demo|serving|cli|gpu_evidence|__main__)\b", module.name):
+            import_module(module.name)
+    kinds, known = [Presented], {Presented}
+    for kind in kinds:
+        inner = [sub for sub in kind.__subclasses__() if sub not in known and sub.__module__.startswith("holdfast.")]
+        kinds += inner
+        known.update(inner)
+    assert len(kinds) > 12
+    without_form = notebook_html.dispatch(object)
+    assert [kind.__name__ for kind in kinds[1:] if notebook_html.dispatch(kind) is without_form] == []
