@@ -106,21 +106,13 @@ save(quarantine, "quarantine")
 # MAGIC %md
 # MAGIC ## Counts of every run
 # MAGIC
-# MAGIC A line per rule and run, for a dashboard or an alert on it.
+# MAGIC A line per rule and run, for a dashboard or an alert on it; and what got worse since the run before.
 
 # COMMAND ----------
 
-from datetime import UTC, datetime
+result.metrics.to_spark().write.mode("append").saveAsTable(f"{RESULTS}_metrics")
 
-now, counts = datetime.now(UTC), result.to_dict()
-lines = [
-    (now, rule["name"], rule["rule"], counts["rows"], rule["violating_rows"], rule["suspect_rows"], rule["holds"])
-    for rule in counts["rules"]
-]
-columns = "run timestamp, name string, rule string, rows long, violating_rows long, suspect_rows long, holds boolean"
-spark.createDataFrame(lines, columns).write.mode("append").saveAsTable(f"{RESULTS}_metrics")
-
-display(spark.table(f"{RESULTS}_metrics").orderBy("run", "name"))
+hf.history(spark.table(f"{RESULTS}_metrics"))
 
 # COMMAND ----------
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+import holdfast as hf
 from holdfast.cli import app
 
 RULES = """\
@@ -64,6 +65,25 @@ def test_checks_leave_a_history_beside_metrics_of_earlier_versions(folder: Path)
     refused = CliRunner().invoke(app, ["history", str(metrics)])
     assert refused.exit_code == 2
     assert "is not of a table of metrics" in refused.stderr
+
+
+def test_a_table_of_metrics_has_the_history_of_their_folder(folder: Path) -> None:
+    tables = []
+    for rows in (WELL, WRONG):
+        (folder / "t.csv").write_text(HEAD + rows, encoding="utf-8")
+        with hf.check(folder / "t.csv", folder / "rules.yaml") as result:
+            result.append_metrics(str(folder / "metrics"))
+            tables.append(result.metrics.to_arrow())
+            assert result.metrics.to_arrow().equals(tables[-1])
+    told = [hf.history(metrics).to_dict() for metrics in (pa.concat_tables(tables), folder / "metrics")]
+    for history in told:
+        for rule in history["rules"]:
+            for point in rule["points"]:
+                del point["run_id"], point["run_time"]
+    assert told[0] == told[1]
+    assert [entry["rule"] for entry in told[0]["worse"]] == ["zip-city"]
+    with pytest.raises(hf.HoldfastError, match="is not of a table of metrics"):
+        hf.history(pa.table({"a": [1]}))
 
 
 class Server(ThreadingHTTPServer):

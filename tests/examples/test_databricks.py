@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from typer.testing import CliRunner
 
 import holdfast as hf
+from holdfast.cli import app
 
 CELL_MARK, MAGIC = "# COMMAND ----------", "# MAGIC "
 REFUSED = ("persist", "cache", "sparkContext", "_jvm", "_jdf", "rdd", "checkpoint", "broadcast", "environ")
@@ -95,7 +97,7 @@ def test_a_table_is_checked_on_serverless(
     done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout.splitlines()[-1])
-    discovered, checked, metrics = answer["shown"]
+    discovered, checked, history = answer["shown"]
     assert "zip -&gt; " in discovered
     assert "are violated" in checked
     assert re.search(r"\d of 6 rules are violated", answer["error"])
@@ -108,9 +110,16 @@ def test_a_table_is_checked_on_serverless(
         assert clean.count() > quarantine.count() > 0
         for name, rows in (("checked", result.annotated()), ("clean", clean), ("quarantine", quarantine)):
             assert in_order(spark.table(f"shop_quality.orders_{name}")) == in_order(rows.to_spark())
-    assert sorted((line[1], line[4], line[5], line[6]) for line in metrics) == sorted(
-        tuple(map(str, (rule["name"], rule["violating_rows"], rule["suspect_rows"], rule["holds"]))) for rule in counts
-    )
+    metrics = spark.table("shop_quality.orders_metrics")
+    kept = metrics.select("rule", "violating_rows", "suspect_rows", "verdict").collect()
+    verdicts = {True: ("holds", "allowed"), False: ("violated", "warning")}
+    assert len(kept) == len(counts)
+    for line, rule in zip(sorted(kept), sorted(counts, key=lambda rule: rule["name"]), strict=True):
+        assert tuple(line)[:3] == (rule["name"], rule["violating_rows"], rule["suspect_rows"])
+        assert line["verdict"] in verdicts[rule["holds"]]
+    assert all(words in history for words in (*(rule["name"] for rule in counts), "1 run"))
+    told = CliRunner().invoke(app, ["history", "spark:shop_quality.orders_metrics", "--format", "json"])
+    assert {rule["rule"] for rule in json.loads(told.stdout)["rules"]} == {rule["name"] for rule in counts}
 
 
 def in_order(rows: DataFrame) -> list[str]:

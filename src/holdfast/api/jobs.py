@@ -412,15 +412,31 @@ def lint(
     return LintOutcome(tuple(findings), len(read.rules))
 
 
-def history(metrics: Place, *, last: int = 30) -> History:
-    """What became of each rule in the checks whose metrics are in the folder; at most the last runs of each."""
+def history(metrics: Data, *, last: int = 30) -> History:
+    """What became of each rule in the checks whose metrics are in the folder; at most the last runs of each.
+
+    The metrics may also be a table: a DataFrame, `spark:db.table`, or one in memory.
+    """
     from holdfast.checking.history import history_of
-    from holdfast.engines.local.metrics_folder import read_metric_lines
+    from holdfast.engines.choose import is_in_memory
+    from holdfast.engines.local.metrics_folder import metric_lines_of, read_metric_lines
+    from holdfast.tables.data_files import is_spark_table
 
     if last < 2:
         raise OptionError(f"--last is {last}.", hint="two runs are the least that can be compared.")
-    folder = os.fspath(metrics)
-    return history_of(read_metric_lines(folder), folder=folder, last=last)
+    if isinstance(metrics, str | os.PathLike) and not is_spark_table(os.fspath(metrics)):
+        folder = os.fspath(metrics)
+        return history_of(read_metric_lines(folder), folder=folder, last=last)
+    if is_in_memory(metrics):
+        from holdfast.tables.read_local import local_table_of
+
+        rows = local_table_of(metrics)
+        assert rows is not None, "what is in memory can be read"
+        return history_of(metric_lines_of(rows.rows, rows.name), folder=rows.name, last=last)
+    from holdfast.engines.spark.arrow_table import arrow_table
+
+    table = open_table(metrics)
+    return history_of(metric_lines_of(arrow_table(table.frame), table.name), folder=table.name, last=last)
 
 
 def explain(

@@ -6,7 +6,10 @@ import datetime as dt
 import uuid
 from typing import Any
 
+import pyarrow as pa
+
 from holdfast.checking.outcome import CheckOutcome
+from holdfast.encode.arrow_column_type import arrow_type_of
 from holdfast.rules.fingerprint import rule_fingerprint
 
 # The columns, with their types in SQL; folders of earlier versions have those up to `seconds`.
@@ -24,6 +27,16 @@ METRICS = {
     "suspect_rows": "bigint",
     "rule_fingerprint": "string",
 }
+
+
+def metric_table(outcome: CheckOutcome) -> pa.Table:
+    """The lines of the check as an Arrow table."""
+    lines = [dict(zip(METRICS, line, strict=True)) for line in metric_lines(outcome)]
+    return pa.Table.from_pylist(lines, metric_schema())
+
+
+def metric_schema() -> pa.Schema:
+    return pa.schema({name: arrow_type_of(kind) for name, kind in METRICS.items()})
 
 
 def metric_lines(outcome: CheckOutcome) -> list[tuple[Any, ...]]:

@@ -22,7 +22,10 @@ Exit code: 0 done, whether or not something got worse, 2 bad input.
 
 def history(
     metrics: Annotated[
-        str, typer.Argument(metavar="METRICS", help="The folder that check --metrics wrote.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="METRICS", help="The folder that check --metrics wrote, or spark:db.table.", show_default=False
+        ),
     ],
     *,
     last: Annotated[int, typer.Option(metavar="N", min=2, help="Show at most the last N runs of each rule.")] = 30,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from holdfast.checking.annotated import DEFAULT_PARTNERS
 from holdfast.checking.baseline import MOST_SUSPECTS, Baseline, with_new_suspects
+from holdfast.checking.metrics import metric_schema, metric_table
 from holdfast.checking.outcome import CheckOutcome, RuleOutcome, Summary, rule_verdict
 from holdfast.checking.output_folders import (
     ANNOTATION_FOLDERS,
@@ -33,6 +34,7 @@ from holdfast.checking.shown_check import (
     redacted_outcome,
 )
 from holdfast.engines.outputs import write_folders
+from holdfast.engines.result_table import ArrowResult, ResultTable
 from holdfast.errors import OptionError, OutputError, unknown_column
 from holdfast.presented import presentation
 from holdfast.programs.plan import Plan
@@ -44,7 +46,6 @@ from holdfast.states.write_whole import write_whole
 from holdfast.violations.witness import HIDDEN, Witness, WorstRow, marked_columns, shown_message
 
 if TYPE_CHECKING:
-    from holdfast.engines.result_table import ResultTable
     from holdfast.explaining.explanation import RowExplanation
 
 # The values of a row, by column.
@@ -99,6 +100,11 @@ class ShownResult(ABC):
     def to_openlineage(self, *, namespace: str = "holdfast") -> str:
         """The result as an event of OpenLineage, as `holdfast check --format openlineage` prints it."""
         return str(presentation("openlineage").openlineage_text(self.outcome, namespace=namespace))
+
+    @cached_property
+    def metrics(self) -> ResultTable:
+        """A line per rule with its verdict and counts, under an id of this run, as `check --metrics` adds it."""
+        return ArrowResult(metric_schema(), lambda: metric_table(self.outcome))
 
     def write_report(self, file: str | os.PathLike[str]) -> None:
         """Writes the report to the file, whole or not at all."""
@@ -371,7 +377,7 @@ class CheckResult(ShownResult):
     def with_outcome(self, outcome: CheckOutcome) -> Self:
         """The same violations under other verdicts."""
         other = copy.copy(self)
-        for name in ("detailed", "shown"):
+        for name in ("detailed", "shown", "metrics"):
             other.__dict__.pop(name, None)
         other.outcome = outcome
         return other

@@ -8,10 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from holdfast.checking.metrics import METRICS, metric_lines
+from holdfast.checking.metrics import metric_table
 from holdfast.checking.outcome import CheckOutcome
 from holdfast.checking.output_folders import is_remote
-from holdfast.encode.arrow_column_type import arrow_type_of
 from holdfast.errors import OutputError, SourceError, SourceNotFoundError
 
 # The columns that metrics of every version have, of those that a history needs.
@@ -35,18 +34,23 @@ def read_metric_lines(folder: str) -> list[dict[str, Any]]:
         except (OSError, pa.ArrowException) as problem:
             reason = str(problem).strip().splitlines()[0]
             raise SourceError(f"{os.path.join(folder, name)} cannot be read as Parquet: {reason}") from None
-        missing = sorted(_ALWAYS - set(table.column_names))
-        if missing:
-            raise SourceError(
-                f"{os.path.join(folder, name)} is not of a table of metrics: it has no column {missing[0]!r}.",
-                hint="name the folder that holdfast check --metrics wrote.",
-            )
-        # Spark writes instants with a zone; what has none is in UTC.
-        times = table["run_time"].cast(pa.timestamp("us", "UTC"))
-        lines += table.set_column(table.column_names.index("run_time"), "run_time", times).to_pylist()
+        lines += metric_lines_of(table, os.path.join(folder, name))
     if not lines:
         raise SourceError(f"the folder {folder!r} holds no metrics.", hint="holdfast check --metrics DIR writes them.")
     return lines
+
+
+def metric_lines_of(table: pa.Table, name: str) -> list[dict[str, Any]]:
+    """The lines of a table of metrics of this name. SourceError where it is none."""
+    missing = sorted(_ALWAYS - set(table.column_names))
+    if missing:
+        raise SourceError(
+            f"{name} is not of a table of metrics: it has no column {missing[0]!r}.",
+            hint="name the folder that holdfast check --metrics wrote, or a table of what result.metrics has.",
+        )
+    # Spark writes instants with a zone; what has none is in UTC.
+    times = table["run_time"].cast(pa.timestamp("us", "UTC"))
+    return table.set_column(table.column_names.index("run_time"), "run_time", times).to_pylist()  # type: ignore[no-any-return]
 
 
 def append_metric_lines(outcome: CheckOutcome, folder: str) -> None:
@@ -55,8 +59,7 @@ def append_metric_lines(outcome: CheckOutcome, folder: str) -> None:
 
     if is_remote(folder):
         raise OutputError(f"{folder!r} is not on this machine.", hint="use --engine spark to write there.")
-    lines = [dict(zip(METRICS, line, strict=True)) for line in metric_lines(outcome)]
-    table = pa.Table.from_pylist(lines, pa.schema({name: arrow_type_of(kind) for name, kind in METRICS.items()}))
+    table = metric_table(outcome)
     try:
         os.makedirs(folder, exist_ok=True)
         name = os.path.join(folder, f"part-{uuid.uuid4()}.parquet")
