@@ -1,4 +1,4 @@
-"""Values as the text that Spark's CAST(value AS STRING) gives."""
+"""Values as the text that Spark's CAST(value AS STRING) gives with ANSI on, as it is by default since Spark 4."""
 
 from __future__ import annotations
 

@@ -474,6 +474,9 @@ def _not_started(error: BaseException, master: str, java_error: str = "") -> Ses
 
 def _reason(error: BaseException) -> str:
     """Returns the message of the innermost cause of a Java or Python error, on one line."""
+    # Spark 3.5 says what a cause is in an error of its own.
+    while isinstance(inner := getattr(error, "_cause", None) or getattr(error, "cause", None), PySparkException):
+        error = inner
     text = f"{error}\n{getattr(error, '_stackTrace', None) or ''}"
     if isinstance(error, Py4JJavaError):
         text = f"{error.java_exception.toString()}\n{text}"
