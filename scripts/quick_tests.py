@@ -8,6 +8,7 @@ that is found is made smaller. With NUMBA_DISABLE_JIT=1 kernels run as Python, s
 
 from __future__ import annotations
 
+import ctypes
 import os
 from typing import Any
 
@@ -20,8 +21,9 @@ SLOW_FIXTURES = {"spark", "connect_port", "ansi", "browser"}
 
 def pytest_configure() -> None:
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        from holdfast.kernels import bits
+        from holdfast.kernels import addresses, bits
 
+        addresses.pointer = lambda address: ctypes.c_void_p(int(address))
         bits.popcount = lambda word: int(word).bit_count()
         bits.lowest = lambda word: (int(word) & -int(word)).bit_length() - 1
 

@@ -24,7 +24,18 @@ from holdfast.kernels.partitions import broken_dependency, broken_within, freque
 from holdfast.kernels.range_cover import UnlistedPairs, cover_of_ranges
 from holdfast.kernels.ranges import PairedRows, ranges_of
 from holdfast.kernels.row_arithmetic import equal_expressions
-from holdfast.kernels.runs import Arena, PairCounting, Probe, Rows, alone_together, collides, hash_rows, probed
+from holdfast.kernels.runs import (
+    INDEX_LINE,
+    Arena,
+    PairCounting,
+    Probe,
+    Rows,
+    alone_together,
+    collides,
+    hash_rows,
+    members,
+    probed,
+)
 from holdfast.kernels.support import least_support, violating_pairs
 from holdfast.kernels.xxhash64 import hash_bytes, hash_ints, hash_longs, hash_wide
 
@@ -125,6 +136,7 @@ def _compile_runs() -> None:
     counting = PairCounting(False, False, False, True, False, True, none, none[:, :3].copy())
     probed(rows, arena, slots, probe, counting, slots, slots)
     alone_together(rows, slots, probe)
+    members(rows, slots, np.zeros(INDEX_LINE, np.int64))
     table = np.full(4, FREE, np.int32)
     add_keys(table, rows.codes, slots[:1], np.arange(1))
     find_keys(table, rows.codes, rows.codes, np.arange(1), slots.copy())

@@ -14,6 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from holdfast.kernels.addresses import address_of, ints, longs, words
+
 LEAF = 256
 FAN = 16
 MOST_LEVELS = 5
@@ -22,6 +24,15 @@ MOST_LEVELS = 5
 START, SIZE, LEVELS, COLLIDED = range(4)
 
 _LT, _EQ, _GT, _NE = 1, 2, 4, 5
+
+# Arrays reach compiled code one by one, at a tenth of a microsecond each, and those of all rules are many where a row
+# comes alone. So they are handed over as lines of numbers: the addresses of arrays with their lengths, and what else
+# there is to say. The line of an index: 18 numbers for the arrays of an arena, the last of them how many rows its tail
+# has; then how many of its rows have gone, how many rows the tail has room for, and which rows it speaks of.
+TAIL, DEAD, ROOM, EQUAL, X, Y, FLAG, NULLS_EQUAL, NULLS, INDEX_LINE = 17, 18, 19, 20, 22, 23, 24, 25, 26, 27
+# The line of a way: the address of an index's line, then a probe, then how pairs are counted.
+WAY_LINE = 21
+_NO_INDEX = np.zeros((0, 2), np.int64)
 
 # Kinds of ranges beside levels: positions of a run, those of which some ranks count, and places in the tail.
 _IN_ORDER, _RANKED, _IN_TAIL = -1, -2, -3
@@ -348,26 +359,175 @@ def probed(
 ) -> tuple[int, int]:
     """(pairs, listed): how many pairs the probes form with the rows of the arena, and how many of them were listed.
 
-    Listed are (probe, other) by slot, the first that are found, as many as there is room for. A row makes no pair with
-    itself. With `once`, the pairs of rows that are probes and in the arena are met once each, from the later slot.
+    Listed are left and right rows by slot, the first that are found, as many as there is room for. A row makes no pair
+    with itself. With `once`, the pairs of rows that are probes and in the arena are met once each, from the later slot.
     """
-    # Arrays reach compiled code sooner one by one than inside of tuples, and a single row is a matter of microseconds.
-    # A kernel that is kept on disk takes no class of ours: what numba keeps of it could not be read if one is renamed.
-    counts: tuple[int, int] = _probed_flat(*rows, *arena, probes, *probe, *counting, left_out, right_out)
-    return counts
+    index = np.zeros(INDEX_LINE, np.int64)
+    lead_to_arena(arena, index)
+    counts = np.empty((1, 2), np.int64)
+    ways = way_line(index, probe, counting)[None, :]
+    probed_ways(rows, ways, probes, left_out, right_out, counts, each=False, kept=False, most=2**62, entered=_NO_INDEX)
+    return int(counts[0, 0]), int(counts[0, 1])
+
+
+def probed_ways(
+    rows: Rows,
+    ways: NDArray[np.int64],
+    probes: NDArray[np.int32],
+    left_out: NDArray[np.int32],
+    right_out: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    *,
+    each: bool,
+    kept: bool,
+    most: int,
+    entered: NDArray[np.int64],
+) -> int:
+    """What `probed` tells, for each of several ways: in its line of `counts`, and listed one way after the other.
+
+    A way lists at most so many. `each` and `kept` hold for all ways, beside what their lines say. Then the probes are
+    in the tail of each index that speaks of them and is in `entered`, by the address of its line. A tail that has no
+    room for them is left as it was, and has a 1 beside its address; how many those are.
+    """
+    return int(_probed_flat(*rows, ways, probes, each, kept, most, left_out, right_out, counts, entered))
+
+
+def members(rows: Rows, slots: NDArray[np.int32], line: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Of which of the rows an index speaks, by its line."""
+    wanted = np.empty(len(slots), np.bool_)
+    _members_flat(*rows, slots, line, wanted)
+    return wanted
+
+
+def lead_to_columns(columns: NDArray[np.int64], line: NDArray[np.int64]) -> None:
+    """The line of an index leads to the columns on which pairs agree, as long as somebody holds them."""
+    line[EQUAL], line[EQUAL + 1] = columns.ctypes.data, len(columns)
+
+
+@njit(cache=True, inline="always")
+def _is_member(rows, slot, line):  # type: ignore[no-untyped-def]
+    if line[FLAG] >= 0 and not rows.flags[slot, line[FLAG]]:
+        return False
+    if line[NULLS_EQUAL] == 0:
+        for column in longs(line[EQUAL], (line[EQUAL + 1],)):
+            if not rows.valid[slot, column]:
+                return False
+    ordered = (line[X] < 0 or rows.valid[slot, line[X]]) and (line[Y] < 0 or rows.valid[slot, line[Y]])
+    return ordered != (line[NULLS] != 0)
+
+
+@njit(cache=True, nogil=True)
+def _members_flat(codes, valid, flags, alive, twin, slots, line, wanted):  # type: ignore[no-untyped-def]
+    rows = Rows(codes, valid, flags, alive, twin)
+    for at in range(len(slots)):
+        wanted[at] = _is_member(rows, slots[at], line)
+
+
+def lead_to_arena(arena: Arena, line: NDArray[np.int64]) -> None:
+    """The line of an index leads to the arena, as long as somebody holds the arena."""
+    _lead_to_arena_flat(*arena, line)
+
+
+def way_line(index: NDArray[np.int64], probe: Probe, counting: PairCounting) -> NDArray[np.int64]:
+    """A line that leads to an index by its line, to what is asked there, and how; as long as somebody holds those."""
+    line = np.zeros(WAY_LINE, np.int64)
+    _lead_to_way_flat(index, *probe, *counting, line)
+    return line
+
+
+@njit(cache=True, nogil=True)
+def _lead_to_arena_flat(  # type: ignore[no-untyped-def]
+    runs, hashes, xs, slots, ranks, by_rank, sorted_ys, levels, tail, line
+):
+    assert levels.shape[1] == len(slots), "levels are as long as the arena"
+    line[0], line[1] = address_of(runs, 32), len(runs)
+    line[2], line[3] = address_of(hashes, 8), len(hashes)
+    line[4], line[5] = address_of(xs, 8), len(xs)
+    line[6], line[7] = address_of(slots, 4), len(slots)
+    line[8], line[9] = address_of(ranks, 4), len(ranks)
+    line[10], line[11] = address_of(by_rank, 4), len(by_rank)
+    line[12], line[13] = address_of(sorted_ys, 8), len(sorted_ys)
+    line[14], line[15] = address_of(levels, 4 * levels.shape[1]), len(levels)
+    line[16], line[TAIL] = address_of(tail, 4), len(tail)
+
+
+@njit(cache=True, inline="always")
+def _arena_at(line):  # type: ignore[no-untyped-def]
+    """The arena to which the line of an index leads."""
+    return Arena(
+        longs(line[0], (line[1], 4)),
+        words(line[2], (line[3],)),
+        longs(line[4], (line[5],)),
+        ints(line[6], (line[7],)),
+        ints(line[8], (line[9],)),
+        ints(line[10], (line[11],)),
+        longs(line[12], (line[13],)),
+        ints(line[14], (line[15], line[7])),
+        ints(line[16], (line[TAIL],)),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _lead_to_way_flat(  # type: ignore[no-untyped-def]
+    index, compares, equal, by, flag, others, other_compares, nulls_equal, once, each, enough, only_alive, kept, left,
+    whole, whole_compares, line,
+):  # fmt: skip
+    line[0] = address_of(index, 8)
+    line[1], line[2] = address_of(compares, 24), len(compares)
+    line[3], line[4], line[5] = equal, by, flag
+    line[6], line[7] = address_of(others, 32), len(others)
+    line[8], line[9] = address_of(other_compares, 24), len(other_compares)
+    line[10] = nulls_equal
+    line[11], line[12], line[13], line[14], line[15], line[16] = once, each, enough, only_alive, kept, left
+    line[17], line[18] = address_of(whole, 32), len(whole)
+    line[19], line[20] = address_of(whole_compares, 24), len(whole_compares)
+
+
+@njit(cache=True, inline="always")
+def _probe_at(line):  # type: ignore[no-untyped-def]
+    """The probe to which the line of a way leads."""
+    others, other_compares = longs(line[6], (line[7], 4)), longs(line[8], (line[9], 3))
+    return Probe(longs(line[1], (line[2], 3)), line[3], line[4], line[5], others, other_compares, line[10] != 0)
 
 
 @njit(cache=True, nogil=True)
 def _probed_flat(  # type: ignore[no-untyped-def]
-    codes, valid, flags, alive, twin, runs, hashes, xs, slots, ranks, by_rank, sorted_ys, levels, tail, probes,
-    compares, equal, by, flag, others, other_compares, nulls_equal, once, each, enough, only_alive, kept, left, whole,
-    whole_compares, left_out, right_out,
-):  # fmt: skip
+    codes, valid, flags, alive, twin, ways, probes, each, kept, most, left_out, right_out, counts, entered
+):
     rows = Rows(codes, valid, flags, alive, twin)
-    arena = Arena(runs, hashes, xs, slots, ranks, by_rank, sorted_ys, levels, tail)
-    probe = Probe(compares, equal, by, flag, others, other_compares, nulls_equal)
-    counting = PairCounting(once, each, enough, only_alive, kept, left, whole, whole_compares)
-    return _probed(rows, arena, probes, probe, counting, left_out, right_out)
+    listed = np.int64(0)
+    for w in range(len(ways)):
+        way = ways[w]
+        index = longs(way[0], (INDEX_LINE,))
+        kept_too = kept or way[15] != 0
+        one_by_one = each or kept_too or way[12] != 0 or index[DEAD] > 0
+        counting = PairCounting(
+            way[11] != 0, one_by_one, way[13] != 0, way[14] != 0, kept_too, way[16] != 0,
+            longs(way[17], (way[18], 4)), longs(way[19], (way[20], 3)),
+        )  # fmt: skip
+        end = min(listed + most, len(left_out))
+        own, other = left_out[listed:end], right_out[listed:end]
+        if not counting.left:
+            own, other = other, own
+        counts[w, 0], counts[w, 1] = _probed(rows, _arena_at(index), probes, _probe_at(way), counting, own, other)
+        listed += counts[w, 1]
+    without_room = 0
+    for i in range(len(entered)):
+        line = longs(entered[i, 0], (INDEX_LINE,))
+        wanted, many = ints(line[TAIL - 1], (line[ROOM],)), line[TAIL]
+        for p in probes:
+            if _is_member(rows, p, line):
+                if many == line[ROOM]:
+                    many += 1
+                    break
+                wanted[many] = p
+                many += 1
+        entered[i, 1] = many > line[ROOM]
+        if entered[i, 1]:
+            without_room += 1
+        else:
+            line[TAIL] = many
+    return without_room
 
 
 @njit

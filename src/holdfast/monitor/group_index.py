@@ -4,11 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels.runs import COLLIDED, FAN, LEAF, LEVELS, MOST_LEVELS, SIZE, START, Arena, collides, hash_rows
+from holdfast.kernels.runs import (
+    COLLIDED,
+    DEAD,
+    FAN,
+    FLAG,
+    INDEX_LINE,
+    LEAF,
+    LEVELS,
+    MOST_LEVELS,
+    NULLS,
+    NULLS_EQUAL,
+    ROOM,
+    SIZE,
+    START,
+    TAIL,
+    Arena,
+    X,
+    Y,
+    collides,
+    hash_rows,
+    lead_to_arena,
+    lead_to_columns,
+    members,
+)
 from holdfast.live_rows.row_store import RowStore, Slots
 
 # A run is merged with those after it when they have together at least a third of its rows.
@@ -59,42 +83,48 @@ class GroupIndex:
 
     def __init__(self, spec: IndexSpec, store: RowStore, *, most_in_tail: int) -> None:
         self.spec, self._store, self._most_in_tail = spec, store, most_in_tail
-        self.dead = 0
         self._used = 0
         self._tail = np.zeros(most_in_tail, np.int32)
-        self._in_tail = 0
-        self.arena = _empty_arena(spec, 0)
+        # What kernels know of the index. How many rows are in its tail, and how many have gone, stands here alone.
+        self.line = np.zeros(INDEX_LINE, np.int64)
+        self._hold(_empty_arena(spec, 0))
+
+    def _hold(self, runs: Arena) -> None:
+        """The runs are those of the index, and its line leads to them."""
+        spec, line = self.spec, self.line
+        # The line never leads to arrays that nobody holds, also where an interrupt comes in between.
+        self._coming = runs
+        lead_to_arena(runs._replace(tail=self._tail[: self._in_tail]), line)
+        self._runs = runs
+        line[ROOM], line[NULLS_EQUAL], line[NULLS] = len(self._tail), spec.nulls_equal, spec.nulls
+        line[FLAG], line[X], line[Y] = (-1 if at is None else at for at in (spec.flag, spec.x, spec.y))
+        lead_to_columns(spec.columns, line)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """A copy has arrays of its own."""
+        self.__dict__.update(state)
+        self._hold(self._runs)
+
+    @property
+    def arena(self) -> Arena:
+        return self._runs._replace(tail=self._tail[: self._in_tail])
+
+    @property
+    def _in_tail(self) -> int:
+        return int(self.line[TAIL])
+
+    @property
+    def dead(self) -> int:
+        """At least as many rows in it have gone."""
+        return int(self.line[DEAD])
 
     def __len__(self) -> int:
         """Rows in it, also those that went."""
         return self._used + self._in_tail
 
-    def has(self, slot: int) -> bool:
-        """Whether the spec speaks of the row."""
-        spec, rows = self.spec, self._store.rows
-        if spec.flag is not None and not rows.flags[slot, spec.flag]:
-            return False
-        valid = rows.valid[slot].tolist()  # of a handful of columns, sooner asked than as an array
-        if False not in valid:
-            return not spec.nulls
-        if not spec.nulls_equal and not all(valid[column] for column in spec.equal):
-            return False
-        ordered = all(valid[column] for column in (spec.x, spec.y) if column is not None)
-        return ordered != spec.nulls
-
     def member_slots(self, slots: Slots) -> Slots:
         """Those of the rows that the spec speaks of."""
-        spec, rows = self.spec, self._store.rows
-        wanted = np.ones(len(slots), np.bool_)
-        if spec.flag is not None:
-            wanted &= rows.flags[slots, spec.flag]
-        if not spec.nulls_equal:
-            for column in spec.equal:
-                wanted &= rows.valid[slots, column]
-        ordered = np.ones(len(slots), np.bool_)
-        for column in [c for c in (spec.x, spec.y) if c is not None]:
-            ordered &= rows.valid[slots, column]
-        wanted &= ~ordered if spec.nulls else ordered
+        wanted = members(self._store.rows, slots, self.line)
         return slots if wanted.all() else slots[wanted]
 
     def run_of(self, slots: Slots) -> Arena:
@@ -106,65 +136,62 @@ class GroupIndex:
 
     def add(self, slots: Slots, run: Arena | None = None) -> None:
         """The rows are in the index; `run` is their `run_of` where it is known."""
-        if len(slots) == 1:
-            loose = slots if self.has(int(slots[0])) else slots[:0]
-        else:
-            own = self.run_of(slots) if run is None else run
-            loose = own.tail
-            if len(own.runs):
-                self._push(own)
+        own = self.run_of(slots) if run is None else run
+        loose = own.tail
+        if len(own.runs):
+            self._push(own)
         if len(loose) == 0:
             return
-        if self._in_tail + len(loose) > self._most_in_tail:
-            sorted_now = self._there(np.concatenate([self._tail[: self._in_tail], loose]))
-            self._in_tail = 0
+        many = self._in_tail
+        if many + len(loose) > self._most_in_tail:
+            sorted_now = self._there(np.concatenate([self._tail[:many], loose]))
+            self.line[TAIL] = 0
             if len(sorted_now):
                 self._push(_build_run(self.spec, self._store, sorted_now))
         else:
-            self._tail[self._in_tail : self._in_tail + len(loose)] = loose
-            self._in_tail += len(loose)
-        # The tail is the last part; this is _replace, at a quarter of its cost, for every row that comes alone.
-        self.arena = Arena(*self.arena[:-1], self._tail[: self._in_tail])
+            self._tail[many : many + len(loose)] = loose
+            self.line[TAIL] = many + len(loose)
 
     def remove(self, slots: Slots) -> None:
         """The rows, which are gone from the store, are no longer found."""
-        self.dead += len(self.member_slots(slots))
+        self.line[DEAD] += len(self.member_slots(slots))
         if self.dead > max(1024, len(self) // 4):
             everything = self._there(self._held())
             everything.sort()
-            self.arena, self._used, self._in_tail, self.dead = _empty_arena(self.spec, 0), 0, 0, 0
+            self._used = self.line[TAIL] = self.line[DEAD] = 0
+            self._hold(_empty_arena(self.spec, 0))
             self.add(everything)
 
     def _held(self) -> Slots:
         """All rows in it, also those that went."""
-        return np.concatenate([self.arena.slots[: self._used], self._tail[: self._in_tail]])
+        return np.concatenate([self._runs.slots[: self._used], self._tail[: self._in_tail]])
 
     def _there(self, slots: Slots) -> Slots:
         return slots[self._store.rows.alive[slots]]
 
     def _push(self, run: Arena) -> None:
         """The run at the end of the arena, merged with those before it that are not much larger."""
-        many, first = len(run.slots), len(self.arena.runs)
-        while first > 0 and self.arena.runs[first - 1, SIZE] <= GROWTH * many:
+        many, first = len(run.slots), len(self._runs.runs)
+        while first > 0 and self._runs.runs[first - 1, SIZE] <= GROWTH * many:
             first -= 1
-            many += int(self.arena.runs[first, SIZE])
-        if first < len(self.arena.runs):
-            begin = int(self.arena.runs[first, START])
-            before = self.arena.slots[begin : self._used]
+            many += int(self._runs.runs[first, SIZE])
+        if first < len(self._runs.runs):
+            begin = int(self._runs.runs[first, START])
+            before = self._runs.slots[begin : self._used]
             kept = self._there(before)
-            self.dead = max(self.dead - (len(before) - len(kept)), 0)
+            self.line[DEAD] = max(self.dead - (len(before) - len(kept)), 0)
             merged = np.concatenate([kept, run.slots])
             merged.sort()
-            self.arena = self.arena._replace(runs=self.arena.runs[:first])
+            self._hold(self._runs._replace(runs=self._runs.runs[:first]))
             self._used = begin
             run = _build_run(self.spec, self._store, merged)
         self._append(run)
 
     def _append(self, run: Arena) -> None:
         begin, many = self._used, len(run.slots)
-        if begin + many > len(self.arena.slots):
-            self._grow(max(begin + many, len(self.arena.slots) * 5 // 4))
-        arena = self.arena
+        if begin + many > len(self._runs.slots):
+            self._grow(max(begin + many, len(self._runs.slots) * 5 // 4))
+        arena = self._runs
         for name in _PARTS:
             target = getattr(arena, name)
             if len(target):
@@ -177,7 +204,7 @@ class GroupIndex:
         arena.levels[:levels, begin : begin + many] = run.levels
         line = run.runs.copy()
         line[0, START] = begin
-        self.arena = arena._replace(runs=np.concatenate([arena.runs, line]))
+        self._hold(arena._replace(runs=np.concatenate([arena.runs, line])))
         self._used += many
 
     def _grow(self, room: int) -> None:
@@ -186,18 +213,21 @@ class GroupIndex:
         for name in _PARTS:
             target = getattr(larger, name)
             if len(target):
-                target[:used] = getattr(self.arena, name)[:used]
-        levels = np.zeros((self.arena.levels.shape[0], room), np.int32)
-        levels[:, :used] = self.arena.levels[:, :used]
-        self.arena = larger._replace(levels=levels, runs=self.arena.runs, tail=self.arena.tail)
+                target[:used] = getattr(self._runs, name)[:used]
+        levels = np.zeros((self._runs.levels.shape[0], room), np.int32)
+        levels[:, :used] = self._runs.levels[:, :used]
+        self._hold(larger._replace(levels=levels, runs=self._runs.runs))
 
     @property
     def bytes(self) -> int:
-        return sum(part.nbytes for part in self.arena)
+        return sum(part.nbytes for part in self._runs)
 
     def assert_invariants(self) -> None:
         """Runs are sorted, ranks and levels are what they claim, every row that is there is in it exactly once."""
         arena, spec, store = self.arena, self.spec, self._store
+        line = self.line.copy()
+        self._hold(self._runs)
+        assert (line == self.line).all(), "the line leads to what is there"
         at = 0
         for start, size, levels, collided in arena.runs:
             assert start == at, "runs lie one after the other"

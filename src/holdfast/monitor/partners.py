@@ -7,7 +7,6 @@ marked as gone, and those that come, before they are indexed. Both are the same 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from holdfast.encode.codes import Coded
 from holdfast.kernels.runs import COLLIDED, Arena, PairCounting, alone_together, probed
 from holdfast.live_rows.row_store import RowStore, Slots
 from holdfast.monitor.access import Access, accesses, by_range_only, constraint_table, left_to_check
+from holdfast.monitor.all_ways import MOST_ROOM, ROOM, AllWays, Way
 from holdfast.monitor.bitmap_path import BitmapPath, sets_seconds
 from holdfast.monitor.group_index import GroupIndex, IndexSpec
 from holdfast.monitor.slot_pairs import NO_PAIRS, PairCollector, SlotPairs, net_pairs
@@ -30,21 +30,10 @@ from holdfast.violations.part import Part
 AccessPath = Literal["auto", "runs", "bitmaps"]
 
 _NOBODY = np.zeros(0, np.int32)
-_ROOM, _MOST_ROOM = 1024, 2**20
 _SAMPLE = 2_000
 # A table is planned for again when it has grown so many times.
 _GROWTH = 4
 _LEAST_TO_PLAN = 1_000
-
-
-@dataclass(frozen=True)
-class Way:
-    """A way to the partners of a row, its index, and how pairs are counted there when nothing goes."""
-
-    access: Access
-    index: GroupIndex
-    options: PairCounting
-    symmetric: bool
 
 
 class Partners:
@@ -67,7 +56,7 @@ class Partners:
             at: p for at, p in enumerate(programs.programs) if isinstance(p, PairProgram) and at not in absent
         }
         self._tables = {at: constraint_table(p.denials) for at, p in self._pairs.items()}
-        self._room = (np.empty(_ROOM, np.int32), np.empty(_ROOM, np.int32))
+        self._room = (np.empty(ROOM, np.int32), np.empty(ROOM, np.int32))
         self._indexes: dict[IndexSpec, GroupIndex] = {}
         self.bitmaps: BitmapPath | None = None
         self._planned = 0
@@ -84,11 +73,32 @@ class Partners:
         if len(come) > max(_GROWTH * self._planned, _LEAST_TO_PLAN):
             slots = self._store.slots()
             self._plan(indexed=slots[: np.searchsorted(slots, come[0])])
-        runs: dict[tuple[IndexSpec, bool], Arena] = {}
         if not len(gone) and len(come) == len(self._store) and len(come) >= self._tuning.least_at_once:
             pairs = self._at_once(come, limit)
         else:
             pairs = self._by_sets(gone, come, kept, limit)
+        if len(gone) <= 1 and len(come) <= 1:
+            pairs |= self._of_a_row(gone, come, kept, limit)
+        else:
+            self._of_many(pairs, gone, come, kept, limit)
+        if len(self._store) > max(_GROWTH * self._planned, _LEAST_TO_PLAN):
+            self._plan(indexed=self._store.slots())
+        return pairs
+
+    def _of_a_row(self, gone: Slots, come: Slots, kept: bool, limit: int) -> dict[int, tuple[SlotPairs, SlotPairs]]:
+        """The pairs through sorted runs, of rules that have some, where at most one row goes and one comes."""
+        rows, all_ways = self._store.rows, self._all_ways
+        lost = all_ways.pairs(rows, gone, coming=False, kept=kept, limit=limit) if len(gone) else {}
+        for index in self._indexes.values() if len(gone) else ():
+            index.remove(gone)
+        new = all_ways.pairs(rows, come, coming=True, kept=kept, limit=limit) if len(come) else {}
+        return {at: (lost.get(at, NO_PAIRS), new.get(at, NO_PAIRS)) for at in (lost | new if lost else new)}
+
+    def _of_many(
+        self, pairs: dict[int, tuple[SlotPairs, SlotPairs]], gone: Slots, come: Slots, kept: bool, limit: int
+    ) -> None:
+        """Those rules that have no pairs yet have them, through sorted runs."""
+        runs: dict[tuple[IndexSpec, bool], Arena] = {}
         for at in self._pairs:
             if at not in pairs:
                 lost = self._pairs_with(at, gone, kept, runs, limit, coming=False) if len(gone) else NO_PAIRS
@@ -99,9 +109,6 @@ class Partners:
                 index.remove(gone)
             if len(come):
                 index.add(come, runs.get((index.spec, True)))
-        if len(self._store) > max(_GROWTH * self._planned, _LEAST_TO_PLAN):
-            self._plan(indexed=self._store.slots())
-        return pairs
 
     def _pairs_with(
         self, at: int, slots: Slots, kept: bool, runs: dict[tuple[IndexSpec, bool], Arena], limit: int, *, coming: bool
@@ -113,8 +120,6 @@ class Partners:
             if kept or way.index.dead or not coming:
                 options = options._replace(each=True, kept=kept)
             pairs = self._probed(way.access, way.index.arena, slots, options, collector.room)
-            if len(slots) == 1 == len(ways):
-                return pairs
             collector.add(pairs)
             if way.access.left and len(slots) > 1:
                 # Rows that come together meet each other here, and nowhere else.
@@ -142,21 +147,20 @@ class Partners:
         return SlotPairs(count, listed.left, listed.right)
 
     def _probed(self, access: Access, arena: Arena, slots: Slots, options: PairCounting, limit: int) -> SlotPairs:
-        own, others = self._room
-        if limit < len(own):
-            own, others = own[:limit], others[:limit]
+        left, right = self._room
+        if limit < len(left):
+            left, right = left[:limit], right[:limit]
         rows = self._store.rows
-        count, listed = probed(rows, arena, slots, access.probe, options, own, others)
+        count, listed = probed(rows, arena, slots, access.probe, options, left, right)
         if count == 0:
             return NO_PAIRS
-        if (count > listed or options.enough) and len(own) == listed < limit:
+        if (count > listed or options.enough) and len(left) == listed < limit:
             room = limit if options.enough else min(count, limit)
-            own, others = np.empty(room, np.int32), np.empty(room, np.int32)
-            count, listed = probed(rows, arena, slots, access.probe, options, own, others)
-            if len(self._room[0]) < room <= _MOST_ROOM:  # the next change is likely to need as much
+            left, right = np.empty(room, np.int32), np.empty(room, np.int32)
+            count, listed = probed(rows, arena, slots, access.probe, options, left, right)
+            if len(self._room[0]) < room <= MOST_ROOM:  # the next change is likely to need as much
                 self._room = (np.empty(2 * room, np.int32), np.empty(2 * room, np.int32))
-        own, others = own[:listed].copy(), others[:listed].copy()
-        return SlotPairs(count, own, others) if access.left else SlotPairs(count, others, own)
+        return SlotPairs(count, left[:listed].copy(), right[:listed].copy())
 
     def _at_once(self, come: Slots, limit: int) -> dict[int, tuple[SlotPairs, SlotPairs]]:
         """The pairs of the first rows of all, under rules for which each row would have to look at many others.
@@ -248,6 +252,7 @@ class Partners:
             self.bitmaps = BitmapPath(self._store, programs, nulls_equal=nulls_equal)
             self.bitmaps.load(indexed)
         self._ways = {at: [self._way(at, access) for access in rule_accesses] for at, rule_accesses in chosen.items()}
+        self._all_ways = AllWays(self._ways)
 
     def _way(self, at: int, access: Access) -> Way:
         options = PairCounting(

@@ -193,7 +193,7 @@ class ReferenceIndex:
         out = np.empty(count, np.int32), np.empty(count, np.int32)
         if count:
             probed(rows, arena, probes, self._probe, counting, *out)
-        return out[1]
+        return out[0]
 
     def lines(self, columns: Sequence[str]) -> Iterator[str]:
         """How a partner is looked for from either side, in words."""
