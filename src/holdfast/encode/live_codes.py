@@ -248,7 +248,7 @@ class LabelCoder:
         return len(self._codes)
 
     def code(self, value: Any) -> int:
-        key = self._key(value)
+        key = value if type(value) is self._kind else self._key(value)
         code = self._codes.get(key)
         return self._new_code(key) if code is None else code
 

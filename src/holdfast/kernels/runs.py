@@ -382,14 +382,19 @@ def probed_ways(
     kept: bool,
     most: int,
     entered: NDArray[np.int64],
-) -> int:
+) -> tuple[int, bool, int]:
     """What `probed` tells, for each of several ways: in its line of `counts`, and listed one way after the other.
+
+    Returns how many pairs are listed, whether they are all that were asked for, and how many tails had no room.
 
     A way lists at most so many. `each` and `kept` hold for all ways, beside what their lines say. Then the probes are
     in the tail of each index that speaks of them and is in `entered`, by the address of its line. A tail that has no
-    room for them is left as it was, and has a 1 beside its address; how many those are.
+    room for them is left as it was, and has a 1 beside its address.
     """
-    return int(_probed_flat(*rows, ways, probes, each, kept, most, left_out, right_out, counts, entered))
+    told: tuple[int, bool, int] = _probed_flat(
+        *rows, ways, probes, each, kept, most, left_out, right_out, counts, entered
+    )
+    return told
 
 
 def members(rows: Rows, slots: NDArray[np.int32], line: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -495,7 +500,7 @@ def _probed_flat(  # type: ignore[no-untyped-def]
     codes, valid, flags, alive, twin, ways, probes, each, kept, most, left_out, right_out, counts, entered
 ):
     rows = Rows(codes, valid, flags, alive, twin)
-    listed = np.int64(0)
+    listed, all_listed = np.int64(0), True
     for w in range(len(ways)):
         way = ways[w]
         index = longs(way[0], (INDEX_LINE,))
@@ -511,6 +516,7 @@ def _probed_flat(  # type: ignore[no-untyped-def]
             own, other = other, own
         counts[w, 0], counts[w, 1] = _probed(rows, _arena_at(index), probes, _probe_at(way), counting, own, other)
         listed += counts[w, 1]
+        all_listed &= counts[w, 1] == min(counts[w, 0], most)
     without_room = 0
     for i in range(len(entered)):
         line = longs(entered[i, 0], (INDEX_LINE,))
@@ -527,7 +533,7 @@ def _probed_flat(  # type: ignore[no-untyped-def]
             without_room += 1
         else:
             line[TAIL] = many
-    return without_room
+    return listed, all_listed, without_room
 
 
 @njit

@@ -30,6 +30,8 @@ _NO_COLUMN = (
     TypeError,
     UnicodeEncodeError,
 )
+# Types of values that are surely no scalars of Arrow, which a look into a set tells sooner than isinstance.
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 # Per column whose codes have changed, the old codes and the new ones.
 Moved = dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]]
 
@@ -208,9 +210,9 @@ class Coding:
         if moved:
             recode(moved)
             codes, valid = self.encoded(batch, keys)
-        missing = ~valid[:, : len(keys) if needed is None else needed]
-        if missing.any():
-            row, part = (int(i) for i in np.argwhere(missing)[0])
+        there = valid[:, : len(keys) if needed is None else needed]
+        if not there.all():
+            row, part = (int(i) for i in np.argwhere(~there)[0])
             raise ChangeError(
                 f"row {row} of the change has no value in the key column {keys[part]!r}.",
                 hint="nothing was changed. Every row needs a key.",
@@ -237,17 +239,19 @@ class Coding:
         return codes, valid
 
     def _encode_row(self, batch: RowBatch, keys: Sequence[str]) -> tuple[NDArray[np.int64], Bools]:
+        columns, coders, families = batch.columns, self.coders, self.families
         codes, valid = [], []
         for name in self.names:
-            value = batch.columns[name][0]
-            if isinstance(value, pa.Scalar):
+            (value,) = columns[name]
+            if type(value) not in _PLAIN and isinstance(value, pa.Scalar):
                 value = value.as_py()
-            coder = self.coders.get(self.families[name])
             valid.append(value is not None)
-            codes.append(
-                0 if value is None or coder is None else self._encode_value(batch, 0, name, value, coder, keys)
-            )
-        return np.array([codes], np.int64), np.array([valid])
+            coder = None if value is None else coders.get(families[name])
+            try:
+                codes.append(0 if coder is None else coder.code(value))
+            except TypeMismatchError as problem:
+                raise self._mismatch(batch, 0, name, value, problem, keys) from None
+        return np.array([codes], np.int64), np.array([valid], np.bool_)
 
     def _column(
         self, batch: RowBatch, name: str, coder: Coder, keys: Sequence[str]
@@ -276,12 +280,17 @@ class Coding:
         try:
             return coder.code(value)
         except TypeMismatchError as problem:
-            key = tuple(part for name in keys if (part := batch.take([at]).listed(name)[0]) is not None)
-            raise ChangeError(
-                f"the row with key {_key_text(key)} has {value!r} in column {name!r}, which holds {self.kinds[name]}: "
-                f"{problem.message}.",
-                hint=f"nothing was changed. Name the type that {name!r} should have with schema={{{name!r}: …}}.",
-            ) from None
+            raise self._mismatch(batch, at, name, value, problem, keys) from None
+
+    def _mismatch(
+        self, batch: RowBatch, at: int, name: str, value: Any, problem: TypeMismatchError, keys: Sequence[str]
+    ) -> ChangeError:
+        key = tuple(part for name in keys if (part := batch.take([at]).listed(name)[0]) is not None)
+        return ChangeError(
+            f"the row with key {_key_text(key)} has {value!r} in column {name!r}, which holds {self.kinds[name]}: "
+            f"{problem.message}.",
+            hint=f"nothing was changed. Name the type that {name!r} should have with schema={{{name!r}: …}}.",
+        )
 
     def bound(self, name: str, constant: Constant) -> BoundCode | None:
         known = self.bounds.get((name, constant))

@@ -154,9 +154,9 @@ class RowKeys:
     def require_new(self, batch: RowBatch, codes: NDArray[np.int64]) -> None:
         """ChangeError when a row's key is there already, or twice among the rows."""
         key_codes = codes[:, : len(self.key)]
-        there = np.flatnonzero(self._map.find(self._store.rows.codes, key_codes) >= 0)
-        if len(there):
-            (key,) = self.of_batch(batch.take([int(there[0])]))
+        slots = self._map.find(self._store.rows.codes, key_codes)
+        if slots.max(initial=-1) >= 0:
+            (key,) = self.of_batch(batch.take([int(np.flatnonzero(slots >= 0)[0])]))
             raise ChangeError(
                 f"there is a row with key {key!r} already.",
                 hint="nothing was changed. Use update for rows that are there.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,9 @@ class AllWays:
     def __init__(self, ways: Mapping[int, Sequence[Way]]) -> None:
         self._ways = {at: tuple(own) for at, own in ways.items() if own}
         every = [way for own in self._ways.values() for way in own]
+        # Of each rule, which of all ways are its own: from the first to before the last.
+        ends = list(accumulate((len(own) for own in self._ways.values()), initial=0))
+        self._places = list(zip(self._ways, ends, ends[1:], strict=False))
         self._indexes = list({id(way.index): way.index for way in every}.values())
         self._lines = np.zeros((len(every), WAY_LINE), np.int64)
         for at, way in enumerate(every):
@@ -55,16 +59,15 @@ class AllWays:
         if not self._indexes:
             return {}
         entered = self._entered if coming else _NOWHERE
-        left, right = self._probe(rows, slots, not coming, kept, limit, self._room, entered)
-        counts = self._counts.tolist()
-        if any(listed < count and listed < limit for count, listed in counts):
-            room = sum(min(count, limit) for count, _ in counts)
-            larger = np.empty(room, np.int32), np.empty(room, np.int32)
-            left, right = self._probe(rows, slots, not coming, kept, limit, larger, _NOWHERE)
-            counts = self._counts.tolist()
+        left, right = self._room
+        listed, all_listed = self._probe(rows, slots, not coming, kept, limit, left, right, entered)
+        if not all_listed:
+            room = sum(min(count, limit) for count, _ in self._counts.tolist())
+            left, right = np.empty(room, np.int32), np.empty(room, np.int32)
+            listed, _ = self._probe(rows, slots, not coming, kept, limit, left, right, _NOWHERE)
             if room <= MOST_ROOM:  # the next change is likely to need as much
                 self._room = np.empty(2 * room, np.int32), np.empty(2 * room, np.int32)
-        return self._by_rule(counts, left, right, limit)
+        return self._by_rule(left[:listed].copy(), right[:listed].copy(), limit)
 
     def _probe(
         self,
@@ -73,32 +76,28 @@ class AllWays:
         each: bool,
         kept: bool,
         limit: int,
-        room: tuple[Slots, Slots],
+        left: Slots,
+        right: Slots,
         entered: NDArray[np.int64],
-    ) -> tuple[Slots, Slots]:
-        left, right = room
-        without_room = probed_ways(
+    ) -> tuple[int, bool]:
+        listed, all_listed, without_room = probed_ways(
             rows, self._lines, slots, left, right, self._counts, each=each, kept=kept, most=limit, entered=entered
         )
         if without_room:
             for index, (_, no_room) in zip(self._indexes, entered.tolist(), strict=True):
                 if no_room:
                     index.add(slots)
-        return left, right
+        return listed, all_listed
 
-    def _by_rule(self, counts: list[list[int]], left: Slots, right: Slots, limit: int) -> dict[int, SlotPairs]:
-        total = sum(listed for _, listed in counts)
-        left, right = left[:total].copy(), right[:total].copy()
-        pairs = {}
-        at = begin = 0
-        for rule, ways in self._ways.items():
-            many, end = 0, begin
-            for count, listed in counts[at : at + len(ways)]:
-                many += count
-                end += listed
-            if many:
-                pairs[rule] = SlotPairs(
-                    many, left[begin : min(end, begin + limit)], right[begin : min(end, begin + limit)]
-                )
-            at, begin = at + len(ways), end
+    def _by_rule(self, left: Slots, right: Slots, limit: int) -> dict[int, SlotPairs]:
+        """What is counted and listed, for each rule that has pairs."""
+        counts, pairs, begin = self._counts.tolist(), {}, 0
+        for rule, first, last in self._places:
+            count, listed = counts[first]
+            for more, listed_too in counts[first + 1 : last]:
+                count, listed = count + more, listed + listed_too
+            if count:
+                end = begin + min(listed, limit)
+                pairs[rule] = SlotPairs(count, left[begin:end], right[begin:end])
+                begin += listed
         return pairs

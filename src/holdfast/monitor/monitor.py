@@ -39,6 +39,7 @@ from holdfast.states.violations_change import RuleViolationsChange, Violation, V
 Keep = Literal["counts", "pairs"]
 DEFAULT_LIMIT = 1_000_000
 _UNLIMITED = 2**40
+_NO_ROWS = (NOBODY, NOBODY)
 
 
 class Monitor(KeyedRows, Presented):
@@ -187,7 +188,7 @@ class Monitor(KeyedRows, Presented):
         return "row" if self._counts_rows(at) else "pair"
 
     def _counts_rows(self, at: int) -> bool:
-        return at in self._references or isinstance(self._programs.programs[at], RowProgram)
+        return self._of_rows[at]
 
     def violations(self, rule: str, *, limit: int | None = None) -> list[Violation]:
         """The violations of the rule as things are, at most `limit` of them: pairs of keys, and (key, None)."""
@@ -283,12 +284,17 @@ class Monitor(KeyedRows, Presented):
             lost, new = pairs.get(at, (NO_PAIRS, NO_PAIRS))
             if at in absent:
                 lone = (absent[at].gone, absent[at].come)
+            elif self._alone_flags[at] is None:
+                lone = _NO_ROWS
             else:
                 lone = (self._alone(at, gone, kept), self._alone(at, come, kept))
             added, removed = len(lone[1]) + new.count, len(lone[0]) + lost.count
             if not added and not removed:
                 continue
-            listed = self._lazily(at, lone[1], new, limit), self._lazily(at, lone[0], lost, limit)
+            listed = (
+                self._lazily(at, lone[1], new, limit) if added else (),
+                self._lazily(at, lone[0], lost, limit) if removed else (),
+            )
             changes[name] = RuleViolationsChange(*listed, added, removed)
             rows = len(lone[1]) - len(lone[0])
             self._totals[name] += rows if self._counts_rows(at) else new.count - lost.count
@@ -313,7 +319,7 @@ class Monitor(KeyedRows, Presented):
 
     def _alone(self, at: int, slots: Slots, kept: bool) -> Slots:
         """Those of the rows that break the rule by themselves, and did not, or will not, in their other version."""
-        flag = self._programs.programs[at].alone
+        flag = self._alone_flags[at]
         if flag is None or not len(slots):
             return NOBODY
         rows = self._store.rows
@@ -325,8 +331,6 @@ class Monitor(KeyedRows, Presented):
 
     def _lazily(self, at: int, alone: Slots, pairs: SlotPairs, limit: int) -> Sequence[Violation]:
         """At most `limit` violations by key, named when they are first looked at."""
-        if not len(alone) and not pairs.count:
-            return ()
         if len(alone) + len(pairs.left) > limit:
             alone = alone[:limit]
             pairs = pairs.cut(limit - len(alone))
@@ -337,10 +341,12 @@ class Monitor(KeyedRows, Presented):
 
     def _naming(self, at: int, alone: Slots, pairs: SlotPairs) -> Callable[[], list[Violation]]:
         """The violations by key, rows alone first; of a symmetric rule the smaller key left."""
-        alone_names, left, right = map(self._keys.names, (alone, pairs.left, pairs.right))
-        symmetric = is_symmetric(self._programs.programs[at])
+        alone_names = self._keys.names(alone)
+        left, right = self._keys.names(pairs.left), self._keys.names(pairs.right)
+        program = self._programs.programs[at]
 
         def name_violations() -> list[Violation]:
+            symmetric = is_symmetric(program)
             rows: list[Violation] = [(key, None) for key in alone_names()]
             ends = zip(left(), right(), strict=True)
             return rows + [(b, a) if symmetric and b < a else (a, b) for a, b in ends]
@@ -369,6 +375,8 @@ class Monitor(KeyedRows, Presented):
             program = programs.programs[at]
             assert isinstance(program, PairProgram), "an inclusion is what a row and its partner satisfy"
             self._references[at] = ReferenceIndex(self._store, program, nulls_equal=nulls == "equal", tuning=tuning)
+        self._alone_flags = [program.alone for program in programs.programs]
+        self._of_rows = [at in inclusions or isinstance(p, RowProgram) for at, p in enumerate(programs.programs)]
 
     def assert_invariants(self) -> None:
         """Every index holds exactly the rows that are there; every key leads to its row."""
