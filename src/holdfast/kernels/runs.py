@@ -385,12 +385,13 @@ def probed_ways(
 ) -> tuple[int, bool, int]:
     """What `probed` tells, for each of several ways: in its line of `counts`, and listed one way after the other.
 
-    Returns how many pairs are listed, whether they are all that were asked for, and how many tails had no room.
-
-    A way lists at most so many. `each` and `kept` hold for all ways, beside what their lines say. Then the probes are
-    in the tail of each index that speaks of them and is in `entered`, by the address of its line. A tail that has no
-    room for them is left as it was, and has a 1 beside its address.
+    A way lists at most so many. `each` and `kept` hold for all ways, beside what their lines say; in an index from
+    which rows have gone, every row is looked at. Then the probes are in the tail of each index that speaks of them and
+    is in `entered`, by the address of its line. A tail that has no room for them is left as it was, and has a 1 beside
+    its address. Returns how many pairs are listed, whether they are all that were asked for, and how many tails had no
+    room.
     """
+    # A kernel that is kept on disk takes no class of ours: what numba keeps of it could not be read if one is renamed.
     told: tuple[int, bool, int] = _probed_flat(
         *rows, ways, probes, each, kept, most, left_out, right_out, counts, entered
     )
