@@ -91,3 +91,10 @@ def test_the_command_begins_without_pandas() -> None:
     ended = "with contextlib.suppress(SystemExit):\n    main()\nimport pyarrow\npyarrow.array([1])"
     assert "pandas" not in imported_by(f"{begun}\n{ended}")
     assert "pandas" in imported_by(f"{begun}\n{ended}\nimport holdfast.engines.spark, pandas")
+
+
+def test_the_command_does_not_walk_over_all_its_objects_as_it_ends() -> None:
+    begun = "import contextlib, gc\nsys.argv[1:] = ['--version']\nfrom holdfast.cli import main"
+    ended = "with contextlib.suppress(SystemExit):\n    main()\nbefore = gc.get_freeze_count()"
+    imported_by(f"{begun}\nassert gc.get_freeze_count() == 0\n{ended}\nassert before > 10_000, before")
+    imported_by(f"{begun}\nkept = gc.get_threshold()\n{ended}\nassert gc.get_threshold() == kept")

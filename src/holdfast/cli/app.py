@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.command import add_commands, end_on_sigterm, leave_at_once
+from holdfast.cli.command import add_commands, end_on_sigterm, leave_at_once, rare_garbage_collection
 from holdfast.cli.lazy_group import LazyCommand, lazy_group
 from holdfast.cli.next_start import prepare_for_next_command
 from holdfast.engines.choose import one_command
@@ -88,10 +88,11 @@ def _root(
 def main() -> None:
     end_on_sigterm()
     postpone_pandas()
-    try:
-        with one_command():
-            app()
-    except SystemExit as end:
-        leave_at_once(end.code)
-        prepare_for_next_command(end.code)
-        raise
+    with rare_garbage_collection():
+        try:
+            with one_command():
+                app()
+        except SystemExit as end:
+            leave_at_once(end.code)
+            prepare_for_next_command(end.code)
+            raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import inspect
 import logging
 import os
@@ -21,6 +22,9 @@ import typer
 from holdfast.errors import HoldfastError
 
 VIOLATED, BAD_INPUT, FAILED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
+
+# Objects that are made between two looks for garbage; Python's own 700 are walked over hundreds of times by imports.
+_OBJECTS_BETWEEN_LOOKS = 20_000
 
 Function = Callable[..., None]
 
@@ -95,6 +99,22 @@ def end_on_sigterm() -> None:
         raise Terminated
 
     signal.signal(signal.SIGTERM, end)
+
+
+@contextlib.contextmanager
+def rare_garbage_collection() -> Iterator[None]:
+    """Within the block, objects that refer to each other in a circle are looked for rarely, and after it never again.
+
+    For a process that ends then: Python walks over all objects of all modules once more while it ends, which takes
+    longer than a small job. Whatever has to be put away at the end still is.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS_BETWEEN_LOOKS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.freeze()
 
 
 def leave_at_once(code: object) -> None:
