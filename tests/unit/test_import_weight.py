@@ -98,3 +98,9 @@ def test_the_command_does_not_walk_over_all_its_objects_as_it_ends() -> None:
     ended = "with contextlib.suppress(SystemExit):\n    main()\nbefore = gc.get_freeze_count()"
     imported_by(f"{begun}\nassert gc.get_freeze_count() == 0\n{ended}\nassert before > 10_000, before")
     imported_by(f"{begun}\nkept = gc.get_threshold()\n{ended}\nassert gc.get_threshold() == kept")
+
+
+def test_the_engine_of_states_imports_what_only_other_jobs_need_when_they_run() -> None:
+    needed = "import holdfast.engines.local.local_engine, holdfast.engines.states.evolved_table"
+    others = "('holdfast.watching', 'holdfast.fragments', 'holdfast.discovery', 'holdfast.engines.discovery')"
+    imported_by(f"{needed}\nassert not [name for name in sys.modules if name.startswith({others})]")

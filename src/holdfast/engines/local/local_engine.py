@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from holdfast.encode.column_type import ColumnType
 from holdfast.encode.spark_hash import spark_xxhash64
-from holdfast.engines.local.packed_rows import packed_rows, site_rows, truths_of_constants
 from holdfast.engines.local.typed_changes import typed_changes
 from holdfast.engines.result_table import ArrowResult
 from holdfast.engines.states.refused_changes import translate_unfit_values
@@ -26,28 +25,27 @@ from holdfast.engines.states.state_engine import (
     StateEngine,
     Task,
 )
-from holdfast.fragments.id_packing import IdPacking
-from holdfast.programs.arrow_rows import formed_rows
 from holdfast.programs.bind import require_key_types
-from holdfast.programs.plan import Plan
-from holdfast.rules.predicate import Constant
-from holdfast.rules.rule import RuleSet
 from holdfast.search.lines import own_cores
-from holdfast.search.options import DiscoverOptions
-from holdfast.states.joint_layout import JointLayout
 from holdfast.states.messages import MESSAGE, Message, messages_in
 from holdfast.states.segment import as_typed, key_of
 from holdfast.states.table_schema import FieldJson, SchemaJson, arrow_schema, arrow_type, safe_fields, schema_json
 from holdfast.tables.local_table import LocalTable
 from holdfast.tables.read_options import ReadOptions
 from holdfast.violations.part import BOTH
-from holdfast.watching.pair_groups import ALONE, NOTES, GroupedPrograms
 
 if TYPE_CHECKING:
     from holdfast.engines.check_result import CheckResult
     from holdfast.engines.local.check import LocalCheckResult
     from holdfast.engines.tables.result import TablesCheckResult
+    from holdfast.fragments.id_packing import IdPacking
+    from holdfast.programs.plan import Plan
+    from holdfast.rules.predicate import Constant
+    from holdfast.rules.rule import RuleSet
+    from holdfast.search.options import DiscoverOptions
     from holdfast.search.result import SearchResult
+    from holdfast.states.joint_layout import JointLayout
+    from holdfast.watching.pair_groups import GroupedPrograms
 
 Ints = NDArray[np.int64]
 Partitions: TypeAlias = tuple[pa.Table, ...]
@@ -169,6 +167,8 @@ class LocalEngine(StateEngine):
         return sum(_local_table(table).rows.num_rows for table in tables)
 
     def packed_sites(self, sites: Sequence[SiteColumns], packing: IdPacking) -> Partitions:
+        from holdfast.engines.local.packed_rows import packed_rows, site_rows  # only for tables that are split
+
         return tuple(
             packed_rows(rows, packing, alike.atoms, alike.conditions, ["site"])
             for alike in sites
@@ -177,12 +177,16 @@ class LocalEngine(StateEngine):
         )
 
     def packed_changes(self, changes: Changes, packing: IdPacking, conditions: Sequence[str]) -> Partitions:
+        from holdfast.engines.local.packed_rows import packed_rows
+
         atoms, kept = range(len(packing.held_atoms.atoms)), ["ct", "o0", "o1", "o2"]
         return tuple(packed_rows(rows, packing, atoms, conditions, kept) for rows in changes.rows)
 
     def truths(
         self, rows: Sequence[Mapping[str, Constant]], schema: SchemaJson, conditions: Sequence[str]
     ) -> list[set[str]]:
+        from holdfast.engines.local.packed_rows import truths_of_constants
+
         return truths_of_constants(rows, schema, conditions)
 
     # Tasks ----------------------------------------------------------------------------------------------------
@@ -219,6 +223,9 @@ class LocalEngine(StateEngine):
         *,
         which: Sequence[int] | None = None,
     ) -> Partitions:
+        from holdfast.programs.arrow_rows import formed_rows  # only for watching, as the groups are
+        from holdfast.watching.pair_groups import ALONE, NOTES
+
         table = pa.concat_tables(rows)
         if which is not None:
             table = table.append_column("sign", pa.array(np.ones(table.num_rows, np.int32)))

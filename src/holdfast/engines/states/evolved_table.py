@@ -14,14 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from holdfast.checking.outcome import RuleOutcome
 from holdfast.encode.column_type import ColumnType
-from holdfast.engines.decided_discovery import decided
-from holdfast.engines.discovery import compared_columns, why_nothing
 from holdfast.engines.states.first_load import first_manifest, first_rows, first_schema
 from holdfast.engines.states.state_engine import Changes, SourceTable, StateEngine
 from holdfast.engines.states.state_table import NextVersion
@@ -54,6 +51,9 @@ from holdfast.states.messages import Message, RepairedRules, RowCount, SpaceNote
 from holdfast.states.store import open_store
 from holdfast.states.table_schema import field, schema_as_seen
 from holdfast.states.versions import commit, past_versions, read_log, require_free, versions_there
+
+if TYPE_CHECKING:
+    from holdfast.checking.outcome import RuleOutcome
 
 _SHOWN_CHANGES = 10
 # What tasks pass on: parts of bytes, in pieces.
@@ -183,6 +183,9 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
 
     def rules_status(self, *, top: int | None, started: float) -> EvolveStatus:
         """The rules as they are now, best first, as a discovery would tell them; and what became of others."""
+        from holdfast.engines.decided_discovery import decided  # not for applying changes: what it imports takes time
+        from holdfast.engines.discovery import why_nothing
+
         now, kept = self.manifest, self.kept
         result = kept.search_result(self.options, threads=own_cores())
         discovered = DiscoverOutcome(
@@ -259,6 +262,8 @@ def init_evolve(
 ) -> EvolvedTable:
     """A new state at the place, of the table as it is now and the rules it holds. It keeps the decisions: what it shows
     are the rules that nobody decided on."""
+    from holdfast.engines.discovery import compared_columns  # not for applying changes: what it imports takes time
+
     if not key:
         raise OptionError(
             "rules are kept by the key of rows.", hint="name the column that tells rows apart with --key."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.engines.states.state_engine import Rows, SourceTable, StateEngine
 from holdfast.errors import SourceError
@@ -16,8 +16,9 @@ from holdfast.states.messages import segments_of
 from holdfast.states.row_changes import CHANGE_TYPE, FirstRowsTask
 from holdfast.states.store import Store
 from holdfast.states.table_schema import SchemaJson, schema_as_seen
-from holdfast.watching.pair_changes import PairChangesTask
-from holdfast.watching.pair_groups import GroupedPrograms
+
+if TYPE_CHECKING:
+    from holdfast.watching.pair_groups import GroupedPrograms
 
 # How the first table was read, as far as it goes for files of changes too.
 _READING = ("null_values", "delimiter", "encoding", "multiline")
@@ -86,6 +87,8 @@ def first_tables(
     count: int,
 ) -> list[StoredTable]:
     """The tables, those at the positions `which` with the files of all rows."""
+    from holdfast.watching.pair_changes import PairChangesTask  # not for rules that evolve: what it imports takes time
+
     if not which:
         return list(tables)
     store.make(tables[i].name for i in which)

@@ -14,23 +14,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from holdfast.encode.column_type import ColumnType
-from holdfast.fragments.id_packing import IdPacking
-from holdfast.programs.plan import Plan
-from holdfast.rules.predicate import Constant
-from holdfast.rules.rule import RuleSet
-from holdfast.search.options import DiscoverOptions
-from holdfast.states.joint_layout import JointLayout
-from holdfast.states.messages import Message
-from holdfast.states.table_schema import FieldJson, SchemaJson
-from holdfast.tables.read_options import Origin, ReadOptions
-from holdfast.watching.pair_groups import GroupedPrograms
-
 if TYPE_CHECKING:
+    from holdfast.encode.column_type import ColumnType
     from holdfast.engines.check_result import CheckResult
     from holdfast.engines.result_table import ResultTable
     from holdfast.engines.tables.result import TablesCheckResult
+    from holdfast.fragments.id_packing import IdPacking
+    from holdfast.programs.plan import Plan
+    from holdfast.rules.predicate import Constant
+    from holdfast.rules.rule import RuleSet
+    from holdfast.search.options import DiscoverOptions
     from holdfast.search.result import SearchResult
+    from holdfast.states.joint_layout import JointLayout
+    from holdfast.states.messages import Message
+    from holdfast.states.table_schema import FieldJson, SchemaJson
+    from holdfast.tables.read_options import Origin, ReadOptions
+    from holdfast.watching.pair_groups import GroupedPrograms
 
 Task: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """Rows of one partition in, rows or messages out."""
