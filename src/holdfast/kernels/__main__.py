@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.kernels.agreeing_pairs import agreeing_pairs
 from holdfast.kernels.chains import fewest_chains, join_chains, met_ranges, places_of_rows
 from holdfast.kernels.contradiction import contradictory
 from holdfast.kernels.cover import greedy_cover
@@ -66,6 +67,7 @@ def compile_kernels() -> None:
 
 def _compile_ranges(groups: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
     count_pairs(groups, groups, np.array([rows, ~rows]), np.array([rows, ~rows]))
+    agreeing_pairs(groups, np.array([rows, rows]))
     first, second, third = ranges_of(
         PairedRows(groups, groups, rows, rows), np.tile(rows, (3, 1)), np.tile(rows, (3, 1))
     )

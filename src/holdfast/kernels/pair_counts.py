@@ -58,6 +58,19 @@ def count_pairs(left_group: Ints, right_group: Ints, a: Ints, b: Ints, *, mirror
     return as_left, as_right
 
 
+def count_either_way(group: Ints, values: Ints) -> Ints | None:
+    """For each row, the pairs that it is in where its values are all smaller than the other row's, or all greater; None
+    where left and right rows are counted apart.
+
+    The sum of both sides of `count_pairs` where `a` and `b` are these values. Cost: n log n for two or three lines.
+    """
+    if len(values) not in (2, 3) or not compiler_pays(2 * len(group)):
+        return None
+    from holdfast.kernels.agreeing_pairs import agreeing_pairs
+
+    return agreeing_pairs(group, values)
+
+
 def _count_compiled(
     left_group: Ints, right_group: Ints, a: Ints, b: Ints, lefts: Ints, rights: Ints, mirrored: bool
 ) -> tuple[Ints, Ints]:

@@ -71,6 +71,8 @@ def _partners(pairs: UnlistedPairs, lines: int, differing: int) -> _FoundIn:
 
 
 def _filled(values: Ints, lines: int, size: int, rest: int) -> Ints:
+    if len(values) == lines:
+        return values
     return np.concatenate([values, np.full((lines - len(values), size), rest, np.int64)])
 
 
