@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels.chance import EXACT, LEAST_LOG, Draws, layers, log_few_hits
 from holdfast.kernels.evidence import NULL, Packing, packed_pairs
+from holdfast.kernels.order import order_in_groups, ranks
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE, swapped
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, comparing
@@ -352,7 +353,7 @@ class _Believing:
         """Pairs of rows that share no row and meet the predicates without the column, in one order or the other."""
         others = [predicate for predicate in said if name not in predicate.columns]
         compared = sorted(set().union(*(predicate.columns for predicate in others)))
-        groups = self._groups(rows, equal)
+        groups = ranks(self._groups(rows, equal))
         ordered = [
             predicate.pair.left.name
             for predicate in others
@@ -366,8 +367,8 @@ class _Believing:
                 break
             by: NDArray[Any] = random.permutation(len(rest))
             if ordered and turn % 3 == 2:
-                by = rows.lines[ordered[turn // 3 % len(ordered)]][rest]
-            rest = rest[np.lexsort((by, groups[rest]))]
+                by = rows.lines[ordered[turn // 3 % len(ordered)]][rest].astype(np.int64)
+            rest = rest[order_in_groups(groups[rest], by)]
             own = groups[rest]
             start = np.ones(len(rest), np.bool_)
             start[1:] = own[1:] != own[:-1]

@@ -38,6 +38,8 @@ _SCIENTIFIC = re.compile(f"{FRACTION_PATTERN}{EXPONENT_PATTERN}|{SPECIAL_PATTERN
 _ZERO_LED = re.compile(r"[-+]?0[0-9][0-9.]*")
 _DATE = re.compile(DATE_PATTERN)
 _TIMESTAMP = re.compile(f"({DATE_PATTERN})({TIME_PATTERN})({ZONE_PATTERN})?")
+# What a value can begin with that is more than text: a number, also a special one, a date, or a truth value.
+_FIRST_OF_TYPED = frozenset("0123456789+-.NIniTFtf")
 
 
 class Shape(Enum):
@@ -52,6 +54,8 @@ class Shape(Enum):
     TIMESTAMP_NTZ = "timestamps"
     TIMESTAMP = "timestamps with a time zone"
     TEXT = "text"
+
+    __hash__ = object.__hash__  # that of the names takes as long as looking at a value
 
 
 _NUMBERS = frozenset({Shape.INTEGER, Shape.FRACTION, Shape.SCIENTIFIC})
@@ -175,6 +179,8 @@ def shape(value: str) -> Shape:
     ['INTEGER', 'ZERO_LED', 'FRACTION', 'SCIENTIFIC', 'TEXT', 'DATE']
     """
     text = value.strip(BLANKS)
+    if text[:1] not in _FIRST_OF_TYPED:
+        return Shape.TEXT
     if _INTEGER.fullmatch(text):
         return Shape.INTEGER if len(text.lstrip("-")) <= _DIGITS else Shape.TEXT
     if _FRACTION.fullmatch(text):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from holdfast.errors import OptionError
+from holdfast.tables import csv_types
 from holdfast.tables.csv_types import CsvType, Shape, better_type, infer, parse_type, shape
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -180,3 +182,20 @@ def test_a_wrong_type_name_is_refused_with_a_hint(name: str, says: str) -> None:
 )
 def test_the_type_offered_instead_takes_the_value(value: str, refused: CsvType, option: str) -> None:
     assert better_type(value, refused).option == option
+
+
+class _Everything:
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+@given(value=st.text(st.sampled_from("0123456789+-.:TZeEnaifruls tlINFxyÄ"), max_size=12))
+@example(value="-inf")
+@example(value="NaN")
+@example(value="infinity")
+@example(value="+0131")
+@example(value="TRUE")
+def test_what_a_value_begins_with_leaves_out_only_text(value: str) -> None:
+    looked_at_first = shape(value)
+    with patch.object(csv_types, "_FIRST_OF_TYPED", _Everything()):
+        assert shape(value) == looked_at_first
