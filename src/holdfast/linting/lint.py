@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 from holdfast.errors import HoldfastError, RuleFileError
 from holdfast.linting.finding import Level, LintFinding
-from holdfast.rules.constraint import DenialConstraint
-from holdfast.rules.dependency import Inclusion, of_its_table
+from holdfast.linting.implied import denials_of, implied_rules
+from holdfast.rules.dependency import Inclusion
 from holdfast.rules.fingerprint import rule_fingerprint
 from holdfast.rules.pattern import matches_nothing
-from holdfast.rules.predicate import Comparison, Constant, NullTest, TextTest
+from holdfast.rules.predicate import Comparison, Constant, NullTest, Operand, TextTest
 from holdfast.rules.relation import ANY, EQ, GT, LT, complement
-from holdfast.rules.rule import Allowance, Nulls, Rule
+from holdfast.rules.rule import Nulls, Rule
 from holdfast.rules.rule_file import RuleFile, entry_rule, file_parts, rule_set_of, table_names
 from holdfast.rules.yaml_nodes import line_of
-from holdfast.search.entries import follows
-
-# Whether a rule follows from several together is looked at among so many rules.
-MOST_TOGETHER = 200
 
 
 @dataclass(frozen=True)
@@ -67,7 +62,7 @@ def lint_file(file: str, variables: Mapping[str, str], tables: Collection[str] =
     nulls: Nulls = "sql"
     if not findings:
         try:
-            whole = rule_set_of(parts, tables or None)
+            whole = rule_set_of(parts, tables or None, read=[placed.rule for placed in rules])
             nulls = whole.nulls
             rules = [PlacedRule(rule, at.file, at.line) for rule, at in zip(whole, rules, strict=True)]
         except RuleFileError as problem:
@@ -102,7 +97,8 @@ def _said_twice(rules: Sequence[PlacedRule], nulls: Nulls) -> Iterator[LintFindi
             yield placed.finding("warning", "duplicate", message, "leave one of both out.")
     plain = [placed for placed in fresh if not isinstance(placed.rule.body, Inclusion)]
     yield from _implied(plain, nulls)
-    for earlier, later in combinations(plain, 2):
+    for first_place, place in _about_one_operand([placed.rule for placed in plain]):
+        earlier, later = plain[first_place], plain[place]
         if (what := _contradiction(earlier.rule, later.rule)) is not None:
             with_earlier = f"together with {earlier.rule.name!r} in line {earlier.line}"
             message = f"{with_earlier} it leaves no value that {what} may have."
@@ -113,67 +109,43 @@ def _said_twice(rules: Sequence[PlacedRule], nulls: Nulls) -> Iterator[LintFindi
 
 
 def _implied(rules: Sequence[PlacedRule], nulls: Nulls) -> Iterator[LintFinding]:
-    """Rules that could all be left out together: each follows from those that are then left."""
-    left = list(rules)
-    for by in (implied_by_one, implied_by_several):
-        for placed in reversed(rules):
-            others = [other for other in left if other is not placed]
-            names = by(placed.rule, [other.rule for other in others], nulls) if placed in left else []
-            if names:
-                left = others
-                beside = ", on rows without nulls" if len(names) > 1 else ""
-                message = f"the rule follows from {' and '.join(map(repr, names))}{beside}."
-                yield placed.finding("warning", "implied", message, "leave it out, unless it is to be seen.")
+    for place, names in implied_rules([placed.rule for placed in rules], nulls):
+        beside = ", on rows without nulls" if len(names) > 1 else ""
+        message = f"the rule follows from {' and '.join(map(repr, names))}{beside}."
+        yield rules[place].finding("warning", "implied", message, "leave it out, unless it is to be seen.")
 
 
-def implied_by_one(rule: Rule, others: Sequence[Rule], nulls: Nulls) -> list[str]:
-    """The name of a rule from which the rule follows, in a list; an empty one where there is none."""
-    wanted, equal = _denials(rule), nulls == "equal"
-    for other in _strict(rule, others):
-        if all(any(own.covers(denial, nulls_equal=equal) for own in _denials(other)) for denial in wanted):
-            return [other.name]
-    return []
-
-
-def implied_by_several(rule: Rule, others: Sequence[Rule], nulls: Nulls) -> list[str]:
-    """The names of rules from which the rule follows together, none of which could be left out."""
-    together = _strict(rule, others)[:MOST_TOGETHER]
-
-    def suffice(used: Iterable[Rule]) -> bool:
-        given = [denial for other in used for denial in _denials(other)]
-        return all(follows(denial, given) for denial in _denials(rule))
-
-    if len(rule.tables) > 1 or not suffice(together):
-        return []
-    for other in list(together):
-        rest = [kept for kept in together if kept is not other]
-        together = rest if suffice(rest) else together
-    return [other.name for other in together]
-
-
-def _strict(rule: Rule, others: Iterable[Rule]) -> list[Rule]:
-    """Those that tolerate nothing, speak of all the rows that the rule speaks of, and are of no lower severity."""
-    return [
-        other
-        for other in others
-        if (other.allow, other.allow_pairs, other.warn) == (Allowance(), None, None)
-        and other.where in (None, rule.where)
-        and other.tables == rule.tables
-        and (other.severity == "error" or rule.severity == "warn")
-    ]
-
-
-def _denials(rule: Rule) -> tuple[DenialConstraint, ...]:
-    body = of_its_table(rule.body) if len(rule.tables) == 1 else rule.body
-    return tuple(body.denials)
+def _about_one_operand(rules: Sequence[Rule]) -> list[tuple[int, int]]:
+    """The places of two rules each, in order, that may leave no value for something: each has a denial that is one
+    predicate on it."""
+    pairs: set[tuple[int, int]] = set()
+    groups: dict[tuple[object, ...], tuple[list[int], dict[Operand, list[int]]]] = {}
+    for place, rule in enumerate(rules):
+        for denial in denials_of(rule):
+            if len(denial.predicates) > 1 or denial.two_rows:
+                continue
+            (predicate,) = denial.predicates
+            if not isinstance(predicate, NullTest | Comparison):
+                continue
+            operand = predicate.column if isinstance(predicate, NullTest) else predicate.left
+            wide, points = groups.setdefault((rule.where, rule.tables, type(predicate), operand), ([], {}))
+            pairs.update((other, place) for other in wide)
+            if isinstance(predicate, Comparison) and predicate.allowed == EQ:
+                # Two values that are denied leave others; so does one, but where all others are denied, too.
+                points.setdefault(predicate.right, []).append(place)
+            else:
+                denied = points.get(predicate.right, ()) if isinstance(predicate, Comparison) else ()
+                pairs.update((other, place) for other in denied)
+                wide.append(place)
+    return sorted((first, second) for first, second in pairs if first != second)
 
 
 def _contradiction(rule: Rule, other: Rule) -> str | None:
     """What the two rules, each of one predicate on single rows, leave no value for; None where they leave some."""
     if rule.where != other.where or rule.tables != other.tables:
         return None
-    for own in _denials(rule):
-        for theirs in _denials(other):
+    for own in denials_of(rule):
+        for theirs in denials_of(other):
             if len(own.predicates) == len(theirs.predicates) == 1 and not own.two_rows and not theirs.two_rows:
                 a, b = own.predicates[0], theirs.predicates[0]
                 if isinstance(a, NullTest) and isinstance(b, NullTest) and a.negated() == b:
@@ -204,7 +176,7 @@ def _is_less(constant: Constant, other: Constant) -> bool:
 
 def _unmatched(rule: Rule) -> Iterator[str]:
     """What is said of patterns that no text matches, and of texts that a pattern of the same denial refuses."""
-    for denial in _denials(rule):
+    for denial in denials_of(rule):
         for test in denial.predicates:
             if not isinstance(test, TextTest):
                 continue

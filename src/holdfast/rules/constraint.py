@@ -58,6 +58,12 @@ class DenialConstraint:
             yield from predicate.columns()
 
     @cached_property
+    def compared(self) -> frozenset[tuple[object, ...]]:
+        """What the predicates are about, without what they say of it. A constraint `covers` another only where all
+        of this, or of its mirror image, is compared by the other, too."""
+        return frozenset(map(_slot, self.predicates))
+
+    @cached_property
     def two_rows(self) -> bool:
         return any(column.row == "s" for column in self.columns())
 

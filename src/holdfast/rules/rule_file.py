@@ -413,18 +413,22 @@ def _nulls_of(parts: Sequence[RuleFile]) -> Nulls:
     return saying[-1].content["nulls"] if saying else "sql"
 
 
-def rule_set_of(parts: Sequence[RuleFile], others: Collection[str] | None = None) -> RuleSet:
+def rule_set_of(
+    parts: Sequence[RuleFile], others: Collection[str] | None = None, *, read: Sequence[Rule] | None = None
+) -> RuleSet:
     """Returns the rules of the files, the last of which is the one that includes the others, as one set.
 
-    They may name the tables in `others`, too. The key is that of the last file that has one.
+    They may name the tables in `others`, too. The key is that of the last file that has one. `read` are the rules of
+    all entries in order, where the caller has read them.
     """
+    known_rules = iter(read or ())
     tables, known = _all_tables(parts), table_names(parts, others)
     rules: list[Rule] = []
     generated: list[bool] = []
     given: dict[str, str] = {}
     for part in parts:
         for i, entry in enumerate(part.entries):
-            rule = entry_rule(part, i, known)
+            rule = entry_rule(part, i, known) if read is None else next(known_rules)
             if entry.name is not None:
                 line = line_of(part.root, ("rules", i, "name"))
                 with _placed(part, entry, i, "name"):

@@ -8,7 +8,7 @@ circle the best ones stay. Dependencies whose left sides determine each other sh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -84,10 +84,53 @@ def follows(constraint: DenialConstraint, others: Iterable[DenialConstraint]) ->
     >>> follows(dc("not(t.zip = s.zip and t.state != s.state)"), chain)
     True
     """
-    if not _on_columns(constraint):
-        return False
-    given = {i: _both_ways(other) for i, other in enumerate(others) if _on_columns(other)}
-    return _broken_with(_slots(constraint.predicates), given) is not None
+    listed = list(others)
+    return Consequences(listed).needed(constraint, range(len(listed))) is not None
+
+
+class Consequences:
+    """Constraints, and what follows from some of them; a constraint is looked at when a column that it compares is
+    known, so that many others cost nothing."""
+
+    def __init__(self, constraints: Iterable[DenialConstraint]) -> None:
+        self._ways: list[tuple[int, Denied]] = []
+        self._by_slot: dict[Slot, list[int]] = {}
+        # Those that conclude something of any two rows.
+        self._alone: list[int] = []
+        for number, constraint in enumerate(constraints):
+            for denied in _both_ways(constraint) if _on_columns(constraint) else ():
+                at = len(self._ways)
+                self._ways.append((number, denied))
+                for slot in denied:
+                    self._by_slot.setdefault(slot, []).append(at)
+                if len(denied) < 2:
+                    self._alone.append(at)
+
+    def needed(self, constraint: DenialConstraint, among: Collection[int]) -> set[int] | None:
+        """Numbers of constraints, of those `among` them, that suffice for this one to follow; None where it does not.
+
+        That is so where no pair of rows without nulls can break it without breaking one of those.
+        """
+        if not _on_columns(constraint):
+            return None
+        return _needed(_slots(constraint.predicates), lambda relations: self._closed(relations, among))
+
+    def _closed(self, relations: Denied, among: Collection[int]) -> tuple[dict[Slot, int], set[int], bool]:
+        """As `_closed`, of the constraints `among` them."""
+        known, used = dict(relations), set[int]()
+        waiting = dict.fromkeys(self._alone + [at for slot in known for at in self._by_slot.get(slot, ())])
+        while waiting:
+            number, denied = self._ways[waiting.popitem()[0]]
+            if number not in among:
+                continue
+            unmet = [slot for slot, allowed in denied.items() if known.get(slot, ANY) & ~allowed]
+            if not unmet:
+                return known, used | {number}, False
+            if len(unmet) == 1 and (possible := known.get(unmet[0], ANY)) & denied[unmet[0]]:
+                known[unmet[0]] = possible & ~denied[unmet[0]]
+                used.add(number)
+                waiting |= dict.fromkeys(self._by_slot[unmet[0]])
+        return known, used, True
 
 
 def _is_plain(rule: FoundRule) -> bool:
@@ -135,22 +178,30 @@ def _variants(denials: Mapping[int, tuple[Denied, ...]]) -> dict[int, int]:
 def _broken_with(own: Denied, others: Mapping[int, tuple[Denied, ...]]) -> int | None:
     """The rule that the own one follows by, of those that it needs for it: one that concludes the same, if there is
     one, and the best of these; None where pairs of rows can break the own one alone."""
+    needed = _needed(own, lambda relations: _closed(relations, others))
+    if needed is None:
+        return None
+    concluded = _conclusion(own)
+    return min(needed, key=lambda i: (-len(concluded & _conclusion(others[i][0])), i))
+
+
+def _needed(own: Denied, closed: Callable[[Denied], tuple[dict[Slot, int], set[int], bool]]) -> set[int] | None:
+    """The rules that the own one follows from, by what is `closed` under them; None where it does not."""
     single = [[relation for relation in (LT, EQ, GT) if allowed & relation] for allowed in own.values()]
     if prod(map(len, single)) > _COMBINATIONS:
         return None
     # From what is equal on, forward: backward from what differs, rules that conclude something else may come first.
-    equal, needed, _ = _closed({slot: EQ for slot, allowed in own.items() if allowed == EQ}, others)
+    equal, needed, _ = closed({slot: EQ for slot, allowed in own.items() if allowed == EQ})
     for chosen in product(*single):
         known = {slot: equal.get(slot, ANY) & relation for slot, relation in zip(own, chosen, strict=True)}
         impossible = not all(known.values())
         if impossible:
             continue
-        _, used, kept = _closed({**equal, **known}, others)
+        _, used, kept = closed({**equal, **known})
         if kept:
             return None
         needed |= used
-    concluded = _conclusion(own)
-    return min(needed, key=lambda i: (-len(concluded & _conclusion(others[i][0])), i))
+    return needed
 
 
 def _conclusion(denied: Denied) -> set[Slot]:

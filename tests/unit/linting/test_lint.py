@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,8 +14,11 @@ from hypothesis import strategies as st
 import holdfast as hf
 from holdfast import reference
 from holdfast.errors import OptionError, SourceNotFoundError
-from holdfast.linting.lint import implied_by_one, implied_by_several
-from holdfast.rules.rule import Rule, RuleSet
+from holdfast.linting.implied import MOST_TOGETHER, denials_of, implied_rules
+from holdfast.linting.lint import _about_one_operand, _contradiction
+from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.rule import Allowance, Rule, RuleSet, parse_rule
+from holdfast.search.entries import _both_ways, _broken_with, _on_columns, _slots
 from strategies import RandomTable, bodies, tables
 
 COLUMNS = pa.table({"id": [1], "zip": ["02139"], "city": ["a"], "n": [3], "note": pa.array([None], pa.null())})
@@ -107,11 +112,91 @@ def implications(draw: st.DrawFn) -> tuple[RandomTable, list[Rule]]:
 def test_a_rule_that_is_said_to_follow_holds_where_the_others_do(
     case: tuple[RandomTable, list[Rule]], nulls: str
 ) -> None:
-    table, (rule, *others) = case
+    table, rules = case
     without = [row for row in table.rows if None not in row.values()]
-    for implied, rows in ((implied_by_one, table.rows), (implied_by_several, without)):
-        names = implied(rule, others, nulls)  # type: ignore[arg-type]
-        used = RuleSet((rule, *(other for other in others if other.name in names)), ("id",), nulls)  # type: ignore[arg-type]
-        first, *given_rules = reference.check(rows, used)
-        if names and not any(found.conflicts for found in given_rules):
+    for place, names in implied_rules(rules, nulls):  # type: ignore[arg-type]
+        used = RuleSet((rules[place], *(other for other in rules if other.name in names)), ("id",), nulls)  # type: ignore[arg-type]
+        first, *given_rules = reference.check(table.rows if len(names) == 1 else without, used)
+        if not any(found.conflicts for found in given_rules):
             assert not first.conflicts
+
+
+def slowly_implied(rules: list[Rule], nulls: str) -> list[tuple[int, list[str]]]:
+    """As `implied_rules`, where each rule is compared with each other one."""
+    found, left = [], list(range(len(rules)))
+    for several in (False, True):
+        for place in reversed(range(len(rules))):
+            others = [
+                other
+                for at in left
+                if at != place
+                and (other := rules[at]).where in (None, rules[place].where)
+                and (other.allow, other.allow_pairs, other.warn) == (Allowance(), None, None)
+                and (other.severity == "error" or rules[place].severity == "warn")
+            ]
+            wanted = denials_of(rules[place])
+            if several:
+                together = others[:MOST_TOGETHER]
+                kept = list(together) if follow(wanted, together) else []
+                for other in list(kept):
+                    rest = [one for one in kept if one is not other]
+                    kept = rest if follow(wanted, rest) else kept
+            else:
+                covering = (other for other in others if covers_all(other, wanted, nulls))
+                kept = [other for other in [next(covering, None)] if other is not None]
+            if place in left and kept:
+                left.remove(place)
+                found.append((place, [other.name for other in kept]))
+    return found
+
+
+def follow(wanted: tuple[DenialConstraint, ...], others: list[Rule]) -> bool:
+    given = [denial for other in others for denial in denials_of(other)]
+    ways = {i: _both_ways(other) for i, other in enumerate(given) if _on_columns(other)}
+    return all(_on_columns(denial) and _broken_with(_slots(denial.predicates), ways) is not None for denial in wanted)
+
+
+def covers_all(other: Rule, wanted: tuple[DenialConstraint, ...], nulls: str) -> bool:
+    own = denials_of(other)
+    return all(any(one.covers(denial, nulls_equal=nulls == "equal") for one in own) for denial in wanted)
+
+
+@st.composite
+def many_rules(draw: st.DrawFn) -> list[Rule]:
+    types = {name: kind for name, kind in draw(tables(max_columns=3)).types.items() if name != "id"}
+    terms: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+        {
+            "where": st.sampled_from([None, None, "A > 1"]),
+            "severity": st.sampled_from(["error", "error", "warn"]),
+            "allow": st.sampled_from([Allowance(), Allowance(), Allowance(1)]),
+        }
+    )
+    return [Rule(f"r{i}", draw(bodies(types)), **draw(terms)) for i in range(draw(st.integers(2, 12)))]
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(many_rules(), st.sampled_from(["sql", "equal"]))
+def test_rules_follow_as_where_each_is_compared_with_each_other(rules: list[Rule], nulls: str) -> None:
+    assert list(implied_rules(rules, nulls)) == slowly_implied(rules, nulls)  # type: ignore[arg-type]
+
+
+OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from(["t.a is null", "t.a is not null", "t.a = t.b", "t.a != t.b"]),
+            st.builds("t.{} {} {}".format, st.sampled_from("ab"), st.sampled_from(OPERATORS), st.integers(0, 2)),
+        ),
+        min_size=2,
+        max_size=7,
+        unique=True,
+    )
+)
+def test_each_two_rules_that_leave_no_value_are_told(predicates: list[str]) -> None:
+    rules = [parse_rule(f"not({predicate})") for predicate in predicates]
+    pairs = [(i, j) for i, j in combinations(range(len(rules)), 2) if _contradiction(rules[i], rules[j])]
+    looked_at = _about_one_operand(rules)
+    assert [pair for pair in looked_at if pair in pairs] == pairs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -75,7 +76,7 @@ Ints = NDArray[np.int64]
 def schema_of(table: LocalTable) -> Schema:
     """The table's columns with the types that rules see. Raises SourceError where two have one name."""
     names = table.rows.column_names
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, many in Counter(names).items() if many > 1)
     if twice:
         raise SourceError(
             f"the table {table.name} has two columns called {', '.join(map(quoted_name, twice))}.",
