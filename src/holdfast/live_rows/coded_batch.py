@@ -15,6 +15,8 @@ from holdfast.encode.arrow_column_type import arrow_column_type
 from holdfast.encode.column_type import VOID, ColumnType
 from holdfast.encode.live_codes import BoundCode, Coder, LabelCoder, coder_for, constant_value
 from holdfast.errors import ChangeError, TypeMismatchError, closest_hint
+from holdfast.programs.arrow_forms import SideLookup
+from holdfast.programs.form import Flag
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.predicate import Column, Comparison, Constant, Membership
 from holdfast.rules.relation import EQ, NE
@@ -133,6 +135,9 @@ class CodedBatch:
     def values(self, names: Sequence[str]) -> pa.Table:
         return self.batch.to_arrow(names)
 
+    def lookups(self, flag: Flag, make: Callable[[], Sequence[SideLookup]]) -> Sequence[SideLookup]:
+        return self.coding.lookups(flag, make)
+
 
 @dataclass
 class Coding:
@@ -150,6 +155,8 @@ class Coding:
     coders: dict[tuple[str, ...], Coder] = field(default_factory=dict)
     bounds: dict[tuple[str, Constant], BoundCode] = field(default_factory=dict)
     settled: bool = False
+    # By the number of a flag, which is kept beside so that no other has it: what is made of the places of constants.
+    flag_lookups: dict[int, tuple[Flag, Sequence[SideLookup]]] = field(default_factory=dict)
     # Constants that may have no code: all at first, and again when codes have been forgotten.
     unplaced: tuple[tuple[str, Constant], ...] | None = None
 
@@ -188,6 +195,8 @@ class Coding:
             yield
         except Exception:
             self.kinds, self.coders, self.settled = kinds, coders, settled
+            self._forget_bounds()
+            self.unplaced = None
             raise
 
     def keep(self, codes: NDArray[np.int64], valid: Bools) -> None:
@@ -196,7 +205,7 @@ class Coding:
             if isinstance(coder, LabelCoder):
                 columns = [self.names.index(name) for name in family]
                 coder.keep(np.unique(np.concatenate([codes[valid[:, at], at] for at in columns])))
-        self.bounds.clear()
+        self._forget_bounds()
         self.unplaced = None
 
     def entered(
@@ -223,8 +232,9 @@ class Coding:
         waiting = self.constants if self.unplaced is None else self.unplaced
         if waiting:
             self.unplaced = tuple(pair for pair in waiting if self.bound(*pair) is None)
-            # Where one moves codes, the places of those before it are no longer theirs.
-            self.bounds.clear()
+            if len(self.unplaced) < len(waiting):
+                # Where one moves codes, the places of those before it are no longer theirs.
+                self._forget_bounds()
 
     def encoded(self, batch: RowBatch, keys: Sequence[str]) -> tuple[NDArray[np.int64], Bools]:
         """Codes and validity, a row per row. ChangeError, naming column and key, where a value is of another kind."""
@@ -309,8 +319,19 @@ class Coding:
             if change is not None:
                 moved |= {self.names.index(name): change for name in family}
         if moved:
-            self.bounds.clear()
+            self._forget_bounds()
         return moved
+
+    def lookups(self, flag: Flag, make: Callable[[], Sequence[SideLookup]]) -> Sequence[SideLookup]:
+        """What is made for the flag, once as long as constants keep their places."""
+        known = self.flag_lookups.get(id(flag))
+        if known is None:
+            known = self.flag_lookups[id(flag)] = flag, make()
+        return known[1]
+
+    def _forget_bounds(self) -> None:
+        self.bounds.clear()
+        self.flag_lookups.clear()
 
 
 def _key_text(key: tuple[Any, ...]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -47,6 +48,46 @@ class CodedColumns(Protocol):
     def values(self, names: Sequence[str]) -> pa.Table:
         """The values of these columns, as Arrow columns of their own types."""
 
+    def lookups(self, flag: Flag, make: Callable[[], Sequence[SideLookup]]) -> Sequence[SideLookup]:
+        """What `make` makes for the flag of the places of constants; again and again, or kept as long as these stay."""
+
+
+@dataclass(frozen=True)
+class SideLookup:
+    """Left sides of a tableau as codes of these columns, each with its place among them.
+
+    `wanted` are the codes that the right-hand column is to have, by place, unless no value is right there.
+    """
+
+    names: tuple[str, ...]
+    places: Mapping[tuple[int, ...], int]
+    right: str = ""
+    wanted: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    possible: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
+
+    def of(self, rows: CodedColumns) -> NDArray[np.int64]:
+        """Per row, the place of its values in the columns; -1 where they are no left side, or null."""
+        if not self.places:
+            return np.full(len(rows), -1, np.int64)
+        if not self.names:
+            return np.zeros(len(rows), np.int64)
+        valid = np.logical_and.reduce([rows.valid(name) for name in self.names])
+        if len(rows) * _FEW < len(self.places):
+            own_sides = zip(*(rows.codes(name).tolist() for name in self.names), strict=True)
+            found = np.array([self.places.get(side, -1) for side in own_sides], np.int64)
+            return np.where(valid, found, -1)
+        sides = np.array(list(self.places), np.int64)
+        everything = [np.concatenate([rows.codes(name), sides[:, i]]) for i, name in enumerate(self.names)]
+        ids = dense_ids(everything, len(everything[0]))
+        own, of_sides = ids[: len(rows)], ids[len(rows) :]
+        order = np.argsort(of_sides)
+        places = order[np.minimum(np.searchsorted(of_sides[order], own), len(sides) - 1)]
+        return np.where(valid & (of_sides[places] == own), places, -1)
+
+
+# Rows are looked up one by one where there are so many times as many left sides.
+_FEW = 16
+
 
 def flag_values(flag: Flag, rows: CodedColumns) -> Bools:
     """Which rows have the flag."""
@@ -64,7 +105,7 @@ def flag_values(flag: Flag, rows: CodedColumns) -> Bools:
         case LeavesFree():
             return _leaves_free(flag, rows)
         case BreaksConstant():
-            return _breaks_constant(flag.dependency, rows)
+            return _breaks_constant(flag, rows)
 
 
 def _satisfied(predicate: Predicate, rows: CodedColumns) -> Bools:
@@ -144,30 +185,44 @@ def _allowed(allowed: int, below: Bools, equal: Bools) -> Bools:
 
 
 def _leaves_free(flag: LeavesFree, rows: CodedColumns) -> Bools:
+    def make() -> list[SideLookup]:
+        lookups = []
+        for names, patterns in by_bound_columns(flag.dependency, flag.lines).items():
+            codes = (_codes_of(rows, names, constants) for _, constants in patterns)
+            sides = dict.fromkeys(side for side in codes if side is not None)
+            lookups.append(SideLookup(names, {side: place for place, side in enumerate(sides)}))
+        return lookups
+
     free = np.zeros(len(rows), np.bool_)
-    for names, patterns in by_bound_columns(flag.dependency, flag.lines).items():
-        free |= _sides(rows, names, [constants for _, constants in patterns]) >= 0
+    for lookup in rows.lookups(flag, make):
+        free |= lookup.of(rows) >= 0
     return free
 
 
-def _breaks_constant(dependency: CFD, rows: CodedColumns) -> Bools:
+def _breaks_constant(flag: BreaksConstant, rows: CodedColumns) -> Bools:
+    dependency = flag.dependency
+
+    def make() -> list[SideLookup]:
+        lookups = []
+        for place, column in enumerate(dependency.right):
+            lines = [line for line in dependency.patterns if line.right[place] is not None]
+            for names, patterns in by_bound_columns(dependency, lines).items():
+                required = [(constants, line.right[place]) for line, constants in patterns]
+                lookups.append(_required_sides(rows, names, column, required))
+        return lookups
+
     broken = np.zeros(len(rows), np.bool_)
-    for place, column in enumerate(dependency.right):
-        lines = [line for line in dependency.patterns if line.right[place] is not None]
-        for names, patterns in by_bound_columns(dependency, lines).items():
-            required = [(constants, line.right[place]) for line, constants in patterns]
-            broken |= _breaks(dependency, rows, names, column, required)
+    for lookup in rows.lookups(flag, make):
+        broken |= _breaks(dependency, rows, lookup)
     return broken
 
 
-def _breaks(
-    dependency: CFD,
+def _required_sides(
     rows: CodedColumns,
     names: tuple[str, ...],
     column: str,
     required: Sequence[tuple[tuple[Constant, ...], Constant | None]],
-) -> Bools:
-    """The left side is one of those with a required value, and the column does not have it."""
+) -> SideLookup:
     by_side: dict[tuple[int, ...], set[int | None]] = {}
     for constants, value in required:
         left = _codes_of(rows, names, constants)
@@ -175,19 +230,30 @@ def _breaks(
             assert value is not None, "only patterns with a constant there"
             right = _codes_of(rows, (column,), (value,))
             by_side.setdefault(left, set()).add(None if right is None else right[0])
-    side = _places(rows, names, list(by_side))
-    valid, codes = rows.valid(column), rows.codes(column)
     # Of sides with several required values, or with one that no row can have, every value is wrong.
     wanted = [next(iter(values)) if len(values) == 1 else None for values in by_side.values()]
-    possible = np.array([code is not None for code in wanted] or [False], np.bool_)
-    right_code = np.array([code or 0 for code in wanted] or [0], np.int64)
-    broken = (side >= 0) & ~(valid & possible[side] & (codes == right_code[side]))
+    return SideLookup(
+        names,
+        {side: place for place, side in enumerate(by_side)},
+        column,
+        np.array([code or 0 for code in wanted], np.int64),
+        np.array([code is not None for code in wanted], np.bool_),
+    )
+
+
+def _breaks(dependency: CFD, rows: CodedColumns, lookup: SideLookup) -> Bools:
+    """The left side is one of those with a required value, and the column does not have it."""
+    side = lookup.of(rows)
+    held = np.flatnonzero(side >= 0)
+    valid, codes = rows.valid(lookup.right), rows.codes(lookup.right)
+    broken = np.zeros(len(rows), np.bool_)
+    broken[held] = ~(valid[held] & lookup.possible[side[held]] & (codes[held] == lookup.wanted[side[held]]))
     if rows.nulls == "sql":
         broken &= valid
         if not dependency.inline:
             for name in dependency.left:  # `_` matches no null
                 broken &= rows.valid(name)
-    return np.asarray(broken, np.bool_)
+    return broken
 
 
 def _codes_of(rows: CodedColumns, names: Sequence[str], constants: Sequence[Constant]) -> tuple[int, ...] | None:
@@ -199,26 +265,3 @@ def _codes_of(rows: CodedColumns, names: Sequence[str], constants: Sequence[Cons
             return None
         codes.append(bound.code)
     return tuple(codes)
-
-
-def _sides(rows: CodedColumns, names: Sequence[str], sides: Sequence[tuple[Constant, ...]]) -> NDArray[np.int64]:
-    """Per row, the place of a side that its values in the columns are; -1 where they are none."""
-    codes = (_codes_of(rows, names, constants) for constants in sides)
-    return _places(rows, names, list(dict.fromkeys(side for side in codes if side is not None)))
-
-
-def _places(rows: CodedColumns, names: Sequence[str], sides: Sequence[tuple[int, ...]]) -> NDArray[np.int64]:
-    """Per row, the place among `sides` of its codes in the columns; -1 where they are none of these, or null."""
-    if not sides:
-        return np.full(len(rows), -1, np.int64)
-    if not names:
-        return np.zeros(len(rows), np.int64)
-    wanted = np.array(sides, np.int64)
-    everything = [np.concatenate([rows.codes(name), wanted[:, i]]) for i, name in enumerate(names)]
-    ids = dense_ids(everything, len(everything[0]))
-    own, of_sides = ids[: len(rows)], ids[len(rows) :]
-    order = np.argsort(of_sides)
-    at = np.minimum(np.searchsorted(of_sides[order], own), len(sides) - 1)
-    places = order[at]
-    valid = np.logical_and.reduce([rows.valid(name) for name in names])
-    return np.where(valid & (of_sides[places] == own), places, -1)

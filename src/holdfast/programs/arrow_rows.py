@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from typing import Any
@@ -22,8 +22,8 @@ from holdfast.encode.live_codes import BoundCode, coder_for, constant_value
 from holdfast.encode.one_array import decoded, one_array
 from holdfast.errors import ConditionError, closest_hint
 from holdfast.programs.arrow_expression import computed_column
-from holdfast.programs.arrow_forms import flag_values
-from holdfast.programs.form import Form
+from holdfast.programs.arrow_forms import SideLookup, flag_values
+from holdfast.programs.form import Flag, Form
 from holdfast.programs.lower import Computed
 from holdfast.programs.plan import Plan
 from holdfast.programs.sql_expression import Encoder, bind_constant
@@ -77,6 +77,7 @@ class TableColumns:
     # The distinct values in order, of columns whose codes are places among them.
     _ranked: dict[str, pa.Array] = field(default_factory=dict, repr=False)
     _values: dict[str, pa.ChunkedArray] = field(default_factory=dict, repr=False)
+    _bounds: dict[tuple[str, Constant], BoundCode | None] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, rows: pa.Table, plan: Plan) -> TableColumns:
@@ -120,6 +121,14 @@ class TableColumns:
         return x.codes, y.codes
 
     def bound(self, name: str, constant: Constant) -> BoundCode | None:
+        if (name, constant) not in self._bounds:
+            self._bounds[name, constant] = self._found_bound(name, constant)
+        return self._bounds[name, constant]
+
+    def lookups(self, flag: Flag, make: Callable[[], Sequence[SideLookup]]) -> Sequence[SideLookup]:
+        return make()  # of each flag once
+
+    def _found_bound(self, name: str, constant: Constant) -> BoundCode | None:
         kind = self.types[name]
         if kind.family == "void":
             return None
