@@ -96,7 +96,7 @@ def _mismatches(rules: RuleSet, schema: Schema) -> Iterator[tuple[Rule, Predicat
         predicates: list[Predicate] = [p for constraint in rule.body.denials for p in constraint.predicates]
         if isinstance(rule.body, Inclusion):
             predicates += rule.body.matches
-        for predicate in predicates:
+        for predicate in dict.fromkeys(predicates):  # patterns of a tableau share most of theirs
             try:
                 for lowered in (p for way in lowering.alternatives(predicate) for p in way):
                     encoder.predicate(lowered)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from holdfast.encode.column_type import ColumnType
 from holdfast.programs.bind import Schema, require_columns, require_types
@@ -51,11 +52,28 @@ class Plan:
     columns: tuple[str, ...]
     computed: Mapping[str, Computed]
     conditions: tuple[str, ...]
-    lookups: tuple[Lookup, ...]
     programs: Programs
-    forms: tuple[str, ...]
-    flags: tuple[str, ...]
     vanishing: tuple[Vanishing, ...] = ()
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        return self._written[0]
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return self._written[1]
+
+    @property
+    def lookups(self) -> tuple[Lookup, ...]:
+        return self._written[2]
+
+    @cached_property
+    def _written(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[Lookup, ...]]:
+        """The forms, flags and look-ups, which only an engine that speaks SQL reads."""
+        encoder = _encoder(self.rules, self.schema, self.computed)
+        written = SqlForms(encoder, {condition: f"w{i}" for i, condition in enumerate(self.conditions)})
+        forms, flags = map(written.form, self.programs.forms), map(written.flag, self.programs.flags)
+        return tuple(forms), tuple(flags), tuple(written.lookups.values())
 
     def rounding_note(self, i: int) -> str | None:
         """What a person is told where rows violate rule i: some may do so by the last digit of a double alone."""
@@ -111,15 +129,9 @@ def make_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:
     """The plan for these rules on a table of this schema, its rows named by `key`, or numbered without one."""
     require_columns(rules, key, schema)
     conditions = tuple(dict.fromkeys(rule.where for rule in rules if rule.where is not None))
-    place = {name: f"c{i}" for i, name in enumerate(schema.types)}
-
-    def naming(column: Column) -> str:
-        return place[column.name]
-
     lowered = lower_rules(rules, schema.types)
-    encoder = Encoder(schema.types, rules.nulls, naming, lowered.computed)
+    encoder = _encoder(rules, schema, lowered.computed)
     programs = compile_rules(rules, encoder.compared, lowered=lowered)
-    written = SqlForms(encoder, {condition: f"w{i}" for i, condition in enumerate(conditions)})
     used = {name for rule in rules for name in (*rule.body.columns, *message_columns(rule.message))}
     return Plan(
         schema=schema,
@@ -129,15 +141,17 @@ def make_plan(rules: RuleSet, schema: Schema, key: Sequence[str]) -> Plan:
         computed=lowered.computed,
         conditions=conditions,
         programs=programs,
-        forms=tuple(map(written.form, programs.forms)),
-        flags=tuple(map(written.flag, programs.flags)),
-        lookups=tuple(written.lookups.values()),
         vanishing=tuple(
             Vanishing(i, column, _vanishes(column, encoder))
             for i, rule in enumerate(rules)
             for column in vanishing_expressions(rule, schema.types)
         ),
     )
+
+
+def _encoder(rules: RuleSet, schema: Schema, computed: Mapping[str, Computed]) -> Encoder:
+    place = {name: f"c{i}" for i, name in enumerate(schema.types)}
+    return Encoder(schema.types, rules.nulls, lambda column: place[column.name], computed)
 
 
 def _vanishes(column: Computed, encoder: Encoder) -> str:
