@@ -176,6 +176,9 @@ class CFD:
                 # `_` matches any value, but in sql mode not null: exactly what `t.A = t.A` says in both null modes.
                 predicates.append(equals(t, t))
         predicates.append(_differ(column) if value is None else differs(Column("t", column), value))
+        if column not in self.left:
+            # Each operand is compared once, so that nothing combines, and nothing contradicts.
+            return DenialConstraint(tuple(predicates))
         return denial(predicates)
 
 
