@@ -91,8 +91,8 @@ class FirstSiteRowsTask(PieceTask):
             problem = FragmentProblem.OUTSIDE_OWN_CONDITION if outside else FragmentProblem.INSIDE_OTHER_CONDITION
             return refused(problem, int(bad[0]), group=group)
         codes = np.unique(shared_codes([keys])[0].codes, return_inverse=True)[1]
-        counts = np.zeros((len(self.plan.sites.sites), codes.max() + 1), np.int64)
-        np.add.at(counts, (sites, codes), 1)
+        shape = len(self.plan.sites.sites), int(codes.max()) + 1
+        counts = np.bincount(sites * shape[1] + codes, minlength=shape[0] * shape[1]).reshape(shape)
         for site in range(len(counts)):
             if (counts[site] > 1).any():
                 repeated = np.flatnonzero((sites == site) & (counts[site] > 1)[codes])

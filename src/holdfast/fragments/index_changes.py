@@ -162,7 +162,7 @@ class _Work:
         ids, group = self.sides[rows[places]], self.group[rows[places]]
         before = IndexCounts.nothing(len(ids)) if self.task.first else index.look_up(ids)
         after = before.copy()
-        np.add.at(after.n, side, self.sign[rows])
+        after.n += np.bincount(side, weights=self.sign[rows], minlength=len(ids)).astype(np.int64)
         if (after.n < 0).any():
             raise StateError(f"the state {self.task.store.root} is damaged: a side would lose more rows than it has.")
         turned = (before.n == 0) != (after.n == 0)
