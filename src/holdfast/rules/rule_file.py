@@ -575,7 +575,8 @@ def _with_patterns(body: Body, patterns: list[dict[str, str]] | None) -> Body:
         for pattern in patterns
     )
     conditional = CFD(body.left, body.right, tuple(dict.fromkeys(lines)))
-    conditional.denials  # noqa: B018 (refuse here what no table could violate)
+    if set(body.left) & set(body.right):
+        conditional.denials  # noqa: B018 (refuse here what no table could violate; other patterns any table could)
     return conditional
 
 
