@@ -1,22 +1,30 @@
 """Time to the first page of a discovery: the best rules without all rules, and all rules.
 
     python benchmarks/first_page.py [--data FOLDER] [--limit SECONDS] [--all] [--only NAME,NAME] [--rules N]
+    python benchmarks/first_page.py --ways all|NAME,NAME [--data FOLDER] [--limit SECONDS] [--only NAME,NAME]
 
 Each table is discovered in a process of its own, with default options but for the time limit, on the local engine:
 wall time from start to exit, processor time, and what is known of the page. Tables are those of FOLDER (adult.csv,
 tax.csv, nycflights.csv.gz, ...), the orders of `holdfast demo`, and made ones: hourly weather of three airports, with
 nulls, and wide tables whose columns are mostly noise with a few planted rules. All are made from a seed.
+
+With --ways, each table is discovered in each of these ways of searching, and what is printed is by how much the time
+limit is passed, and where the process was when it was a tenth over, and then again and again: the step that did not
+look at the clock, or that others do not leave the processor to. The time of a process before its job begins is not the
+limit's.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +35,50 @@ import pyarrow.csv as pc
 
 SEED = 7
 COMMAND = "import sys; from holdfast.cli import main; sys.exit(main())"
+# The same, writing where it is when the limit has passed, and then after every twentieth second of the processor's: a
+# busy machine makes wall time long, not the work.
+WATCHED = """
+import faulthandler, sys, threading, time
+import holdfast.api.jobs, holdfast.cli.discover
+from holdfast.cli import main
+limit, place = float(sys.argv.pop(1)), open(sys.argv.pop(1), "w")
+at_limit = []
+def watch():
+    time.sleep(limit)
+    at_limit.append(time.process_time())
+    last = 0
+    while True:
+        if time.process_time() - last >= 0.05:
+            last = time.process_time()
+            print("==", file=place, flush=True)
+            faulthandler.dump_traceback(place)
+        time.sleep(0.01)
+threading.Thread(target=watch, daemon=True).start()
+began = time.monotonic()
+try:
+    sys.exit(main())
+finally:
+    over = time.process_time() - at_limit[0] if at_limit else 0.0
+    print(f"## {time.monotonic() - began - limit:.2f} {over:.2f}", file=place, flush=True)
+"""
+STEP = re.compile(r'File ".*/holdfast/(\S+)\.py", line (\d+) in (\S+)')
+WAYS: dict[str, tuple[str, ...]] = {
+    "best": (),
+    "all": ("--top", "all"),
+    "all-pairs": ("--strategy", "all-pairs"),
+    "hybrid": ("--strategy", "hybrid"),
+    "hybrid-all": ("--strategy", "hybrid", "--top", "all"),
+    "one-row": ("--one-row",),
+    "order-text": ("--order-text", "--cross-columns", "0"),
+    "error": ("--error", "0.001"),
+    "error-all": ("--error", "0.001", "--top", "all"),
+    "error-rows": ("--error-rows", "0.01"),
+    "conditional": ("--conditional",),
+    "constants": ("--constants",),
+    "accidents": ("--max-accidents", "5%"),
+    "tables": (),
+    "report": ("--report", "report.html"),
+}
 
 
 def weather(rows: int = 26_115, seed: int = SEED) -> pa.Table:
@@ -120,12 +172,56 @@ def told(name: str, way: str, path: Path, shown: int, more: Sequence[str]) -> No
         print(f"    {rule['score']:.2f}  {rule['rule']}")
 
 
+def passed(name: str, way: str, path: Path, limit: float, folder: Path) -> None:
+    """Prints by how many seconds the limit was passed, from the start of the job to the exit, and where it was then."""
+    traces = folder / "traces"
+    data = ["--table", f"a={path}", "--table", f"b={path}"] if way == "tables" else [str(path)]
+    options = ["--engine", "local", "--quiet", "--format", "json", "--time-limit", str(limit), *WAYS[way]]
+    command = [sys.executable, "-c", WATCHED, str(limit), str(traces), "discover", *data, *options]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    written = traces.read_text().splitlines()
+    over, work = map(float, written[-1].removeprefix("## ").split())
+    if done.returncode != 0:
+        print(f"{name:16} {way:12} failed: {done.stderr.strip().splitlines()[-1:]}", flush=True)
+        return
+    found = json.loads(done.stdout)
+    said = f"complete, {len(found['rules'])} rules" if found["complete"] else f"{len(found['rules'])} rules, cut"
+    inside = found["seconds"] - limit
+    print(
+        f"{name:16} {way:12} {inside:+7.1f} s job {over:+7.1f} s exit {work:6.1f} of {spent:5.1f} s cpu after  {said}",
+        flush=True,
+    )
+    for step, times in Counter(places_of(written)).most_common(5):
+        print(f"    {times:3} x  {step}", flush=True)
+
+
+def places_of(written: Sequence[str]) -> list[str]:
+    """Of each time that a process wrote where it was, the steps of a thread that does not wait for another, innermost
+    first."""
+    places: list[str] = []
+    threads: list[list[str]] = []
+    for line in [*written, "=="]:
+        if line == "==":
+            own = [steps for steps in threads if steps and "interruptible" not in steps[0]]
+            places += [" < ".join(own[0][:6])] if own else []
+            threads = []
+        elif line.startswith(("Thread", "Current thread")):
+            threads.append([])
+        elif threads and (step := STEP.search(line)) is not None:
+            threads[-1].append(f"{step[1]}:{step[2]} {step[3]}")
+    return places
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="a folder with CSV files")
     parser.add_argument("--only", default="", help="names of tables")
     parser.add_argument("--limit", default="60", help="the time limit")
     parser.add_argument("--rules", type=int, default=0, help="how many rules of each page are printed")
+    parser.add_argument("--ways", default="", help=f"where the limit is passed: all, or some of {', '.join(WAYS)}")
     parser.add_argument("--all", action="store_true", help="also with --top all")
     given = parser.parse_args()
     wanted = set(filter(None, given.only.split(",")))
@@ -141,7 +237,10 @@ def main() -> None:
                 pc.write_csv(make(), paths[name])
         for name, path in paths.items():
             if not wanted or name in wanted:
-                told(name, "best", path, given.rules, ["--time-limit", given.limit])
+                for way in WAYS if given.ways == "all" else filter(None, given.ways.split(",")):
+                    passed(name, way, path.absolute(), float(given.limit), Path(folder))
+                if not given.ways:
+                    told(name, "best", path, given.rules, ["--time-limit", given.limit])
                 if given.all:
                     told(name, "all", path, 0, ["--time-limit", given.limit, "--top", "all"])
 
