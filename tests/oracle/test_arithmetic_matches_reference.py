@@ -18,6 +18,7 @@ from holdfast.engines.arithmetic import arithmetic_rules
 from holdfast.engines.local.discover import LocalDiscovery
 from holdfast.reference import ComputedColumn
 from holdfast.rules.rule import Nulls
+from holdfast.search.clock import Clock
 from holdfast.search.options import DiscoverOptions
 from holdfast.tables.local_table import LocalTable
 from strategies import ARROW, RandomTable
@@ -134,9 +135,11 @@ def test_arithmetic_matches_reference(table: RandomTable, nulls: Nulls) -> None:
     columns = {name: pa.array([row[name] for row in table.rows], ARROW[kind]) for name, kind in table.types.items()}
     types = {name: column_type(kind) for name, kind in table.types.items()}
     source = LocalDiscovery(LocalTable(pa.table(columns), "t"))
-    found, notes = arithmetic_rules(source, types, DiscoverOptions(nulls=nulls), len(table.rows))
+    arithmetic = arithmetic_rules(source, types, DiscoverOptions(nulls=nulls), len(table.rows), clock=Clock(None))
+    found = arithmetic.rules
     wanted = {one.rule: one for one in reference.arithmetic(table.rows, list(table.types), nulls=nulls)}
-    assert not notes
+    assert not arithmetic.notes
+    assert arithmetic.cut is None
     shown = [str(entry.constraint) for entry in found]
     assert set(shown) <= set(wanted)
     assert_says_all([wanted[text] for text in shown], list(wanted.values()))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import log1p
 
 import numpy as np
@@ -42,24 +43,29 @@ class FoundComparison:
 
 
 def comparisons_along(
-    reference: FoundInclusion, own: Sequence[ColumnValues], other: Sequence[ColumnValues]
+    reference: FoundInclusion,
+    own: Sequence[ColumnValues],
+    other: Sequence[ColumnValues],
+    over: Callable[[], bool] = lambda: False,
 ) -> list[FoundComparison]:
     """Returns the comparisons that hold in every row, the strictest of each two columns, best first.
 
     `own` and `other` are the columns of the two tables; those of the reference are left out. Columns that are
-    equal are not compared with others for order.
+    equal are not compared with others for order. Once time is `over`, no more columns are compared.
     """
+    if over():
+        return []
     referred = referred_rows(reference)
     which = np.flatnonzero(referred >= 0)
     rows = referred[which]
-    comparisons = [
-        comparison
-        for left in own
-        if left not in reference.left
-        for right in other
-        if right not in reference.right and left is not right and left.comparable_with == right.comparable_with != ""
-        for comparison in _compared(left, right, which, rows)
-    ]
+    comparisons: list[FoundComparison] = []
+    for left, right in product(own, other):
+        if left in reference.left or right in reference.right or left is right:
+            continue
+        if over():
+            break
+        if left.comparable_with == right.comparable_with != "":
+            comparisons += _compared(left, right, which, rows)
     # What a row has in common with the other compares with all else as the other does.
     same = {
         side

@@ -360,10 +360,13 @@ def _shown_digits(values: Doubles) -> int | None:
 # The search -------------------------------------------------------------------------------------------------------
 
 
-def multiples(sample: ArithmeticSample) -> Iterator[SampledRelation]:
-    """The pairs of columns of which one is a multiple of the other; of each pair the simpler way to say so."""
+def multiples(sample: ArithmeticSample, over: Callable[[], bool] = lambda: False) -> Iterator[SampledRelation]:
+    """The pairs of columns of which one is a multiple of the other; of each pair the simpler way to say so. Once it is
+    `over` no more are looked for."""
     ways: dict[frozenset[str], list[SampledRelation]] = {}
     for result in sample.values:
+        if over():
+            break
         for factor, multiple in _multiples_of(sample, result):
             held = sample.held(Relation(result, "multiple", (Factor(factor),), multiple))
             ways.setdefault(frozenset((result, factor)), []).extend(held)

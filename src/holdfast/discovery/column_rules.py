@@ -10,9 +10,8 @@ Dates and times, and numbers that are years or dates, go on: no value of theirs 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property, partial
 from typing import Any
@@ -42,6 +41,7 @@ from holdfast.rules.predicate import (
 )
 from holdfast.rules.relation import GT, LT, NE
 from holdfast.rules.rule import Names, Nulls, Rule, slug
+from holdfast.search.clock import Clock
 from holdfast.search.column_rule import ColumnRule, ColumnRuleKind
 from holdfast.search.next_batch import LIKELY, below_zero_chance, exception_chance, limit_chance, new_value_chance
 from holdfast.search.options import DiscoverOptions
@@ -71,15 +71,14 @@ class SingleColumns:
 
 
 def column_rules(
-    table: pa.Table, types: Mapping[str, ColumnType], *, nulls: Nulls = "sql", seconds: float | None = None
+    table: pa.Table, types: Mapping[str, ColumnType], *, nulls: Nulls = "sql", clock: Clock | None = None
 ) -> SingleColumns:
-    """Returns what the columns are likely to keep. Cost: one pass over each column, and a sort of its distinct values;
-    ends after so many seconds."""
-    until = None if seconds is None else time.monotonic() + seconds
+    """Returns what the columns are likely to keep, as far as there is time. Cost: one pass over each column, and a
+    sort of its distinct values."""
     rules: list[ColumnRule] = []
     names, skipped = Names(), 0
     for name, kind in types.items():
-        if until is not None and time.monotonic() >= until:
+        if clock is not None and clock.over:
             skipped += 1
             continue
         values = counted_column(name, kind, table.column(name))
@@ -91,10 +90,9 @@ def column_rules_first(
     table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions
 ) -> tuple[SingleColumns, DiscoverOptions]:
     """Returns the rules on single columns, and the options with what they leave of the time limit."""
-    limit, started = options.time_limit, time.monotonic()
-    single = column_rules(table, types, nulls=options.nulls, seconds=None if limit is None else _TIME_SHARE * limit)
-    left = None if limit is None else max(limit - (time.monotonic() - started), (1 - _TIME_SHARE) * limit)
-    return single, replace(options, time_limit=left)
+    clock = Clock(options.time_limit)
+    single = column_rules(table, types, nulls=options.nulls, clock=clock.part(_TIME_SHARE))
+    return single, options.within(clock.left)
 
 
 # The values of a column ----------------------------------------------------------------------------------------------
@@ -466,7 +464,7 @@ def _read(entry: Mapping[str, Any]) -> ColumnRule:
 
 
 def skipped_note(single: SingleColumns) -> tuple[str, ...]:
-    """Returns a note on the columns that there was no time for."""
+    """Says of how many columns the values were not looked at, for want of time."""
     if not single.skipped:
         return ()
     return (f"there was no time to look at the values of {number(single.skipped, 'column')}",)

@@ -60,16 +60,15 @@ def conditional_patterns(
 
     `sayable` has, per column and code, whether rule text has a constant for the value.
     """
-    search = _Search(columns, sayable, weights, options)
+    search = _Search(columns, sayable, weights, options, clock)
     for size in range(1, len(columns)):
         if options.max_predicates is not None and size >= options.max_predicates:
             break
         for left in combinations(range(len(columns)), size):
             for bound in range(size + 1):
                 for fixed in combinations(left, bound):
-                    if clock.over:
+                    if not search.try_all(fixed, tuple(column for column in left if column not in fixed)):
                         return PatternsOutcome(tuple(search.patterns), False, size)
-                    search.try_all(fixed, tuple(column for column in left if column not in fixed))
     return PatternsOutcome(tuple(search.patterns), True)
 
 
@@ -77,9 +76,9 @@ class _Search:
     """Patterns tried so far; one that holds, or that a more general one implies, is done."""
 
     def __init__(
-        self, columns: Sequence[Codes], sayable: Sequence[Flags], weights: Ints, options: DiscoverOptions
+        self, columns: Sequence[Codes], sayable: Sequence[Flags], weights: Ints, options: DiscoverOptions, clock: Clock
     ) -> None:
-        self.columns, self.weights = columns, weights
+        self.columns, self.weights, self.clock = columns, weights, clock
         # A value without a constant in rule text cannot be in a pattern.
         self.named = [
             np.where((codes >= 0) & says[np.maximum(codes, 0)], codes, np.int32(-1)) if len(says) else codes
@@ -96,11 +95,14 @@ class _Search:
         self._frequent = PartitionPath(weights, self._frequent_groups)
         self._usual = [self._counts(codes) for codes in columns]
 
-    def try_all(self, fixed: tuple[int, ...], free: tuple[int, ...]) -> None:
-        """Tries every pattern with values on the `fixed` columns and without on the `free` ones."""
+    def try_all(self, fixed: tuple[int, ...], free: tuple[int, ...]) -> bool:
+        """Tries every pattern with values on the `fixed` columns and without on the `free` ones; false where time was
+        up before."""
+        if self.clock.over:
+            return False
         outer = self._frequent(fixed)
         if outer.groups == 0:
-            return
+            return True
         items = [
             frozenset((column, int(self.columns[column][outer.rows[at]])) for column in fixed)
             for at in outer.starts[:-1]
@@ -108,14 +110,19 @@ class _Search:
         rights = [right for right in range(len(self.columns)) if right not in fixed and right not in free]
         if not free:
             for right in rights:
+                if self.clock.over:
+                    return False
                 self._try_values(outer, items, right)
-            return
+            return True
         inner = outer
         for column in free:
             inner = refined(inner, self.columns[column], self.weights)
         numbers = group_numbers(outer, len(self.weights))
         for right in rights:
+            if self.clock.over:
+                return False
             self._try_free(outer, inner, numbers, items, frozenset(free), right)
+        return True
 
     def _try_values(self, outer: Partition, items: Sequence[Items], right: int) -> None:
         if not items[0]:

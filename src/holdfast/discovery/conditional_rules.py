@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.discovery.conditional import ConditionalPattern, conditional_patterns
+from holdfast.discovery.conditional import ConditionalPattern, conditional_patterns, least_rows
 from holdfast.discovery.constant_values import constant_of
 from holdfast.encode.column_type import ColumnType
 from holdfast.rules.dependency import CFD, Pattern
@@ -23,12 +23,15 @@ from holdfast.search.by_rows import column_codes
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import coded_rows, family_codes
 from holdfast.search.evidence import Codes
+from holdfast.search.find import SEARCH_SHARE, reached_within
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import FoundRule, RankedRules
 
 # As in the ranking of other rules: a rule that is tested a few times may hold by chance (_CHANCE), suspects weigh more
 # than tests (_STRICT), and a rule that holds for all values of a column says little about one of them (_FOLLOWS).
 _CHANCE, _STRICT, _FOLLOWS = 4.0, 4, 0.5
+# Between so many rules it is looked whether time is up.
+_LOOKED_AT = 256
 
 
 @dataclass(frozen=True)
@@ -61,30 +64,41 @@ def conditional_rules(table: pa.Table, types: Mapping[str, ColumnType], options:
         values = _values(table, types, options)
     with clock.phase("item-sets"):
         sayable = [_sayable(constants, codes) for constants, codes in zip(values, columns, strict=True)]
-        outcome = conditional_patterns(columns, sayable, coded.weights, options, clock)
+        outcome = conditional_patterns(columns, sayable, coded.weights, options, clock.part(SEARCH_SHARE))
     pairs = coded.rows * (coded.rows - 1) // 2
     names = list(types)
-    rules = [_described(pattern, names, values, coded.rows, max(pairs, 1), options) for pattern in outcome.patterns]
-    why = f"the time limit was reached; all rules of up to {outcome.within} columns are there"
+    rules: list[Mapping[str, Any]] = []
+    # From general to special: those that there is no time to write are the more special ones.
+    for i, pattern in enumerate(outcome.patterns):
+        if i % _LOOKED_AT == 0 and clock.over:
+            break
+        rules.append(_described(pattern, names, values, coded.rows, max(pairs, 1), options))
+    complete, why = outcome.complete, None if outcome.complete else reached_within(outcome.within)
+    if len(rules) < len(outcome.patterns):
+        complete, why = False, "the time limit was reached before all rules that were found could be written"
     return ConditionalRules(
         tuple(sorted(rules, key=lambda rule: -rule["score"])),
         coded.rows,
         len(coded.weights),
         len(types),
-        outcome.complete,
-        None if outcome.complete else why,
+        complete,
+        why,
         dict(clock.phases),
     )
 
 
 def _values(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> list[list[Constant | None]]:
-    """Returns, per column and code of `column_codes`, the constant for the value; None where rule text has none."""
+    """Returns, per column and code of `column_codes`, the constant for the value; None where rule text has none, and
+    for values that too few rows have for a pattern with them."""
+    least = least_rows(options, table.num_rows)
     constants_by_column: list[list[Constant | None]] = []
     for name, codes in family_codes(table, [[name] for name in types]).items():
-        known, firsts = np.unique(codes, return_index=True)
+        known, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
+        size = int(known.max(initial=-1)) + 1
+        known, firsts = known[counts >= least], firsts[counts >= least]
         values = table.column(name).take(pa.array(firsts)).to_pylist()
         shift = 0 if options.nulls == "sql" else 1
-        constants: list[Constant | None] = [None] * (int(known.max(initial=-1)) + 1 + shift)
+        constants: list[Constant | None] = [None] * (size + shift)
         for code, value in zip(known.tolist(), values, strict=True):
             if code >= 0:
                 constants[code + shift] = constant_of(value, types[name])

@@ -66,8 +66,9 @@ def explained_space(
 
 def _described(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> dict[str, object]:
     codes = family_codes(table, families(types))
+    shares = [(pair.left, pair.right, pair.share) for pair in overlaps(codes, types)]
     return {
         "rows": table.num_rows,
         "pairs": predicate_space(codes, types, options).to_lists(),
-        "overlaps": sorted(overlaps(codes, types), key=lambda overlap: (-overlap[2], overlap[0], overlap[1])),
+        "overlaps": sorted(shares, key=lambda overlap: (-overlap[2], overlap[0], overlap[1])),
     }

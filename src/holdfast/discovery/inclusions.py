@@ -189,17 +189,17 @@ def inclusions(tables: Mapping[str, Sequence[ColumnValues]], *, error: float = 0
     single: list[FoundInclusion] = []
     for left in columns:
         for right in columns:
+            if clock.over:
+                return InclusionSearch(tuple(single), False)
             if left is not right and left.comparable_with == right.comparable_with:
                 inclusion = _single(left, right, error)
                 if inclusion is not None:
                     single.append(inclusion)
-        if clock.over:
-            return InclusionSearch(tuple(single), False)
     lists: list[FoundInclusion] = []
-    for inclusion in _lists(tables, single, error):
-        lists.append(inclusion)
-        if clock.over:
+    for inclusion in _lists(tables, single, error, clock):
+        if inclusion is None:
             return InclusionSearch((*single, *lists), False)
+        lists.append(inclusion)
     return InclusionSearch((*single, *lists), True)
 
 
@@ -230,8 +230,9 @@ Places: TypeAlias = dict[tuple[int, int], Ints]
 
 
 def _lists(
-    tables: Mapping[str, Sequence[ColumnValues]], single: Sequence[FoundInclusion], error: float
-) -> Iterator[FoundInclusion]:
+    tables: Mapping[str, Sequence[ColumnValues]], single: Sequence[FoundInclusion], error: float, clock: Clock
+) -> Iterator[FoundInclusion | None]:
+    """The inclusions of lists; None, and no more, when time is up."""
     into: dict[tuple[str, str], dict[str, list[ColumnValues]]] = {}
     for inclusion in single:
         (left,), (right,) = inclusion.left, inclusion.right
@@ -249,12 +250,15 @@ def _lists(
         own = [column for column in tables[table] if column.name in sources and not column.is_key]
         for size in range(2, MOST_COLUMNS + 1):
             for keyed in combinations(own, size):
+                if clock.over:
+                    yield None
+                    return
                 ways = [sources[column.name] for column in keyed]
                 lefts = [left for left in product(*ways) if len(set(map(id, left))) == size]
                 lefts = [left for left in lefts if not _same_columns(left, keyed)]
                 # Of a key that contains another the shorter one will do.
                 if lefts and is_key(keyed) and not any(is_key(part) for part in _parts(keyed)):
-                    yield from _into_key(lefts, keyed, error, places)
+                    yield from _into_key(lefts, keyed, error, places, clock)
 
 
 def _parts(columns: Sequence[ColumnValues]) -> Iterator[tuple[ColumnValues, ...]]:
@@ -291,10 +295,13 @@ def _joint(ids: Sequence[Ints], columns: Sequence[ColumnValues]) -> Ints:
 
 
 def _into_key(
-    lefts: Sequence[Sequence[ColumnValues]], right: Sequence[ColumnValues], error: float, places: Places
-) -> Iterator[FoundInclusion]:
+    lefts: Sequence[Sequence[ColumnValues]], right: Sequence[ColumnValues], error: float, places: Places, clock: Clock
+) -> Iterator[FoundInclusion | None]:
     there = np.sort(_joint([column.ids for column in right], right))
     for left in lefts:
+        if clock.over:
+            yield None
+            return
         spare = int(error * left[0].rows)
         for a, b in zip(left, right, strict=True):
             if (id(a), id(b)) not in places:

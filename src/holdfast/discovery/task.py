@@ -28,7 +28,7 @@ from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows
 from holdfast.search.device import count_pairs
 from holdfast.search.evidence import Evidence
-from holdfast.search.find import chosen_strategy, find, find_in, search_evidence
+from holdfast.search.find import SEARCH_SHARE, chosen_strategy, find, find_in, search_evidence
 from holdfast.search.lines import PIECE_BYTES, Batches, Parts, arrived, joined_parts, lines_of, own_cores, parts_in
 from holdfast.search.options import Device, DiscoverOptions
 from holdfast.search.result import ByRows, SearchResult
@@ -162,12 +162,12 @@ class SolveTask:
         devices = sorted({bytes(content).decode() for name, content in parts.items() if name.endswith("-device")})
 
         def search() -> SearchResult:
-            cores = own_cores()
+            cores, searching = own_cores(), clock.part(SEARCH_SHARE)
             if counted:
                 evidence, device = rows.evidence(merged(counted)), " and ".join(devices)
-                result = search_evidence(rows, evidence, self.options, clock, threads=cores, device=device)
+                result = search_evidence(rows, evidence, self.options, searching, threads=cores, device=device)
             else:
-                result = find_in(rows, self.options, clock, threads=cores, strategy=about["strategy"])
+                result = find_in(rows, self.options, searching, threads=cores, strategy=about["strategy"])
             return with_accidents(rows, result, self.options, clock)
 
         yield from lines_of(_unless_refused(lambda: _search_parts(search())))

@@ -6,7 +6,7 @@ is kept only if it does not hold for all values of one of the columns, so that n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -17,6 +17,7 @@ from holdfast.discovery.conditional import least_rows
 from holdfast.discovery.constant_values import constant_of
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import TrivialRuleError
+from holdfast.kernels.evidence import CountingEnded, CountingLimits
 from holdfast.kernels.support import least_support, violating_pairs
 from holdfast.rules.constraint import DenialConstraint, denial
 from holdfast.rules.dependency import CFD, Denial, dependency_of, kind_of
@@ -28,7 +29,7 @@ from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows, family_codes
 from holdfast.search.device import count_pairs
 from holdfast.search.evidence import Evidence, Floats, Ints
-from holdfast.search.find import find_in
+from holdfast.search.find import SEARCH_SHARE, find_in
 from holdfast.search.invert import most_general
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import FoundRule, RankedRules
@@ -39,6 +40,8 @@ from holdfast.search.space import Words, as_masks, as_words
 # Each value lowers the score: it is one more condition to read. A rule that few pairs outside of these rows break may
 # hold by chance.
 _PER_VALUE, _CHANCE = 0.8, 20.0
+# Between so many rules it is looked whether time is up.
+_LOOKED_AT = 256
 Given = tuple[tuple[str, Constant], ...]
 
 
@@ -71,7 +74,7 @@ def find_with_constants(
     clock = Clock(options.time_limit)
     with clock.phase("encode"):
         rows = coded_rows(table, types, options)
-    result = find_in(rows, options, clock, threads=threads)
+    result = find_in(rows, options, clock.part(SEARCH_SHARE), threads=threads)
     if result.rows < 2 or not result.complete:
         return result, ConstantsOutcome((), result.complete, result.why)
     if not result.exact:
@@ -80,7 +83,7 @@ def find_with_constants(
             (), False, "there are too many rows for all pairs, which rules with values need"
         )
     with clock.phase("constants"):
-        parts = _Search(table, types, rows, result, options, clock, threads).run()
+        parts = _Search(table, types, rows, result, options, clock.part(SEARCH_SHARE), threads).run()
     return replace(result, phases=dict(clock.phases)), parts
 
 
@@ -179,9 +182,14 @@ class _Search:
         whether sets with more values may have constraints. None when the search was not completed."""
         rows = self.rows
         coded = CodedRows(rows.space, rows.packing, rows.shown, rows.codes[:, members], rows.weights[members])
-        evidence = coded.evidence(
-            count_pairs(coded, self.options.device, threads=self.threads, limits=self.options.limits).counted
-        )
+        try:
+            counting = CountingLimits(over=self.clock.is_over)
+            on = count_pairs(
+                coded, self.options.device, threads=self.threads, limits=self.options.limits, counting=counting
+            )
+        except CountingEnded:
+            return None
+        evidence = coded.evidence(on.counted)
         most = self.options.max_predicates
         rules = most_general(
             rows.space, evidence, self.options, self.clock, threads=self.threads, budget=self.budget,
@@ -193,7 +201,11 @@ class _Search:
             # All of these few pairs may break a rule, so every rule holds.
             part = self._part(given, coded, rules.masks[:0], rules.violating[:0], evidence)
             return part, evidence, False
-        fresh = np.array([self._can_be_violated(mask, given) for mask in as_masks(rules.masks)], np.bool_)
+        fresh = np.zeros(len(rules.masks), np.bool_)
+        for i, mask in enumerate(as_masks(rules.masks)):
+            if i % _LOOKED_AT == 0 and self.clock.over:
+                return None
+            fresh[i] = self._can_be_violated(mask, given)
         usual = np.full(len(fresh), np.inf)
         for (name, _), parent in zip(given, below, strict=True):
             left = np.flatnonzero(fresh)
@@ -255,26 +267,37 @@ def _both(given: Given) -> list[Predicate]:
 # Rules ------------------------------------------------------------------------------------------------------------
 
 
-def ranked_with_constants(result: SearchResult, parts: Sequence[PartRules]) -> RankedRules:
-    """Returns all constraints, with values and without, best first."""
+def ranked_with_constants(
+    result: SearchResult, parts: Sequence[PartRules], over: Callable[[], bool] = lambda: False
+) -> RankedRules:
+    """Returns all constraints, with values and without, best first; once time is `over`, no others."""
     plain = ranked(result)
     scores = np.concatenate([plain.scores, *(part.scores for part in parts)])
     source = np.repeat(np.arange(len(parts) + 1), [len(plain), *(len(part.masks) for part in parts)])
     place = np.concatenate([np.arange(len(plain)), *(np.arange(len(part.masks)) for part in parts)])
     order = np.argsort(-scores, kind="stable")
-    inner = [[result.space.constraint(mask) for mask in as_masks(part.masks)] for part in parts]
+
+    def inner(part: PartRules, at: int) -> DenialConstraint:
+        (mask,) = as_masks(part.masks[at : at + 1])
+        return result.space.constraint(mask)
 
     def rule(i: int) -> FoundRule:
         which, at = int(source[order[i]]), int(place[order[i]])
         if which == 0:
             return plain.make(at)
-        return _rule(parts[which - 1], at, inner[which - 1][at], result)
+        part = parts[which - 1]
+        return _rule(part, at, inner(part, at), result)
 
-    kinds = [
-        plain.kinds[at] if which == 0 else _kind(parts[which - 1], at, inner[which - 1][at])
-        for which, at in zip(source[order].tolist(), place[order].tolist(), strict=True)
-    ]
-    return RankedRules(rule, kinds, scores=scores[order])
+    kinds: list[str] = []
+    for which, at in zip(source[order].tolist(), place[order].tolist(), strict=True):
+        if len(kinds) % _LOOKED_AT == 0 and over():
+            break
+        if which == 0:
+            kinds.append(plain.kinds[at])
+        else:
+            part = parts[which - 1]
+            kinds.append(_kind(part, at, inner(part, at)))
+    return RankedRules(rule, kinds, scores=scores[order[: len(kinds)]])
 
 
 def _with_values(part: PartRules, at: int, inner: DenialConstraint) -> DenialConstraint:

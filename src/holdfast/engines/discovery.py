@@ -27,6 +27,7 @@ from holdfast.presented import presentation
 from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import RuleSet
+from holdfast.search.clock import Clock
 from holdfast.search.column_rule import ColumnRule, without_values_of
 from holdfast.search.examples import RuleExamples
 from holdfast.search.options import DiscoverOptions, Share
@@ -48,8 +49,8 @@ class Searched:
     columns: SingleColumns | None = None
 
 
-# A search whose time is up before it begins gets so many seconds, and says that time was up.
-_AT_LEAST, _SEARCH_SHARE = 0.001, 0.9
+# The share of the time left that the search gets; the rest is for counting, and for arithmetic.
+_SEARCH_SHARE = 0.9
 
 
 class DiscoverySource(ABC):
@@ -213,43 +214,42 @@ def run_discover(
     """
     most = most_accidents(max_accidents, options)
     started = time.monotonic() if started is None else started
-    options = replace(options, top=top)
+    options, clock = replace(options, top=top), Clock(options.time_limit, started=started)
     types, notes = compared_columns(source.types, options, source.name)
     with source.translate_errors("discovering the rules of"):
-        left = _from_now_on(options, started)
-        searched = source.search(types, left, column_rules=column_rules) if types else Searched()
+        searched = (
+            source.search(types, _from_now_on(options, clock), column_rules=column_rules) if types else Searched()
+        )
         result, constants = searched.result, searched.constants
         rows = result.rows if result is not None else source.row_count()
-    rules, more = _counted_rules(source, result, constants, options, top, started)
-    over = options.time_limit is not None and time.monotonic() >= started + options.time_limit * _SEARCH_SHARE
-    if arithmetic and not options.single_columns and over:
-        more = (*more, "there was no time to look for columns that are computed from others")
-    elif arithmetic and not options.single_columns:
+    rules, more, cut = _counted_rules(source, result, constants, options, top, clock)
+    if arithmetic and not options.single_columns:
         with source.translate_errors("looking for arithmetic in"):
-            until = None if options.time_limit is None else started + options.time_limit
-            computed, missing = arithmetic_rules(source, types, options, rows, until=until)
-        rules, more = with_more(rules, computed), (*more, *missing)
+            computed = arithmetic_rules(source, types, options, rows, clock=clock)
+        rules, more = with_more(rules, computed.rules), (*more, *computed.notes)
+        cut = (*cut, *filter(None, [computed.cut]))
     count = len(rules)
     if most is not None:
         rules, left_out = believed(rules, most, options)
         more = (*more, *left_out)
     columns = searched.columns or SingleColumns()
-    unfinished = [part for part in (result, constants) if part is not None and not part.complete]
+    unfinished = [part.why for part in (result, constants) if part is not None and not part.complete][:1]
+    why = "; ".join(filter(None, [*unfinished, *cut, *skipped_note(columns)]))
     outcome = DiscoverOutcome(
         table=source.name,
         rows=rows,
         distinct_rows=rows if result is None else result.distinct_rows,
         predicates=2 * len(types) if options.conditional else 0,
         evidence=0,
-        complete=not unfinished,
+        complete=not why and not unfinished,
         found=rules,
         cut=count - len(rules),
         options=options,
         top=top,
         strategy="item-sets" if options.conditional else "all-pairs",
-        why=unfinished[0].why if unfinished else None,
+        why=why or None,
         phases={} if result is None else result.phases,
-        notes=(*source.notes, *notes, *more, *skipped_note(columns), *why_nothing(rows, types)),
+        notes=(*source.notes, *notes, *more, *why_nothing(rows, types)),
         seconds=time.monotonic() - started,
         engine=source.engine,
         column_rules=columns.rules if column_rules else None,
@@ -260,13 +260,10 @@ def run_discover(
     return DiscoverResult(outcome, source)
 
 
-def _from_now_on(options: DiscoverOptions, started: float) -> DiscoverOptions:
+def _from_now_on(options: DiscoverOptions, clock: Clock) -> DiscoverOptions:
     """Returns the options with what is left of the time limit, which includes the reading, but for the share that is
     kept for what comes after the search."""
-    if options.time_limit is None:
-        return options
-    left = started + options.time_limit - time.monotonic()
-    return replace(options, time_limit=max(_SEARCH_SHARE * left, _AT_LEAST))
+    return options.within(clock.part(_SEARCH_SHARE).left)
 
 
 def _counted_rules(
@@ -275,24 +272,34 @@ def _counted_rules(
     constants: ConstantsOutcome | None,
     options: DiscoverOptions,
     top: int | None,
-    started: float,
-) -> tuple[Sequence[FoundRule], tuple[str, ...]]:
-    """Returns the rules, best first, the shown ones with counts on the whole table, and notes about that."""
+    clock: Clock,
+) -> tuple[Sequence[FoundRule], tuple[str, ...], tuple[str, ...]]:
+    """Returns the rules, best first, the shown ones with counts on the whole table; notes about that, and what there
+    was no time for."""
     if not isinstance(result, SearchResult):
-        return () if result is None else result.ranked(), ()
-    rules = ranked(result) if constants is None else ranked_with_constants(result, constants.parts)
+        return () if result is None else result.ranked(), (), ()
+    cut: tuple[str, ...] = ()
+    if constants is None:
+        rules = ranked(result)
+    else:
+        rules = ranked_with_constants(result, constants.parts, clock.is_over)
+        every = len(result.masks) + sum(len(part.masks) for part in constants.parts)
+        if len(rules) < every:
+            cut = (f"time was up before {number(every - len(rules), 'rule')} of a lower score could be written",)
     if not options.error:
-        return rules, ()
-    until = None if options.time_limit is None else started + options.time_limit
+        return rules, (), cut
     if not result.sampled:
-        counted = with_suspects(source.counted, rules, top=top, rows=result.rows, nulls=options.nulls, until=until)
-        return counted, ()
-    known = verified(source.counted, rules, most=top, rows=result.rows, nulls=options.nulls, until=until)
+        rules, left = with_suspects(source.counted, rules, top=top, rows=result.rows, nulls=options.nulls, clock=clock)
+        if left:
+            cut = (*cut, f"time was up before the suspect rows of {number(left, 'rule')} were counted")
+        return rules, (), cut
+    known = verified(source.counted, rules, most=top, rows=result.rows, nulls=options.nulls, clock=clock)
     note = (
         f"rules come from a sample of {number(result.sampled, 'pair')} of rows, which has {len(rules):,}; the best "
         f"{known.tried:,} were counted on the whole table, and {known.broken:,} of them left out: more pairs break them"
     )
-    return known.rules, (note,)
+    late = ("time was up before all were counted that may be shown",) if known.cut else ()
+    return known.rules, (note,), (*cut, *late)
 
 
 def explain_discover(source: DiscoverySource, options: DiscoverOptions) -> ExplainedSpace:

@@ -36,7 +36,7 @@ from holdfast.rules.rule import Nulls
 from holdfast.search.clock import Clock
 from holdfast.search.device import changes_on_gpu, gpu_failed, own_card
 from holdfast.search.evidence import Evidence, Ints, distinct, in_either
-from holdfast.search.find import find_in, weighed
+from holdfast.search.find import SEARCH_SHARE, find_in, weighed
 from holdfast.search.invert import full_mask
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.result import How, SearchResult
@@ -228,7 +228,7 @@ def searched(
     Columns of one of the families have codes that compare with each other."""
     wanted = replace(options, strategy="all-pairs") if before.exact else options
     taken = coded(stay.plus(come), families, before.space, options.nulls)
-    result = find_in(taken, wanted, Clock(options.time_limit), threads=threads)
+    result = find_in(taken, wanted, Clock(options.time_limit).part(SEARCH_SHARE), threads=threads)
     after = replace(KeptRules.of(result), exact=result.exact and before.exact)
     fell = _fallen_masks(before, after)
     return after, broken_pairs(before.space, fell, options.nulls, come, stay, threads=threads), "rediscover"

@@ -7,7 +7,6 @@ that a vector register holds many rows; where a block pair has wider codes, they
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -42,13 +41,13 @@ _WIDEST = 1 << 15
 @dataclass(frozen=True, kw_only=True)
 class CountingLimits:
     """How many rows are related to how many others at a time, at most so many comparisons at once; the size of a hash
-    table at first, a power of 2; and when to give up: with more kinds in one thread, or by the monotonic clock."""
+    table at first, a power of 2; and when to give up: with more kinds in one thread, or when time is `over`."""
 
     block: int = 4_096
     at_once: int = 1 << 29
     keys: int = 1 << 16
     most_kinds: int | None = None
-    until: float | None = None
+    over: Callable[[], bool] | None = None
 
     def rows_at_once(self, operand_pairs: int) -> int:
         """How many rows a block has, with so many operand pairs: fewer where each pair of rows takes longer."""
@@ -300,7 +299,7 @@ class PairCounter:
     ) -> None:  # fmt: skip
         """As `add`, of codes that are there already: a line per operand pair, for each side. The right rows are
         numbered from `start`."""
-        if self.limits.until is not None and time.monotonic() >= self.limits.until:
+        if self.limits.over is not None and self.limits.over():
             raise CountingEnded(out_of_time=True)
         rows, n = left.shape[1], right.shape[1]
         since = np.zeros(rows, np.int64) if since is None else since

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -16,17 +17,20 @@ Ints = NDArray[np.int64]
 
 # Beyond so many comparisons only the evidence that most pairs show is looked at: what is left out is rare.
 MOST_COMPARISONS = 1_000_000_000
+# Between so many words that are compared it is looked whether time is up.
+_AT_ONCE = 1 << 25
 
 
 def least_support(
     masks: Words, slots: Ints, evidence: Words, counts: Ints, *, threads: int = 1,
-    most_comparisons: int = MOST_COMPARISONS,
+    most_comparisons: int = MOST_COMPARISONS, over: Callable[[], bool] | None = None,
 ) -> Ints:  # fmt: skip
     """Per mask, over its predicates (slots not allowed whole), the fewest pairs that meet all the other predicates.
 
     A predicate that few pairs put to the test may be there by accident; the scarcest one decides. A pair meets the
     predicate of a slot when its evidence there lies inside the mask. Cost: masks times evidences; where that is more
-    than `most_comparisons` the rarest evidence is left out, and the numbers are slightly too low.
+    than `most_comparisons` the rarest evidence is left out, and the numbers are slightly too low. Once time is
+    `over` no more masks are counted; those that were not have -1.
     """
     most = max(most_comparisons // max(len(masks), 1), 1_000)
     if len(evidence) > most:
@@ -36,11 +40,14 @@ def least_support(
     count = int(slots.max(initial=-1)) + 1
 
     def of(part: Words) -> Ints:
+        if over is not None and over():
+            return np.full(len(part), -1, np.int64)
         if masks.shape[1] == 1:
             return np.asarray(_of_single_words(part[:, 0], slots, count, evidence[:, 0], counts))
         return np.asarray(_of_words(part, slots, count, evidence, counts))
 
-    parts = np.array_split(masks, max(1, min(threads * 4, len(masks))))
+    many = threads * 4 if over is None else max(threads * 4, masks.size * len(evidence) // _AT_ONCE)
+    parts = np.array_split(masks, max(1, min(many, len(masks))))
     with ThreadPoolExecutor(threads) as pool:
         return np.concatenate(list(pool.map(of, parts)))
 

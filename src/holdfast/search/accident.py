@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import comb, exp, expm1, inf, lgamma, log, log1p, sqrt
+from math import comb, exp, expm1, inf, isnan, lgamma, log, log1p, sqrt
 from typing import Any
 
 import numpy as np
@@ -60,12 +60,14 @@ def with_accidents(rows: CodedRows, result: SearchResult, options: DiscoverOptio
     """The result, with the estimate for the best rules: as many as are shown, within the limit."""
     with clock.phase("believe"):
         estimates = np.full(len(result.masks), np.nan)
+        if clock.over or not len(estimates):
+            return replace(result, accidents=estimates, phases=dict(clock.phases))
         more = MORE_THAN_SHOWN if result.error else 0
         most = options.limits.estimated_rules
         if options.top is not None:
             most = min(options.top + more, most)
         by_score = scored(result)
-        believing = _Believing(rows, result, options)
+        believing = _Believing(rows, result, options, clock)
         for which in by_score.order[:most].tolist():
             if clock.over:
                 break
@@ -126,7 +128,8 @@ class _Said:
 
 
 class _Believing:
-    def __init__(self, rows: CodedRows, result: SearchResult, options: DiscoverOptions) -> None:
+    def __init__(self, rows: CodedRows, result: SearchResult, options: DiscoverOptions, clock: Clock) -> None:
+        self.clock = clock
         self.space, self.nulls, self.possible = result.space, options.nulls, rows.possible
         self.seed, self.whole = options.seed, rows.rows
         places = {pair.left.name: rows.packing.left[i] for i, pair in enumerate(rows.space.pairs) if pair.same_column}
@@ -145,7 +148,7 @@ class _Believing:
         self.few = few
 
     def estimate(self, kind: str, allowed: NDArray[np.uint8], violating: int) -> float:
-        """The estimate for a rule; not a number where it cannot be had."""
+        """The estimate for a rule; not a number where it cannot be had, or where time is up."""
         said = [_Said(self.space.pairs[i], int(allowed[i])) for i in np.flatnonzero(allowed != ANY)]
         columns = sorted(set().union(*(predicate.columns for predicate in said)))
         tries = log(candidates(self.space, kind, len(said)))
@@ -156,8 +159,10 @@ class _Believing:
         holds = not violating and not self.estimated
         likeliest = self._log_chance(said, columns, self.few, holds=holds, surely=-tries)
         if likeliest + tries > log(_CLEAR) and len(self.few) < len(self.numbers):
-            likeliest = min(likeliest, self._log_chance(said, columns, self.numbers, holds=holds, surely=-tries))
-        return exp(min(likeliest + tries, 0.0))
+            closer = self._log_chance(said, columns, self.numbers, holds=holds, surely=-tries)
+            # Rather too high than too low: what fewer rows say stands where there is no time for more.
+            likeliest = likeliest if isnan(closer) else min(likeliest, closer)
+        return likeliest if isnan(likeliest) else exp(min(likeliest + tries, 0.0))
 
     def _unique(self, column: str, tries: float) -> float:
         """A key of one column: that as many values drawn at random from those that are possible would not have repeated
@@ -175,13 +180,15 @@ class _Believing:
         self, said: Sequence[_Said], columns: Sequence[str], numbers: Ints, *, holds: bool, surely: float
     ) -> float:
         """The logarithm of the highest probability, over the columns, that the rule holds when that one is shuffled;
-        or any that is at least `surely`."""
+        or any that is at least `surely`; not a number where time is up before all columns were."""
         if all(predicate.pair.one_row for predicate in said):
             numbers = numbers if len(numbers) <= MANY_ROWS else self.few
             lines = self._lines(columns, numbers)
             return max(self._by_pairs(said, name, lines, rows_alone=True) for name in columns)
         highest = -inf
         for name in columns:
+            if self.clock.over:
+                return np.nan
             own = [predicate for predicate in said if name in predicate.columns]
             alike = [
                 predicate

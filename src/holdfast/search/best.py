@@ -63,6 +63,7 @@ class Best:
     """
 
     masks: Words
+    support: Ints
     scored: Scored
     evidence: Evidence
     shares: Shares
@@ -159,7 +160,8 @@ class _Search:
         first = self._stages(None)
         self.within = None
         if self.clock.over:
-            return replace(first, why=f"{first.why}; no two columns were compared with each other yet")
+            said = f"{first.why}; " if first.why else ""
+            return replace(first, complete=False, why=f"{said}no two columns were compared with each other yet")
         return self._stages(first)
 
     def _stages(self, first: Best | None) -> Best:
@@ -311,7 +313,8 @@ class _Search:
         return np.maximum.accumulate(np.stack([np.minimum(plain, denials), denials]), axis=1)
 
     def _may_lead_to(self, masks: Words, least: float) -> Flags:
-        """Whether constraints, or what violated ones lead to, may score so much: as the search bounds it."""
+        """Whether constraints, or what violated ones lead to, may score so much: as the search bounds it. Those that
+        there is no time to weigh may."""
         allowed = allowed_relations(self.space, masks)
         first = [self.space.first_bits[i] + (1 if pair.ordered else 0) for i, pair in enumerate(self.space.pairs)]
         across = np.array([not (pair.same_column or pair.one_row) for pair in self.space.pairs], np.bool_)
@@ -319,30 +322,39 @@ class _Search:
         points = np.where(across, allowed != ANY, (allowed & EQ) == 0) @ self.points[first]
         line = (points >= _DENIAL).astype(np.int64)
         needed = self._needed(least)[line, (allowed != ANY) @ self.costs]
-        return np.asarray(self._support(masks) >= needed)
+        support = self._support(masks, self.clock)
+        return np.asarray((support >= needed) | (support < 0))
 
-    def _support(self, masks: Words) -> Ints:
+    def _support(self, masks: Words, clock: Clock) -> Ints:
+        """How many pairs test the masks; -1 for those that were not counted when time was up."""
         keys = [mask.tobytes() for mask in masks]
         new = [i for i, key in enumerate(keys) if key not in self.supports]
         if new:
             counted = least_support(
                 masks[new], self.space.pair_of_bit, self.evidence.words, self.evidence.counts, threads=self.threads,
-                most_comparisons=NO_END,
+                most_comparisons=NO_END, over=clock.is_over,
             )  # fmt: skip
-            self.supports.update(zip((keys[i] for i in new), counted.tolist(), strict=True))
-        return np.array([self.supports[key] for key in keys], np.int64)
+            known = np.flatnonzero(counted >= 0)
+            self.supports.update((keys[new[i]], int(counted[i])) for i in known.tolist())
+        return np.array([self.supports.get(key, -1) for key in keys], np.int64)
 
     def _scored(self, masks: Words, least: float | None) -> Best:
+        """The masks that score so much; without those that there was no time to weigh."""
+        # The time of the search may be over, as where it was cut short.
+        support = self._support(masks, self.clock.whole)
+        weighed = support >= 0
         result = replace(
-            self.nothing, masks=masks, support=self._support(masks), violating=np.zeros(len(masks), np.int64)
+            self.nothing, masks=masks[weighed], support=support[weighed], violating=np.zeros(weighed.sum(), np.int64)
         )
+        masks = result.masks
         by_score = scored(result, self.shares)
         enough = by_score.alone >= (least or 0.0) - _ROUNDING
         if not enough.all():
             masks = masks[enough]
             result = replace(result, masks=masks, support=result.support[enough], violating=result.violating[enough])
             by_score = scored(result, self.shares)
-        return Best(masks, by_score, self.evidence, self.shares, True, least)
+        why = None if weighed.all() else "the time limit was reached while rules were being weighed"
+        return Best(masks, result.support, by_score, self.evidence, self.shares, why is None, least, why)
 
     def _score_of_last(self, best: Best) -> float:
         """The score of the last one that is wanted, 0 when there are fewer."""

@@ -53,7 +53,7 @@ def row_dependencies(columns: list[Codes], weights: Ints, options: DiscoverOptio
     rows = int(weights.sum())
     if rows < 2:
         return RowDependencies((), True)
-    return _Lattice(columns, weights, int(options.error_rows * rows)).search(options.max_predicates, clock)
+    return _Lattice(columns, weights, int(options.error_rows * rows), clock).search(options.max_predicates)
 
 
 class PartitionPath:
@@ -82,22 +82,26 @@ class PartitionPath:
 class _Lattice:
     """The sets of columns that are still of interest, with the columns that each does not determine."""
 
-    def __init__(self, columns: list[Codes], weights: Ints, budget: int) -> None:
-        self.columns, self.weights, self.budget = columns, weights, budget
-        self._partition = PartitionPath(weights, lambda below, column: refined(below, columns[column], weights))
+    def __init__(self, columns: list[Codes], weights: Ints, budget: int, clock: Clock) -> None:
+        self.columns, self.weights, self.budget, self.clock = columns, weights, budget, clock
 
-    def search(self, most: int | None, clock: Clock) -> RowDependencies:
+        def refine(below: Partition, column: int) -> Partition:
+            return refined(below, columns[column], weights)
+
+        # Sets out of the order of the search have a path of their own.
+        self._partition, self._apart = PartitionPath(weights, refine), PartitionPath(weights, refine)
+
+    def search(self, most: int | None) -> RowDependencies:
         everything = tuple(range(len(self.columns)))
-        has_key = broken_key(self._partition(everything), self.weights).suspects <= self.budget
-        determined = {
-            right
-            for right in everything
-            if self._dependency(tuple(c for c in everything if c != right), right).suspects <= self.budget
-        }
+        has_key = self._all_together()
         dependencies: list[RowDependency] = []
-        keys: list[tuple[tuple[int, ...], Broken]] = []
+        keys: list[RowDependency] = []
         level: dict[tuple[int, ...], set[int]] = {(): set()}
-        for right in sorted(determined):
+        for right in everything:
+            if self.clock.over:
+                return RowDependencies(tuple(dependencies), False)
+            if not self._determined(right):
+                continue
             dependency = RowDependency((), right, self._dependency((), right))
             if dependency.broken.suspects <= self.budget:
                 dependencies.append(dependency)
@@ -111,28 +115,38 @@ class _Lattice:
             for left, rights in self._next(above, size):
                 if not rights and not has_key:
                     continue
-                if clock.over:
-                    return RowDependencies((*self._tested(keys), *dependencies), False, size - 1)
+                if self.clock.over:
+                    return RowDependencies((*keys, *dependencies), False, size - 1)
                 if has_key:
                     broken = broken_key(self._partition(left), self.weights)
                     if broken.suspects <= self.budget:
-                        keys.append((left, broken))
+                        keys.append(self._tested(left, broken))
                         continue
                 level[left] = set()
                 for right in () if last else sorted(rights):
+                    if self.clock.over:
+                        return RowDependencies((*keys, *dependencies), False, size - 1)
                     dependency = RowDependency(left, right, self._dependency(left, right))
                     if dependency.broken.suspects <= self.budget:
                         dependencies.append(dependency)
                     else:
                         level[left].add(right)
-        return RowDependencies((*self._tested(keys), *dependencies), True)
+        return RowDependencies((*keys, *dependencies), True)
 
-    def _tested(self, keys: list[tuple[tuple[int, ...], Broken]]) -> Iterator[RowDependency]:
-        """The keys; each is put to the test by the pairs that agree on all its columns but one, the fewest of those."""
-        for left, broken in keys:
-            parts = [left[:i] + left[i + 1 :] for i in range(len(left))]
-            tested = min(broken_key(self._partition(part), self.weights).pairs for part in parts)
-            yield RowDependency(left, None, replace(broken, tested=tested))
+    def _all_together(self) -> bool:
+        """Whether all columns together are a key."""
+        return broken_key(self._partition(tuple(range(len(self.columns)))), self.weights).suspects <= self.budget
+
+    def _determined(self, right: int) -> bool:
+        """Whether all other columns together determine it."""
+        others = tuple(column for column in range(len(self.columns)) if column != right)
+        return broken_dependency(self._apart(others), self.columns[right], self.weights).suspects <= self.budget
+
+    def _tested(self, left: tuple[int, ...], broken: Broken) -> RowDependency:
+        """The key; it is put to the test by the pairs that agree on all its columns but one, the fewest of those."""
+        parts = [left[:i] + left[i + 1 :] for i in range(len(left))]
+        tested = min(broken_key(self._apart(part), self.weights).pairs for part in parts)
+        return RowDependency(left, None, replace(broken, tested=tested))
 
     def _next(self, above: dict[tuple[int, ...], set[int]], size: int) -> Iterator[tuple[tuple[int, ...], set[int]]]:
         """The sets of one column more all of whose parts are of interest, in order; with what no part determines."""

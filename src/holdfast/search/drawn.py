@@ -7,7 +7,7 @@ been drawn (the balance heuristic of Veach and Guibas, 1995). How a pair could h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -18,25 +18,33 @@ from holdfast.search.evidence import Evidence, Ints
 from holdfast.search.invert import allowed_relations
 
 
-def drawn_evidence(rows: CodedRows, columns: Sequence[int], *, pairs: int, seed: int) -> Evidence:
+def drawn_evidence(
+    rows: CodedRows, columns: Sequence[int], *, pairs: int, seed: int, over: Callable[[], bool] = lambda: False
+) -> Evidence:
     """The evidence of about so many pairs of different rows, half of them drawn from all and half from those that agree
-    on one of `columns` (operand pairs); counts estimate those of all pairs, and are at least 1."""
+    on one of `columns` (operand pairs); counts estimate those of all pairs, and are at least 1. Once time is `over`, no
+    more columns are drawn from."""
     everything = rows.rows * (rows.rows - 1)
     if everything == 0:
         return Evidence(np.zeros((0, rows.space.words), np.uint64), np.zeros(0, np.int64))
     random = np.random.default_rng(seed)
     whole = _Groups(rows, None)
-    groups = [_Groups(rows, i) for i in columns]
     drawn: list[Counted] = [whole.drawn(pairs - pairs // 2, random)]
     per_column = pairs // 2 // max(len(columns), 1)
-    drawn += [group.drawn(per_column, random) for group in groups if group.pairs]
+    pairs_of: dict[int, float] = {}
+    for i in columns:
+        if over():
+            break
+        group = _Groups(rows, i)
+        if group.pairs:
+            drawn.append(group.drawn(per_column, random))
+            pairs_of[i] = group.pairs
     evidence = rows.evidence(merged(drawn))
     # Per pair in either order how often it was to be drawn: twice as often as an ordered pair.
     expected = np.full(len(evidence), 2 * (pairs - pairs // 2) / everything)
     shown = allowed_relations(rows.space, evidence.words)
-    for i, group in zip(columns, groups, strict=True):
-        if group.pairs:
-            expected += (shown[:, i] == EQ) * (2 * per_column / group.pairs)
+    for i, agreeing in pairs_of.items():
+        expected += (shown[:, i] == EQ) * (2 * per_column / agreeing)
     counts = np.round(evidence.counts / expected)
     return Evidence(evidence.words, np.maximum(counts, 1).astype(np.int64))
 

@@ -12,6 +12,7 @@ from holdfast.encode.column_type import ColumnType
 from holdfast.kernels.evidence import CountingEnded, CountingLimits
 from holdfast.kernels.partitions import broken_dependency, broken_key, refined, whole
 from holdfast.kernels.support import least_support
+from holdfast.rules.plain_words import number
 from holdfast.search.accident import with_accidents
 from holdfast.search.best import AllPairs, KnownPairs, best_masks
 from holdfast.search.by_rows import column_codes, row_dependencies
@@ -26,7 +27,6 @@ from holdfast.search.result import ByRows, How, SearchResult
 from holdfast.search.sampled import sampled_evidence
 from holdfast.search.space import PredicateSpace, Words, as_words
 
-_WHY_ROWS = "the time limit was reached; all rules of up to {} predicates are there"
 # Up to so many distinct rows, on one core, all pairs cost less than a sample that has to be completed.
 ALL_PAIRS_ROWS = 40_000
 # With more rows than this, a search for the best draws pairs first: where more than this share of them are of different
@@ -53,6 +53,9 @@ def find_in(
     rows: CodedRows, options: DiscoverOptions, clock: Clock, *, threads: int, strategy: str | None = None
 ) -> SearchResult:
     """As `find`, on rows that are coded."""
+    if clock.over:
+        why = "the time limit was reached before any rule was looked for"
+        return _nothing(rows, options, clock, threads, why, strategy or chosen_strategy(rows, options, cores=threads))
     if options.error_rows is not None:
         return _by_rows(rows, options, clock)
     if (strategy or chosen_strategy(rows, options, cores=threads)) == "hybrid":
@@ -70,12 +73,13 @@ def find_in(
     try:
         with clock.phase("evidence"):
             most_kinds = options.limits.evidence_words // rows.space.words if options.best_only else None
-            counting = CountingLimits(most_kinds=most_kinds, until=clock.end)
+            counting = CountingLimits(most_kinds=most_kinds, over=clock.is_over)
             on = count_pairs(rows, options.device, threads=threads, limits=options.limits, counting=counting)
             evidence = rows.evidence(on.counted)
     except CountingEnded as ended:
         if ended.out_of_time:
-            return _nothing(rows, options, clock, threads)
+            why = "the time limit was reached while pairs of rows were compared"
+            return _nothing(rows, options, clock, threads, why, "all-pairs")
         return _best_of_drawn(rows, options, clock, threads)
     return search_evidence(rows, evidence, options, clock, threads=threads, device=on.device)
 
@@ -126,15 +130,16 @@ def _best(
         )
     how = replace(how, complete=not why, why="; ".join(why) or None, least_score=best.least_score)
     none = np.zeros(len(best.masks), np.int64)
-    result = _weighed(rows, best.masks, none, best.evidence, options, clock, threads, how)
+    result = _weighed(rows, best.masks, none, best.evidence, options, clock, threads, how, support=best.support)
     return replace(result, shares=best.shares)
 
 
-def _nothing(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> SearchResult:
+def _nothing(
+    rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int, why: str, strategy: str
+) -> SearchResult:
     """What is known when time is up before all pairs were looked at."""
-    why = "the time limit was reached while pairs of rows were compared"
     none, masks = np.zeros(0, np.int64), np.zeros((0, rows.space.words), np.uint64)
-    how = How("all-pairs", exact=False, complete=False, why=why)
+    how = How(strategy, exact=False, complete=False, why=why)
     return _weighed(rows, masks, none, Evidence(masks, none), options, clock, threads, how)
 
 
@@ -188,7 +193,7 @@ def _by_rows(rows: CodedRows, options: DiscoverOptions, clock: Clock) -> SearchR
         exact=True,
         complete=minimal.complete,
         violating=2 * np.array([rule.broken.pairs for rule in dependencies], np.int64),
-        why=None if minimal.complete else _WHY_ROWS.format(minimal.within),
+        why=None if minimal.complete else reached_within(minimal.within),
         phases=dict(clock.phases),
         error=options.error_rows,
         by_rows=ByRows(
@@ -200,22 +205,47 @@ def _by_rows(rows: CodedRows, options: DiscoverOptions, clock: Clock) -> SearchR
     )
 
 
+def reached_within(predicates: int) -> str:
+    """Why a search is not complete that looks at short rules first, and has all of up to so many predicates."""
+    said = "the time limit was reached"
+    return f"{said}; all rules of up to {number(predicates, 'predicate')} are there" if predicates else said
+
+
 def _weighed(
     rows: CodedRows, masks: Words, violating: Ints, evidence: Evidence, options: DiscoverOptions, clock: Clock,
-    threads: int, how: How,
+    threads: int, how: How, *, support: Ints | None = None,
 ) -> SearchResult:  # fmt: skip
     size = (rows.rows, len(rows.weights))
-    result = weighed(rows.space, size, masks, violating, evidence, options, clock, threads=threads, how=how)
+    result = weighed(
+        rows.space, size, masks, violating, evidence, options, clock, threads=threads, how=how, support=support
+    )
     return replace(result, ranges=rows.ranges)
 
 
 def weighed(
     space: PredicateSpace, size: tuple[int, int], masks: Words, violating: Ints, evidence: Evidence,
-    options: DiscoverOptions, clock: Clock, *, threads: int, how: How,
+    options: DiscoverOptions, clock: Clock, *, threads: int, how: How, support: Ints | None = None,
 ) -> SearchResult:  # fmt: skip
-    """The constraints with what speaks for them; `size` is how many rows there are, and how many different ones."""
+    """The constraints with what speaks for them; `size` is how many rows there are, and how many different ones.
+
+    Where it is not known how many pairs test them, that is counted, of short ones first; those that there is no time
+    for are left out.
+    """
     with clock.phase("weigh"):
-        support = least_support(masks, space.pair_of_bit, evidence.words, evidence.counts, threads=threads)
+        if support is None:
+            support = np.empty(len(masks), np.int64)
+            short_first = np.argsort(-np.bitwise_count(masks).sum(axis=1, dtype=np.int64), kind="stable")
+            support[short_first] = least_support(
+                masks[short_first], space.pair_of_bit, evidence.words, evidence.counts, threads=threads,
+                over=clock.whole.is_over,
+            )  # fmt: skip
+        counted = support >= 0
+        if not counted.all():
+            left_out = (
+                f"the time limit was reached before {number(int((~counted).sum()), 'long rule')} could be weighed"
+            )
+            how = replace(how, complete=False, why=f"{how.why}; {left_out}" if how.why else left_out)
+            masks, violating, support = masks[counted], violating[counted], support[counted]
     return SearchResult(
         **vars(how),
         space=space,

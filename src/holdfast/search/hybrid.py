@@ -43,6 +43,8 @@ from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import Words
 
 _ESTIMATE_ROWS = 8_000
+# Rows that are close are related until their evidence has so many times the words of what a search is given.
+_MOST_NEIGHBOURS = 4
 _MOST_EQUALITIES = 3
 
 # Pairs of rows that agree on these operand pairs of one column, and differ on that one.
@@ -74,7 +76,7 @@ class DrawnPairs:
         self._completion = _Completion(rows, options, clock, threads, pairs_per_candidate=limits.pairs_of_best)
         with clock.phase("sample"):
             columns = [i for i in self._completion.columns if i not in self._completion.twins]
-            self._drawn = drawn_evidence(rows, columns, pairs=limits.drawn_pairs, seed=options.seed)
+            self._drawn = drawn_evidence(rows, columns, pairs=limits.drawn_pairs, seed=options.seed, over=clock.is_over)
         self._found = self._completion.nothing()
 
     @property
@@ -162,10 +164,24 @@ class _Completion:
     # Evidence from few pairs -----------------------------------------------------------------------------------
 
     def _sample(self) -> Evidence:
-        """All pairs of a few rows, chosen at random: what pairs of this table look like."""
-        drawn = np.sort(self.random.permutation(self.size)[: self.limits.sampled_rows])
-        rows = self.rows
-        return rows.evidence(all_pairs(rows.codes[:, drawn], rows.weights[drawn], rows.packing, threads=self.threads))
+        """All pairs of a few rows, chosen at random: what pairs of this table look like. Of fewer rows where their
+        pairs are of too many kinds, and none when time is up."""
+        rows, chance = self.rows, self.random.permutation(self.size)
+        limits = CountingLimits(most_kinds=self.limits.evidence_words // rows.space.words, over=self.clock.is_over)
+        few = self.limits.sampled_rows
+        while few > 1:
+            drawn = np.sort(chance[:few])
+            try:
+                counted = all_pairs(
+                    rows.codes[:, drawn], rows.weights[drawn], rows.packing, threads=self.threads, limits=limits
+                )
+            except CountingEnded as ended:
+                if ended.out_of_time:
+                    break
+                few //= 2
+                continue
+            return rows.evidence(counted)
+        return self.nothing()
 
     def _neighbours(self) -> Evidence:
         """Pairs that are close in some column, as in focused sampling: equal and almost equal values are the rare
@@ -176,6 +192,9 @@ class _Completion:
         chance = self.random.permutation(len(drawn))
         known = self.nothing()
         for line in sorted({rows.packing.left[i] for i in self.columns}):
+            # Kinds that are too many for the search only cost time.
+            if self.clock.over or known.words.size > _MOST_NEIGHBOURS * self.limits.evidence_words:
+                break
             groups = np.empty(len(drawn), np.int64)
             groups[np.lexsort((chance, codes[line]))] = np.arange(len(drawn)) // self.limits.window
             counted = pairs_in_groups(codes, weights, groups, rows.packing, threads=self.threads)
@@ -183,11 +202,14 @@ class _Completion:
         return known
 
     def _twins(self) -> dict[int, int]:
-        """Columns on which rows agree exactly when they agree on an earlier one, such as a code and its name."""
+        """Columns on which rows agree exactly when they agree on an earlier one, such as a code and its name: those
+        that are seen while there is time, since they only save work."""
         codes, packing = self.rows.codes, self.rows.packing
         twins: dict[int, int] = {}
         seen: list[tuple[int, int]] = []
         for i in self.columns:
+            if self.clock.over:
+                break
             column = codes[packing.left[i]]
             values = len(np.unique(column))
             for first, size in seen:
@@ -245,7 +267,7 @@ class _Completion:
         """The evidence of all pairs that meet in one of these ways; constraints that only speak of such pairs are
         decided by the evidence from now on."""
         rows, known = self.rows, self.nothing()
-        limits = CountingLimits(until=self.clock.end)
+        limits = CountingLimits(over=self.clock.is_over)
         for meeting in meetings:
             if self.clock.over:
                 break
@@ -300,7 +322,7 @@ class _Completion:
                 gain[meeting] += cost
         chosen: list[Meeting] = []
         undecided = set(range(len(shapes)))
-        while undecided:
+        while undecided and not self.clock.over:
             # Only what could pay is worth an estimate.
             best = max(
                 (m for m in gain if gain[m] > 0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ Share = Decimal | float | str
 DEFAULT_OVERLAP = 0.3
 DEFAULT_TOP = 50
 DEFAULT_TIME_LIMIT = 300.0
+_NO_TIME = 0.001
 DEFAULT_SUPPORT = Decimal("0.05")
 
 
@@ -114,6 +115,10 @@ class DiscoverOptions:
             raise OptionError(f"{self.strategy!r} is no strategy.", hint=f"one of {', '.join(STRATEGIES)}.")
         if self.device not in DEVICES:
             raise OptionError(f"{self.device!r} is no device.", hint=f"one of {', '.join(DEVICES)}.")
+
+    def within(self, seconds: float | None) -> DiscoverOptions:
+        """The same options with so much time; where none is left, with next to none, so that a search says so."""
+        return self if seconds is None else replace(self, time_limit=max(seconds, _NO_TIME))
 
     def to_dict(self) -> Mapping[str, Any]:
         """The options by name, as reports print them: without the limits."""

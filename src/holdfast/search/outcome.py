@@ -203,6 +203,7 @@ class DiscoverOutcome(Presented):
             "predicates": self.predicates,
             "evidence": self.evidence,
             "complete": self.complete,
+            **({} if self.why is None else {"why": self.why}),
             "seconds": round(self.seconds, 3),
             "engine": self.engine,
             **({} if self.options.nulls == "sql" else {"nulls": self.options.nulls}),

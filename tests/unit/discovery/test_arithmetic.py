@@ -14,6 +14,7 @@ from holdfast.encode.column_type import column_type
 from holdfast.engines.arithmetic import SAMPLED_ROWS, arithmetic_rules, with_more
 from holdfast.engines.local.discover import LocalDiscovery
 from holdfast.kernels.row_arithmetic import DIFFERENCE, NOTHING, PRODUCT, SUM, equal_expressions
+from holdfast.search.clock import Clock
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import FoundRule
 from holdfast.tables.local_table import LocalTable
@@ -48,9 +49,11 @@ def sales(*, wrong: int = 0) -> pa.Table:
 
 def found_in(table: pa.Table, **options: object) -> list[FoundRule]:
     source = LocalDiscovery(LocalTable(table, "t"))
-    found, notes = arithmetic_rules(source, source.types, DiscoverOptions(**options), table.num_rows)  # type: ignore[arg-type]
-    assert not notes
-    return found
+    wanted = DiscoverOptions(**options)  # type: ignore[arg-type]
+    arithmetic = arithmetic_rules(source, source.types, wanted, table.num_rows, clock=Clock(None))
+    assert not arithmetic.notes
+    assert arithmetic.cut is None
+    return list(arithmetic.rules)
 
 
 SALES = {
@@ -131,9 +134,9 @@ def test_too_many_columns_are_told() -> None:
     rng = np.random.default_rng(4)
     table = pa.table({f"c{i}": rng.random(20) for i in range(1_100)})
     source = LocalDiscovery(LocalTable(table, "t"))
-    found, (note,) = arithmetic_rules(source, source.types, DiscoverOptions(), 20)
-    assert found == []
-    assert "1,100 numeric columns" in note
+    arithmetic = arithmetic_rules(source, source.types, DiscoverOptions(), 20, clock=Clock(None))
+    assert arithmetic.rules == ()
+    assert "1,100 numeric columns" in arithmetic.notes[0]
 
 
 def test_when_time_is_up_the_answer_says_so() -> None:
@@ -141,9 +144,9 @@ def test_when_time_is_up_the_answer_says_so() -> None:
     a, b = rng.integers(0, 999, (2, 50))
     table = pa.table({"a": a, "b": b, "sum": a + b})
     source = LocalDiscovery(LocalTable(table, "t"))
-    found, (note,) = arithmetic_rules(source, source.types, DiscoverOptions(), 50, until=0.0)
-    assert found == []
-    assert "time was up" in note
+    found = arithmetic_rules(source, source.types, DiscoverOptions(), 50, clock=Clock(0.0))
+    assert found.rules == ()
+    assert "time was up" in str(found.cut)
     turns = iter([False, False])  # one block of expressions is tried, and of what it has nothing is looked at again
     sample = ArithmeticSample(table, source.types)
     assert combinations_of(sample, list(table.column_names), lambda: next(turns, True)) == ([], False)

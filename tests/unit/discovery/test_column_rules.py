@@ -13,6 +13,7 @@ import pytest
 from holdfast.discovery.column_rules import column_rules, column_rules_json, read_column_rules
 from holdfast.encode.arrow_column_type import arrow_column_type
 from holdfast.rules.rule import Nulls
+from holdfast.search.clock import Clock
 
 SHUFFLED = np.random.default_rng(3).permutation(60)
 
@@ -108,7 +109,7 @@ def test_a_null_is_no_value_beside_which_a_rule_fails() -> None:
 def test_columns_that_there_is_no_time_for_are_counted() -> None:
     table = pa.table({"a": [1] * 30, "b": [2] * 30})
     types = {name: arrow_column_type(pa.int64()) for name in table.column_names}
-    found = column_rules(table, types, seconds=0.0)
+    found = column_rules(table, types, clock=Clock(0.0))
     assert (found.rules, found.skipped) == ((), 2)
 
 

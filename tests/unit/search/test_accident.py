@@ -56,7 +56,7 @@ def test_no_rule_holds_much_more_often_than_is_said(
     result = find(pa.table(columns), TYPES, options)
     if not len(result.masks):
         return
-    believing = _Believing(coded, result, options)
+    believing = _Believing(coded, result, options, Clock(None))
     allowed, by_score = allowed_relations(result.space, result.masks), scored(result)
     for which in by_score.order[:3].tolist():
         said = [_Said(result.space.pairs[i], int(allowed[which][i])) for i in np.flatnonzero(allowed[which] != ANY)]

@@ -52,7 +52,10 @@ def test_a_table_of_one_row_has_no_pairs_to_draw() -> None:
 
 def test_counting_ends_with_too_many_kinds_and_when_time_is_up() -> None:
     _, rows = rows_of(600)
-    for limits, out_of_time in ((CountingLimits(most_kinds=3, keys=16), False), (CountingLimits(until=0.0), True)):
+    for limits, out_of_time in (
+        (CountingLimits(most_kinds=3, keys=16), False),
+        (CountingLimits(over=lambda: True), True),
+    ):
         with pytest.raises(CountingEnded) as ended:
             all_pairs(rows.codes, rows.weights, rows.packing, limits=limits)
         assert ended.value.out_of_time == out_of_time

@@ -67,6 +67,10 @@ class TablesDiscoverResult:
         return self.summary()
 
 
+# The share of the time left that the search for references gets before comparisons along them are looked for.
+_SEARCH_SHARE = 0.7
+
+
 @dataclass(frozen=True)
 class TablesOptions:
     """What a person can ask of a discovery over several tables: the share of a table's rows that may refer to nothing,
@@ -83,17 +87,20 @@ def run_tables_discover(
 ) -> TablesDiscoverResult:
     """Returns the inclusions between the tables that look as if somebody meant them, and what holds along these."""
     started = time.monotonic() if started is None else started
+    clock = Clock(options.time_limit, started=started)
     tables = {name: replace(_read(source, reading), name=name) for name, source in data.items()}
     columns = _columns(tables)
-    clock = Clock(options.time_limit)
     error = float(options.error_rows)
-    searched = interruptible(lambda: inclusions(columns, error=error, clock=clock))
+    searched = interruptible(lambda: inclusions(columns, error=error, clock=clock.part(_SEARCH_SHARE)))
     ranked = scored(columns, searched.inclusions)
     likely = [pair for pair in ranked if pair[0] >= SHOWN_SCORE]
-    every = interruptible(lambda: _references(likely, columns, options))
+    every = interruptible(lambda: _references(likely, columns, options, clock))
+    why = None if searched.complete else "the time limit was reached"
+    if clock.over:
+        why = "the time limit was reached before every comparison along a reference was looked at"
     shown = _cut(every, options.top)
     if options.top is None:
-        shown += _references(ranked[len(likely) :], columns, options, along=False)
+        shown += _references(ranked[len(likely) :], columns, options, None)
     keys = _keys(likely)
     named = tuple(
         FoundTable(NamedTable(name, _place(data[name]), keys.get(name, ())), table.rows.num_rows, len(columns[name]))
@@ -107,8 +114,8 @@ def run_tables_discover(
             cut=max(
                 sum(len(reference.rules) for reference in every) - sum(len(reference.rules) for reference in shown), 0
             ),
-            complete=searched.complete,
-            why=None if searched.complete else "the time limit was reached",
+            complete=why is None,
+            why=why,
             seconds=time.monotonic() - started,
             error_rows=str(Allowance(None, options.error_rows * 100)) if options.error_rows else None,
             notes=tuple(f"{name}: {note}" for name, table in tables.items() for note in table.notes),
@@ -154,13 +161,15 @@ def _references(
     ranked: Sequence[tuple[float, FoundInclusion]],
     columns: Mapping[str, Sequence[ColumnValues]],
     options: TablesOptions,
-    *,
-    along: bool = True,
+    clock: Clock | None,
 ) -> list[Reference]:
+    """The inclusions as references, with what holds along them, as far as there is time; without a clock, alone."""
     references = []
     for score, inclusion in ranked:
         own, other = (columns[side[0].table] for side in (inclusion.left, inclusion.right))
-        compared = comparisons_along(inclusion, own, other) if along and inclusion.is_key else []
+        compared = []
+        if clock is not None and inclusion.is_key:
+            compared = comparisons_along(inclusion, own, other, clock.is_over)
         rules = tuple(_comparison_rule(inclusion, comparison) for comparison in compared)
         references.append(Reference(_inclusion_rule(score, inclusion, options), rules))
     return references
