@@ -49,7 +49,7 @@ _LEAST_ROWS = 8
 MOST_COMPARISONS = 2_000_000_000
 _MOST_FOUND = 1_000_000
 # Between so many comparisons it is looked whether time is up.
-_COMPARED_AT_ONCE = 50_000_000
+_COMPARED_AT_ONCE = 10_000_000
 
 
 @dataclass(frozen=True)

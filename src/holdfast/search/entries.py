@@ -4,6 +4,10 @@ A rule is a *variant* when it follows from the others that are shown: no pair of
 of those, as long as none of their values is null. What follows is found by closure over all of them, not rule by rule:
 `zip, price -> sku` follows from `state, price -> sku` and `zip -> state`. Of rules that follow from each other in a
 circle the best ones stay. Dependencies whose left sides determine each other share an entry, too.
+
+A rule is folded under such only as people believe and read as easily as it: one that is likely no accident follows from
+others like it alone, and a key, dependency or order rule from others of these kinds. A dependency that three denials
+happen to say together is a fact of its own.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 
 # How many of the first rules are looked at; each of the others is an entry of its own.
 LOOKED_AT = 200
+# Beyond this estimate a rule is more likely an accident than not.
+PROBABLY = 0.5
 # A rule with more combinations of single relations than that is an entry of its own.
 _COMBINATIONS = 256
 
@@ -59,7 +65,7 @@ class Entries:
 def entries_of(rules: Sequence[FoundRule]) -> Entries:
     """The rules, best first, as entries. Only rules on columns that nothing breaks follow or let others follow."""
     denials = {i: _both_ways(rule.constraint) for i, rule in enumerate(rules[:LOOKED_AT]) if _is_plain(rule)}
-    under = _variants(denials)
+    under = _variants(denials, [(_is_believed(rule), _is_dependency(rule)) for rule in rules[:LOOKED_AT]])
     sides = {i: frozenset(body.left) for i in denials if isinstance(body := rules[i].rule.body, FD) and body.left}
     same_fact = _equivalent({i: left for i, left in sides.items() if i not in under}, denials)
 
@@ -138,6 +144,14 @@ def _is_plain(rule: FoundRule) -> bool:
     return exact and _on_columns(rule.constraint)
 
 
+def _is_believed(rule: FoundRule) -> bool:
+    return rule.accident is None or rule.accident <= PROBABLY
+
+
+def _is_dependency(rule: FoundRule) -> bool:
+    return rule.rule.kind in ("key", "fd", "order")
+
+
 def _on_columns(constraint: DenialConstraint) -> bool:
     return all(
         isinstance(p, Comparison) and isinstance(p.left, Column) and isinstance(p.right, Column)
@@ -161,13 +175,19 @@ def _slots(predicates: Iterable[object]) -> dict[Slot, int]:
     return slots
 
 
-def _variants(denials: Mapping[int, tuple[Denied, ...]]) -> dict[int, int]:
+def _variants(denials: Mapping[int, tuple[Denied, ...]], standing: Sequence[tuple[bool, bool]]) -> dict[int, int]:
     """Per rule that follows from the others the one that it follows by; the worst rule is looked at first, and what
-    follows is no longer among the others."""
+    follows is no longer among the others. Of these only such count as are whatever a rule is by its `standing`."""
     left, under = dict(denials), dict[int, int]()
     for i in sorted(denials, reverse=True):
         own = left.pop(i)
-        by = _broken_with(own[0], left)
+        wanted = standing[i]
+        like = {
+            j: denied
+            for j, denied in left.items()
+            if all(there or not want for want, there in zip(wanted, standing[j], strict=True))
+        }
+        by = _broken_with(own[0], like)
         if by is None:
             left[i] = own
         else:
@@ -177,12 +197,13 @@ def _variants(denials: Mapping[int, tuple[Denied, ...]]) -> dict[int, int]:
 
 def _broken_with(own: Denied, others: Mapping[int, tuple[Denied, ...]]) -> int | None:
     """The rule that the own one follows by, of those that it needs for it: one that concludes the same, if there is
-    one, and the best of these; None where pairs of rows can break the own one alone."""
+    one and nothing else, and the best of these; None where pairs of rows can break the own one alone."""
     needed = _needed(own, lambda relations: _closed(relations, others))
     if needed is None:
         return None
     concluded = _conclusion(own)
-    return min(needed, key=lambda i: (-len(concluded & _conclusion(others[i][0])), i))
+    conclusions = {i: _conclusion(others[i][0]) for i in needed}
+    return min(needed, key=lambda i: (-len(concluded & conclusions[i]), len(conclusions[i] - concluded), i))
 
 
 def _needed(own: Denied, closed: Callable[[Denied], tuple[dict[Slot, int], set[int], bool]]) -> set[int] | None:

@@ -32,6 +32,8 @@ ALL_PAIRS_ROWS = 40_000
 # With more rows than this, a search for the best draws pairs first: where more than this share of them are of different
 # kinds, those of all pairs are too many.
 _PROBED_ROWS, _MANY_KINDS = 2_000, 0.3
+# So many comparisons of pairs are made between two looks at the clock.
+_AT_ONCE = 1 << 27
 # The share of the time left that a search gets before what it found is weighed.
 SEARCH_SHARE = 0.9
 
@@ -73,7 +75,7 @@ def find_in(
     try:
         with clock.phase("evidence"):
             most_kinds = options.limits.evidence_words // rows.space.words if options.best_only else None
-            counting = CountingLimits(most_kinds=most_kinds, over=clock.is_over)
+            counting = CountingLimits(at_once=_AT_ONCE, most_kinds=most_kinds, over=clock.is_over)
             on = count_pairs(rows, options.device, threads=threads, limits=options.limits, counting=counting)
             evidence = rows.evidence(on.counted)
     except CountingEnded as ended:

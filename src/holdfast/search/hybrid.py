@@ -43,6 +43,8 @@ from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import Words
 
 _ESTIMATE_ROWS = 8_000
+# So many comparisons of the sample are made at a time.
+_SAMPLED_AT_ONCE = 1 << 26
 # Rows that are close are related until their evidence has so many times the words of what a search is given.
 _MOST_NEIGHBOURS = 4
 _MOST_EQUALITIES = 3
@@ -167,7 +169,9 @@ class _Completion:
         """All pairs of a few rows, chosen at random: what pairs of this table look like. Of fewer rows where their
         pairs are of too many kinds, and none when time is up."""
         rows, chance = self.rows, self.random.permutation(self.size)
-        limits = CountingLimits(most_kinds=self.limits.evidence_words // rows.space.words, over=self.clock.is_over)
+        # In small blocks, between which it is looked whether that is so.
+        most_kinds = self.limits.evidence_words // rows.space.words
+        limits = CountingLimits(at_once=_SAMPLED_AT_ONCE, most_kinds=most_kinds, over=self.clock.is_over)
         few = self.limits.sampled_rows
         while few > 1:
             drawn = np.sort(chance[:few])

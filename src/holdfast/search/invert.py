@@ -122,12 +122,18 @@ def mirror_representatives(space: PredicateSpace, masks: Words) -> Words:
 
 def allowed_relations(space: PredicateSpace, masks: Words) -> NDArray[np.uint8]:
     """Per mask and operand pair the set of relations it allows, as in rules/relation.py."""
-    allowed = np.zeros((len(masks), len(space.pairs)), np.uint8)
+    # A line per operand pair, and seen the other way round: masks may be many, and so may operand pairs.
+    words, allowed = np.ascontiguousarray(masks.T), np.empty((len(space.pairs), len(masks)), np.uint8)
     for i, pair in enumerate(space.pairs):
-        for bit, relation in enumerate(pair.relations, start=space.first_bits[i]):
-            shown = (masks[:, bit // 64] >> np.uint64(bit % 64)) & np.uint64(1)
-            allowed[:, i] |= shown.astype(np.uint8) * np.uint8(relation)
-    return allowed
+        word, first = divmod(space.first_bits[i], 64)
+        shown = words[word] >> np.uint64(first)
+        if first + len(pair.relations) > 64:
+            shown |= words[word + 1] << np.uint64(64 - first)
+        sets = [
+            sum(r for b, r in enumerate(pair.relations) if bits >> b & 1) for bits in range(1 << len(pair.relations))
+        ]
+        allowed[i] = np.array(sets, np.uint8)[shown & np.uint64(len(sets) - 1)]
+    return allowed.T
 
 
 def trivial(space: PredicateSpace, masks: Words) -> NDArray[np.bool_]:

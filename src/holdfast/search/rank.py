@@ -6,6 +6,7 @@ Rules as objects are made when they are asked for; `score.py` has what speaks fo
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -30,12 +31,12 @@ def ranked(result: SearchResult) -> RankedRules:
     scale = possible / pairs if result.sampled else 1
     by_score = scored(result)
     shapes, score, order = by_score.shapes, by_score.score, by_score.order
-    tables = [_predicates(pair) for pair in result.space.pairs]
+    predicates = cache(lambda i: _predicates(result.space.pairs[i]))
 
     def rule(i: int) -> FoundRule:
         which, kind = int(order[i]), KINDS[shapes.kinds[order[i]]]
         allowed = shapes.allowed[which]
-        constraint = DenialConstraint(tuple(tables[j][allowed[j]] for j in np.flatnonzero(allowed != ANY)))
+        constraint = DenialConstraint(tuple(predicates(j)[allowed[j]] for j in np.flatnonzero(allowed != ANY)))
         constraint = _of_t(constraint) if kind == "row" else constraint
         body = body_of(constraint, kind)
         support, broken = int(result.support[which] * scale), int(result.violating[which])

@@ -54,7 +54,11 @@ def scored(result: SearchResult, shares: Shares | None = None) -> Scored:
     evidence, where they are known."""
     shapes = _shapes(result.space, result.masks)
     known = result.shares if shares is None else shares
-    alone = scores(result, shapes, counted_pairs(result), evidence_shares(result) if known is None else known)
+    if known is None:
+        # Of no constraints nothing is asked, and the evidence may be large.
+        nothing = np.zeros((len(result.space.pairs), ANY + 1)), np.zeros(len(result.space.pairs))
+        known = evidence_shares(result) if len(result.masks) else nothing
+    alone = scores(result, shapes, counted_pairs(result), known)
     order = _order(alone, shapes, result.masks)
     score = alone * _left_of_score(shapes, order[:_LOOKED_AT])
     return Scored(shapes, alone, score, _order(score, shapes, result.masks))

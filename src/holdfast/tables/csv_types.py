@@ -292,6 +292,10 @@ def _exists(text: str) -> bool:
     return True
 
 
+# What people write where there is no value.
+_NO_VALUE = ("na", "n/a", "nan", "null", "none", "nil", "missing", "-", "--", "?", "#n/a", ".")
+
+
 def _mixture(examples: dict[Shape, str]) -> str | None:
     families = {
         "numbers": [*_NUMBERS, Shape.ZERO_LED],
@@ -310,6 +314,8 @@ def _mixture(examples: dict[Shape, str]) -> str | None:
         return None
     *most, last = samples
     shown = ", ".join(f"'{_short(text)}'" for text in samples.values())
+    if samples.get("text", "").casefold() in _NO_VALUE:
+        shown += f", which --null-values {samples['text']} reads as null"
     return f"mixes {', '.join(most)} and {last} ({shown})"
 
 

@@ -131,3 +131,27 @@ def test_each_rule_has_a_head_that_is_no_variant() -> None:
     entries = entries_of([found(text) for text in ("zip -> state", "zip -> city", "city -> state")])
     assert entries.variants == (True, False, False)
     assert [entries.head(place) for place in range(3)] == [2, 1, 2]
+
+
+def test_a_dependency_is_not_folded_under_denials_that_say_it_together() -> None:
+    denials = [
+        found("not(t.a = s.a and t.b != s.b and t.c != s.c)"),
+        found("not(t.a = s.a and t.b != s.b and t.c = s.c)"),
+    ]
+    assert entries_of([*denials, found("a -> b")]).variants == (True, True, False)
+    assert entries_of([found("a -> c"), found("c -> b"), found("a -> b")]).variants == (False, False, True)
+
+
+def test_a_rule_that_is_believed_is_not_folded_under_probable_accidents() -> None:
+    chain, said = ("zip -> city", "city -> state"), found("zip -> state", accident=0.0)
+    sure, likely = ([found(text, accident=accident) for text in chain] for accident in (0.01, 0.9))
+    assert entries_of([*sure, said]).variants == (False, False, True)
+    assert entries_of([*likely, said]).variants == (False, False, False)
+    assert entries_of([*likely, found("zip -> state", accident=0.9)]).variants == (False, False, True)
+
+
+def test_a_variant_stands_under_the_rule_that_concludes_it_and_nothing_else() -> None:
+    texts = ("if t.x < s.x then t.y >= s.y", "z, y -> x", "z, w -> y", "z, w -> x")
+    entries, variants = folded(*texts)
+    assert variants == ["z, w -> x"]
+    assert next(members for members in entries if "z, w -> x" in members)[0] == "z, y -> x"
