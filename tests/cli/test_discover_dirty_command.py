@@ -95,7 +95,7 @@ def test_many_rows_are_sampled_and_the_rules_shown_are_counted_on_all(tmp_path: 
     plain = " ".join(found.summary().split())
     assert "note: rules come from a sample of 5,000,000 pairs of rows" in plain
     assert "in the sample 0." in plain
-    assert "Not all there are: evidence was sampled" in plain
+    assert "Not all there is: evidence was sampled" in plain
     with hf.check(tmp_path / "large.csv", found) as checked:
         assert checked.holds
         exact = {rule["rule"]: rule["violating_pairs"] for rule in checked.to_dict()["rules"]}

@@ -134,9 +134,11 @@ def test_estimates_that_there_is_no_time_for_are_not_known_and_others_are_right(
     assert every is not None
     counts = []
     for looks in LOOKS:
-        some = with_accidents(rows, result, options, clock_of_looks(looks)).accidents
+        cut = with_accidents(rows, result, options, clock_of_looks(looks))
+        some = cut.accidents
         assert some is not None
         there = ~np.isnan(some)
+        assert cut.complete == (there == ~np.isnan(every)).all()
         counts.append(int(there.sum()))
         assert (some[there] == every[there]).all()
     assert counts == sorted(counts)

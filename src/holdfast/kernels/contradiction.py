@@ -27,7 +27,7 @@ def contradictory(
     """
     operands = int(max(left.max(initial=-1), right.max(initial=-1))) + 1
     known = np.tile(np.array(ANYWHERE, np.int64), (operands, 1)) if ranges is None else np.ascontiguousarray(ranges)
-    return np.asarray(_contradictory(allowed, left, right, known))
+    return np.asarray(_contradictory(np.ascontiguousarray(allowed), left, right, known))
 
 
 @njit(cache=True, nogil=True)

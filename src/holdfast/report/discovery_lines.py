@@ -165,7 +165,7 @@ def tally(outcome: DiscoverOutcome) -> str:
     word = "rule" if outcome.decided is None else "new rule"
     text = f"{'The best ' if not_all else ''}{number(count, word)}: {', '.join(counts)}."
     if not outcome.complete:
-        return f"{text} Not all there are: {outcome.why}."
+        return f"{text} Not all there is: {outcome.why}."
     most, error = outcome.options.max_predicates, outcome.options.error
     short = "" if most is None else f" of up to {number(most, 'predicate')}"
     rows, options = outcome.options.error_rows, outcome.options

@@ -63,7 +63,7 @@ def _tally(outcome: TablesOutcome) -> str:
     if not inclusions:
         text = "No inclusions" if not outcome.accidents else "No inclusions that look as if somebody meant them"
     within = f" that at most {outcome.error_rows} of the rows break" if outcome.error_rows and inclusions else ""
-    return f"{text}{within}." if outcome.complete else f"{text}{within}. Not all there are: {outcome.why}."
+    return f"{text}{within}." if outcome.complete else f"{text}{within}. Not all there is: {outcome.why}."
 
 
 def _closing(outcome: TablesOutcome) -> str | None:

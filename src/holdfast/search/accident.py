@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from holdfast.kernels.chance import EXACT, LEAST_LOG, Draws, layers, log_few_hits
 from holdfast.kernels.evidence import NULL, Packing, packed_pairs
 from holdfast.kernels.order import order_in_groups, ranks
+from holdfast.rules.plain_words import number
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE, swapped
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, comparing
@@ -60,19 +61,25 @@ def with_accidents(rows: CodedRows, result: SearchResult, options: DiscoverOptio
     """The result, with the estimate for the best rules: as many as are shown, within the limit."""
     with clock.phase("believe"):
         estimates = np.full(len(result.masks), np.nan)
-        if clock.over or not len(estimates):
+        if not len(estimates):
             return replace(result, accidents=estimates, phases=dict(clock.phases))
         more = MORE_THAN_SHOWN if result.error else 0
         most = options.limits.estimated_rules
         if options.top is not None:
             most = min(options.top + more, most)
-        by_score = scored(result)
-        believing = _Believing(rows, result, options, clock)
-        for which in by_score.order[:most].tolist():
-            if clock.over:
-                break
-            kind = KINDS[by_score.shapes.kinds[which]]
-            estimates[which] = believing.estimate(kind, by_score.shapes.allowed[which], int(result.violating[which]))
+        left = min(most, len(estimates))
+        if not clock.over:
+            by_score = scored(result)
+            believing = _Believing(rows, result, options, clock)
+            for which in by_score.order[:most].tolist():
+                kind, violating = KINDS[by_score.shapes.kinds[which]], int(result.violating[which])
+                estimates[which] = believing.estimate(kind, by_score.shapes.allowed[which], violating)
+                if isnan(estimates[which]) and clock.over:
+                    break
+                left -= 1
+    if left:
+        late = f"time was up before it was estimated how likely {number(left, 'rule')} are accidents"
+        result = replace(result, complete=False, why=f"{result.why}; {late}" if result.why else late)
     return replace(result, accidents=estimates, phases=dict(clock.phases))
 
 

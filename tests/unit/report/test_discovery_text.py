@@ -66,7 +66,7 @@ def test_what_is_not_shown_is_counted() -> None:
 
 def test_an_early_end_is_told() -> None:
     early = replace(OUTCOME, complete=False, why="the time limit was reached")
-    assert tally(early).endswith("Not all there are: the time limit was reached.")
+    assert tally(early).endswith("Not all there is: the time limit was reached.")
     assert tally(replace(early, found=())) == "No rules yet: the time limit was reached."
     assert tally(replace(OUTCOME, found=())) == "No rules."
     short = replace(OUTCOME, options=DiscoverOptions(max_predicates=3))

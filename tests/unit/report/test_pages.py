@@ -179,7 +179,7 @@ def test_found_rules_are_ranked_and_mapped() -> None:
     assert html.count("<script>") == 1
     assert html.count("<article") == 3
     assert 'class="card entry weak"' in html
-    assert "Not all there are: time is up." in html
+    assert "Not all there is: time is up." in html
     made = column_map(outcome.shown)
     assert made is not None
     assert made.columns == ("<b>", "a", "city", "id", "zip")
