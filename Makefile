@@ -18,6 +18,10 @@ ALL_EXTRAS := '.[spark,connect,delta,iceberg]'
 EXTRAS_OF_3 := '.[delta,iceberg]' 'pandas>=2.2,<3' grpcio grpcio-status
 WITH_EXTRAS = $(ALL_EXTRAS)
 
+# Some machines forbid Python to keep what it has compiled; each of the hundreds of processes that tests start would then
+# compile all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo docs test test-oldest test-pipelines soak fuzz bench bench-full bench-peer lint clean
 
