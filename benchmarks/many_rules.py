@@ -33,12 +33,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
+from record import add_record_options, recording
 from tables import texts
 
 import holdfast as hf
 
 COUNTRIES = 50
 RULED_COLUMNS = 30
+# Seconds are those of the CPU.
+UNITS = {
+    **dict.fromkeys(
+        ("read", "lint", "lint_with_data", "check", "monitor", "insert_a_batch", "duckdb", "check_each"), "s"
+    ),
+    "a_row": "ms",
+    "mib": "MiB",
+}
 
 
 def main() -> None:
@@ -47,14 +56,22 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             print(json.dumps(CASES[options.cases[0]](options.one, Path(folder), options)))
         return
-    for case in options.cases:
-        sizes = {"file": options.rules, "table": options.columns}.get(case, options.patterns)
-        before: dict[str, Any] = {}
-        print(f"{case}, {options.rows:,} rows", flush=True)
-        for size in sizes:
-            told = _in_its_own_process(case, size)
-            print(f"{size:>8,}  " + "  ".join(_text(name, told[name], before.get(name)) for name in told), flush=True)
-            before = told
+    with recording(options) as record:
+        growth = record.table("growth", keys=("case", "size", "rows"), units=UNITS)
+        for case in options.cases:
+            sizes = {"file": options.rules, "table": options.columns}.get(case, options.patterns)
+            before: dict[str, Any] = {}
+            print(f"{case}, {options.rows:,} rows", flush=True)
+            for size in sizes:
+                told = _in_its_own_process(case, size)
+                parts = [_text(name, told[name], before.get(name)) for name in told]
+                print(f"{size:>8,}  " + "  ".join(parts), flush=True)
+                growth.add(case=case, size=size, rows=options.rows, **{_column(name): told[name] for name in told})
+                before = told
+
+
+def _column(name: str) -> str:
+    return name.lower().replace(", ms", "").replace(" ", "_")
 
 
 def _in_its_own_process(case: str, size: int) -> dict[str, Any]:
@@ -261,6 +278,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=1_000)
     parser.add_argument("--repeat", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
+    add_record_options(parser)
     parser.add_argument("--one", type=int, default=None, help=argparse.SUPPRESS)
     return parser.parse_args()
 
