@@ -392,10 +392,10 @@ def probed_ways(
     room.
     """
     # A kernel that is kept on disk takes no class of ours: what numba keeps of it could not be read if one is renamed.
-    told: tuple[int, bool, int] = _probed_flat(
+    outcome: tuple[int, bool, int] = _probed_flat(
         *rows, ways, probes, each, kept, most, left_out, right_out, counts, entered
     )
-    return told
+    return outcome
 
 
 def members(rows: Rows, slots: NDArray[np.int32], line: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -74,8 +74,8 @@ class SideLookup:
         valid = np.logical_and.reduce([rows.valid(name) for name in self.names])
         if len(rows) * _FEW < len(self.places):
             own_sides = zip(*(rows.codes(name).tolist() for name in self.names), strict=True)
-            found = np.array([self.places.get(side, -1) for side in own_sides], np.int64)
-            return np.where(valid, found, -1)
+            places = np.array([self.places.get(side, -1) for side in own_sides], np.int64)
+            return np.where(valid, places, -1)
         sides = np.array(list(self.places), np.int64)
         everything = [np.concatenate([rows.codes(name), sides[:, i]]) for i, name in enumerate(self.names)]
         ids = dense_ids(everything, len(everything[0]))

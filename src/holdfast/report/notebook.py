@@ -78,10 +78,10 @@ def _(history: History) -> str:
     ]
     head = strong(history.folder) + f"  {number(history.runs, 'run')}, {period(history)}"
     worse = worse_lines(history)
-    told = html_lines(head, strong("worse than in the run before" if worse else "nothing got worse"))
-    told += html_lines(*worse[:FIRST_LINES], _and_more(worse))
+    summary = html_lines(head, strong("worse than in the run before" if worse else "nothing got worse"))
+    summary += html_lines(*worse[:FIRST_LINES], _and_more(worse))
     table = html_table(("table", "rule", "verdict", "suspects", "last run"), lines[:FIRST_LINES])
-    return str(told + table + html_lines(_and_more(lines)))
+    return str(summary + table + html_lines(_and_more(lines)))
 
 
 def _bars(rule: RuleHistory) -> str:
@@ -91,8 +91,14 @@ def _bars(rule: RuleHistory) -> str:
 @notebook_html.register
 def _(outcome: LintOutcome) -> str:
     lines = [
-        (found.level, found.file, found.line or "", found.rule or "", on_lines(found.message, found.hint or ""))
-        for found in outcome.findings[:FIRST_LINES]
+        (
+            finding.level,
+            finding.file,
+            finding.line or "",
+            finding.rule or "",
+            on_lines(finding.message, finding.hint or ""),
+        )
+        for finding in outcome.findings[:FIRST_LINES]
     ]
     table = html_table(("", "file", "line", "rule", "what is wrong"), lines)
     return str(html_lines(strong(lint_closing(outcome))) + table + html_lines(_and_more(outcome.findings)))

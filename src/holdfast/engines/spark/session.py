@@ -408,10 +408,10 @@ def _leave_no_artifacts(folder: Path) -> None:
     before = set(folder.parent.glob("artifacts")) | set(folder.glob("*"))
 
     def remove() -> None:
-        for made in (*folder.glob("spark-*"), folder):
-            if made not in before:
+        for entry in (*folder.glob("spark-*"), folder):
+            if entry not in before:
                 with suppress(OSError):  # it is not empty, and so somebody's
-                    made.rmdir()
+                    entry.rmdir()
 
     atexit.register(remove)
 
