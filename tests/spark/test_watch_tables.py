@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from typer.testing import CliRunner
@@ -71,6 +73,21 @@ def test_streams_of_two_tables_are_one_stream_of_batches(spark: SparkSession, tm
     run()
     assert told[2:] == [], "what is in is not told again"
     assert WatchState.open(tmp_path / "watched" / "state").show().totals == told[-1]
+
+
+@pytest.mark.usefixtures("ansi")
+def test_a_small_decimal_is_one_key_whatever_the_casts_are(spark: SparkSession, tmp_path: Path) -> None:
+    """Without ANSI's casts Spark writes 0.000000100 as 1.00E-7, which no other engine does."""
+    key = Decimal("0.000000100")
+    frames = {
+        "orders": spark.createDataFrame([(key, "A"), (-key, "B")], "id decimal(12, 9), customer string"),
+        "customers": spark.createDataFrame([("C",)], "code string"),
+    }
+    WatchState.create(tmp_path / "state", frames, ["orders(customer) in customers(code)"], key=KEYS)
+    gone = pa.table({"id": pa.array([key], pa.decimal128(12, 9)), "_change_type": ["delete"]})
+    pq.write_table(gone, tmp_path / "gone.parquet")
+    outcome = WatchState.open(tmp_path / "state", engine="local").apply({"orders": tmp_path / "gone.parquet"})
+    assert list(outcome.totals.values()) == [1]
 
 
 def test_frames_of_a_batch_count_once(spark: SparkSession, tmp_path: Path) -> None:

@@ -9,15 +9,13 @@ from functools import cached_property
 from holdfast.encode.column_type import ColumnType
 from holdfast.programs.program import GroupProgram
 from holdfast.programs.sql_expression import comparison_sql
-from holdfast.programs.sql_text import text_literal
+from holdfast.programs.sql_text import text_literal, value_as_text
 from holdfast.rules.relation import EQ, NE
 from holdfast.rules.rule import Nulls
 
 KEYS_PER_GROUP = 1_000
 # The rows with their forms and flags, in SQL that has yet to be given them.
 ROWS = "{rows}"
-# Decimals with more digits behind the point are cast with an exponent, but for sessions with ANSI's casts.
-_PLAIN_SCALE = 6
 
 
 @dataclass(frozen=True)
@@ -211,9 +209,5 @@ class GroupSql:
 
 def value_text_sql(name: str, kind: ColumnType, null: str = "'null'") -> str:
     """The value as results write it, in SQL; bytes in hexadecimal."""
-    text = f"CAST({name} AS STRING)"
-    if kind.family == "binary":
-        text = f"hex({name})"
-    elif kind.family == "decimal" and kind.scale > _PLAIN_SCALE:
-        text = f"replace(format_number({name}, {kind.scale}), ',', '')"
+    text = f"hex({name})" if kind.family == "binary" else value_as_text(name, kind)
     return f"coalesce({text}, {null})"

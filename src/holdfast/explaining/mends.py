@@ -18,7 +18,7 @@ from holdfast.programs.form import AllOf, AnyOf, BreaksConstant, Flag, Satisfies
 from holdfast.programs.plan import Plan
 from holdfast.programs.program import Compare, GroupProgram, PairDenial, PairProgram
 from holdfast.programs.sql_expression import Encoder
-from holdfast.programs.sql_text import text_literal
+from holdfast.programs.sql_text import text_literal, value_as_text
 from holdfast.rules.dependency import CFD
 from holdfast.rules.predicate import Column, Comparison, Constant, Membership, Operand, Predicate, RowOperand
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE, swapped
@@ -95,7 +95,7 @@ class _Mends:
     def _most(self, name: str, votes: str) -> str:
         """The value x that has most of the votes (k, x, n), backed by its share of them and of the row itself."""
         return (
-            f"SELECT k, {self._place(name)} AS place, CAST(most.x AS STRING) AS value,\n"
+            f"SELECT k, {self._place(name)} AS place, {self._as_text(name, 'most.x')} AS value,\n"
             "  most.n / (total + 1) AS backing, CAST(NULL AS STRING) AS low, CAST(NULL AS STRING) AS high FROM (\n"
             "  SELECT k, max(named_struct('n', n, 'x', x)) AS most, sum(n) AS total FROM (\n"
             f"    {votes}) WHERE n > 0 AND x IS NOT NULL GROUP BY k)"
@@ -184,9 +184,10 @@ class _Mends:
         nearest = f"CASE WHEN {cell} < low THEN low WHEN {cell} > high THEN high END"
         values = f"IF(low > high, array(low, high), array({nearest}))"
         return (
-            f"SELECT k, {self._place(name)} AS place, CAST(x AS STRING) AS value,\n"
+            f"SELECT k, {self._place(name)} AS place, {self._as_text(name, 'x')} AS value,\n"
             f"  IF(low <=> high, {_CERTAIN}D, {_BOUND}D) AS backing,\n"
-            "  IF(low > high, NULL, CAST(low AS STRING)) AS low, IF(low > high, NULL, CAST(high AS STRING)) AS high\n"
+            f"  IF(low > high, NULL, {self._as_text(name, 'low')}) AS low,\n"
+            f"  IF(low > high, NULL, {self._as_text(name, 'high')}) AS high\n"
             f"FROM (SELECT b.*, explode({values}) AS x FROM ({bounds}) b JOIN {{given}} r ON r.k = b.k)"
         )
 
@@ -221,8 +222,8 @@ class _Mends:
                     value = f"CAST({text_literal(text)} AS {kind.sql})"
                 if allowed in (LE, GE):
                     value = _beyond(value, kind, "+" if allowed == LE else "-")
-                text_sql = f"CAST({value} AS STRING)"
-                yield self._suggested(column.name, text_sql, _CERTAIN if allowed == NE else _BOUND, source)
+                text = value_as_text(value, kind)
+                yield self._suggested(column.name, text, _CERTAIN if allowed == NE else _BOUND, source)
 
     def _nearest(self, member: Membership, encoder: Encoder, source: str) -> Iterator[str]:
         """Of the values that it may have, the one that is written most like it."""
@@ -232,7 +233,8 @@ class _Mends:
         if not listed:
             return
         # Under `nulls: equal` there may be nothing, which no text is like.
-        now = f"coalesce(CAST(r.{self._column(member.column.name)} AS STRING), '')"
+        name = member.column.name
+        now = f"coalesce({self._as_text(name, f'r.{self._column(name)}')}, '')"
         alike = f"named_struct('d', levenshtein(lower(x), lower({now})), 'x', x)"
         nearest = f"array_min(transform(array({listed}), x -> {alike}))"
         yield (
@@ -249,6 +251,10 @@ class _Mends:
             f"SELECT r.k, {self._place(name)} AS place, {value} AS value, {backing}D AS backing,\n"
             f"  CAST(NULL AS STRING) AS low, CAST(NULL AS STRING) AS high FROM {source}"
         )
+
+    def _as_text(self, name: str, value: str) -> str:
+        """A value of the named column as text."""
+        return value_as_text(value, self.plan.schema.types[name])
 
     def _as_value_of(self, name: str, value: str) -> str:
         """The value of another column in the type of the named one; null where that cannot hold it."""

@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 
+from holdfast.encode.column_type import ColumnType
+
+# Decimals with more digits behind the point are cast with an exponent, but for sessions with ANSI's casts.
+_PLAIN_SCALE = 6
+
 
 def text_literal(value: str) -> str:
     """The text as SQL that every session reads alike, whatever its escape settings.
@@ -15,6 +20,18 @@ def text_literal(value: str) -> str:
     if re.fullmatch(r"[\w .,:;/@#$%&*()+=<>?!|-]*", value, re.ASCII):
         return f"'{value}'"
     return f"CAST(X'{value.encode().hex().upper()}' AS STRING)"
+
+
+def value_as_text(value: str, kind: ColumnType) -> str:
+    """The SQL of a value of this type as SQL of its text, which is the same whatever the session's casts are.
+
+    >>> from holdfast.encode.column_type import column_type
+    >>> value_as_text("x", column_type("bigint"))
+    'CAST(x AS STRING)'
+    """
+    if kind.family == "decimal" and kind.scale > _PLAIN_SCALE:
+        return f"replace(format_number({value}, {kind.scale}), ',', '')"
+    return f"CAST({value} AS STRING)"
 
 
 # What may hold quotation marks; in texts after an r, no mark stands twice for one.

@@ -9,10 +9,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from holdfast.encode.column_type import column_type
 from holdfast.engines.spark.checking.rows import with_truths
 from holdfast.engines.states.state_engine import Changes
+from holdfast.programs.sql_text import value_as_text
 from holdfast.states.joint_layout import JointLayout
 from holdfast.states.row_changes import AFTER, INSERT, LACKING
+from holdfast.states.table_schema import sql_type
 
 _MARKS = ("ct", "o0", "o1", "o2")
 
@@ -50,11 +53,13 @@ def _key(layout: JointLayout, name: str) -> Column:
     places = layout.key_places(name)
     if not layout.key_is_text:
         return F.col(f"c{places[0]}")
+    fields = layout.schemas[name]["fields"]
+    texts = [value_as_text(f"c{i}", column_type(sql_type(fields[i]))) for i in places]
     if len(places) == 1:
-        return F.col(f"c{places[0]}").cast("string")
+        return F.expr(texts[0])
     # A null among them makes the whole a null, which no key may be.
-    texts = [f"replace(replace(CAST(c{i} AS STRING), r'\\', r'\\\\'), ',', r'\\,')" for i in places]
-    return F.expr(" || ',' || ".join(texts))
+    escaped = [f"replace(replace({text}, r'\\', r'\\\\'), ',', r'\\,')" for text in texts]
+    return F.expr(" || ',' || ".join(escaped))
 
 
 def joined_changes(changes: Mapping[str, Changes], layout: JointLayout) -> DataFrame:
