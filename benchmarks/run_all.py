@@ -66,7 +66,7 @@ SHORT = (
     Step("fragments.py --engine local", 1.5),
     Step("fragments.py --engine spark --split vertical --rows 20000 200000", 1.7),
     Step("fragments.py --plan", 0.1),
-    Step("many_rules.py constants file table", 1.5),
+    Step("many_rules.py constants file --rows 20000", 0.5),
 )
 LARGE = (
     Step("local.py --rows 1000000 10000000 --repeat 2 --peers-up-to 0 --desbordante PEER", 10),
