@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import tempfile
 import time
@@ -57,7 +58,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, default=1_000_000)
     options.add_argument("--flights", type=Path)
-    options.add_argument("--desbordante", metavar="PYTHON")
+    options.add_argument("--desbordante", metavar="PYTHON", type=os.path.abspath)
     options.add_argument("--peer-seconds", type=float, default=120)
     options.add_argument("--seed", type=int, default=1)
     add_record_options(options)
