@@ -152,12 +152,8 @@ def _as_read(frame: DataFrame, condition: str) -> str:
 
     Spark before 4.1 leaves such marks out, and others keep both where `escapedStringLiterals` is set; so it is asked.
     """
-    marks = doubled_quotes(condition)
-    return (
-        with_joined_quotes(condition, {mark for mark in marks if not _reads_doubled(frame, mark)})
-        if marks
-        else condition
-    )
+    marks = {mark for mark in doubled_quotes(condition) if not _reads_doubled(frame, mark)}
+    return with_joined_quotes(condition, marks)
 
 
 def _reads_doubled(frame: DataFrame, mark: str) -> bool:
