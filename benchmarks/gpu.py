@@ -3,6 +3,7 @@
     python benchmarks/gpu.py [--rows 20000 100000 1000000] [--columns 8 15 30] [--cpu-up-to 50000]
     python benchmarks/gpu.py --check 200      random tables of all shapes, GPU against CPU, evidence for evidence
     python benchmarks/gpu.py --discover 1000000      all rules of a Tax-like table, by all pairs on the GPU
+    python benchmarks/gpu.py --discover 10000000 --with-id --beside-hybrid      the same by drawn pairs on the cores
     python benchmarks/gpu.py --changed 1000 100000 --rows 1000000      changed rows against all, as evolve counts them
     python benchmarks/gpu.py --numba 100000      the same counting, written for numba's CUDA target
 
@@ -152,27 +153,58 @@ def check(many: int, seed: int) -> None:
     print(f"{many} random tables: the GPU tells what the CPU tells, evidence for evidence and count for count")
 
 
-def discover(rows: int, seed: int, record: Recording) -> None:
-    """Codes, evidence, hitting sets: all that a discovery does but reading and ranking."""
+def discover(rows: int, seed: int, with_id: bool, beside_hybrid: bool, record: Recording) -> None:
+    """Codes, evidence, hitting sets: all that a discovery does but reading, ranking and estimates of accidents.
+
+    The same codes serve both strategies; their rules are asserted to be equal.
+    """
     from tables import tax
 
     from holdfast.encode.arrow_column_type import arrow_column_type
-    from holdfast.search.find import find
+    from holdfast.search.clock import Clock
+    from holdfast.search.coded_rows import CodedRows, coded_rows
+    from holdfast.search.find import find_in
     from holdfast.search.options import DiscoverOptions
+    from holdfast.search.result import SearchResult
 
-    made = tax(rows, np.random.default_rng(seed), 0.0).drop(["id"])
+    made = tax(rows, np.random.default_rng(seed), 0.0).drop([] if with_id else ["id"])
     types = {name: arrow_column_type(kind) for name, kind in zip(made.schema.names, made.schema.types, strict=True)}
-    options = DiscoverOptions(cross_columns=None, device="gpu", time_limit=300.0)
+    options = DiscoverOptions(cross_columns=None, device="gpu")
     threads = len(os.sched_getaffinity(0))
-    find(made.slice(0, 2_000), types, options, threads=threads)
-    seconds, found = timed(lambda: find(made, types, options, threads=threads))
-    kept = record.table("discover", keys=("rows",), units={"seconds": "s"})
-    kept.add(rows=rows, columns=len(types), rules=len(found.masks), kinds=len(found.evidence), seconds=seconds)
+    encoding, coded = timed(lambda: coded_rows(made, types, options))
+    few = coded_rows(made.slice(0, 2_000), types, options)
+
+    def searched(of: CodedRows, strategy: str) -> SearchResult:
+        return find_in(of, options, Clock(None), threads=threads, strategy=strategy)
+
+    kept = record.table("discover", keys=("rows", "columns"), units=UNITS | {"encoding": "s", "hybrid": "s"})
+    pairs = rows * (rows - 1) / 2
+    print(f"{rows:,} rows, {len(types)} columns: codes in {encoding:.2f} s", flush=True)
+    hybrid = None
+    if beside_hybrid:
+        searched(few, "hybrid")
+        hybrid, drawn = timed(lambda: searched(coded, "hybrid"))
+        print(_found(f"hybrid on {threads} cores", hybrid, drawn), flush=True)
+    searched(few, "all-pairs")
+    seconds, found = timed(lambda: searched(coded, "all-pairs"))
+    speed = pairs / found.phases["evidence"] / 1e9
+    print(f"{_found(f'all pairs on {found.device}', seconds, found)}, {speed:.0f} G pairs/s", flush=True)
+    if beside_hybrid:
+        assert found.complete, "the search by all pairs has ended"
+        assert drawn.complete, "the search by drawn pairs has ended"
+        assert found.space == drawn.space, "both speak of the same predicates"
+        assert sorted(map(bytes, found.masks)) == sorted(map(bytes, drawn.masks)), "both find the same rules"
+        print("both find the same rules", flush=True)
+    kept.add(
+        rows=rows, columns=len(types), rules=len(found.masks), kinds=len(found.evidence), seconds=encoding + seconds,
+        encoding=encoding, pairs_per_s=speed, hybrid=None if hybrid is None else encoding + hybrid,
+    )  # fmt: skip
+
+
+def _found(by: str, seconds: float, found: Any) -> str:
     phases = ", ".join(f"{phase} {spent:.2f}" for phase, spent in found.phases.items())
-    print(
-        f"{rows:,} rows, {len(types)} columns: {len(found.masks):,} rules, {len(found.evidence):,} kinds of evidence "
-        f"in {seconds:.2f} s ({phases}), complete: {found.complete}, {found.strategy} on {found.device}"
-    )
+    many = f"{len(found.masks):,} rules, {len(found.evidence):,} kinds of evidence"
+    return f"{by}: {many} in {seconds:.2f} s ({phases}), complete: {found.complete}"
 
 
 def changed(sizes: list[int], many: list[int], widths: list[int], record: Recording) -> None:
@@ -345,6 +377,8 @@ def main() -> None:
     options.add_argument("--cpu-up-to", type=int, default=50_000)
     options.add_argument("--check", type=int, metavar="TABLES")
     options.add_argument("--discover", type=int, metavar="ROWS")
+    options.add_argument("--with-id", action="store_true", help="--discover: with the column that numbers the rows")
+    options.add_argument("--beside-hybrid", action="store_true", help="--discover: by drawn pairs on the cores, too")
     options.add_argument("--changed", type=int, nargs="+", metavar="ROWS")
     options.add_argument("--numba", type=int, metavar="ROWS")
     options.add_argument("--seed", type=int, default=1)
@@ -368,7 +402,7 @@ def _run(chosen: argparse.Namespace, record: Recording) -> None:
     elif chosen.numba:
         by_numba(chosen.numba)
     elif chosen.discover:
-        discover(chosen.discover, chosen.seed, record)
+        discover(chosen.discover, chosen.seed, chosen.with_id, chosen.beside_hybrid, record)
     elif chosen.check:
         check(chosen.check, chosen.seed)
     else:

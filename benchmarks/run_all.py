@@ -91,7 +91,8 @@ LARGE = (
     Step("gpu.py --rows 100000 1000000 --columns 8 15 30", 3),
     Step("gpu.py --rows 10000000 --columns 15 --cpu-up-to 0", 12),
     Step("gpu.py --changed 1000 8000 100000 --rows 1000000", 1),
-    Step("gpu.py --discover 1000000", 1),
+    Step("gpu.py --discover 1000000 --with-id --beside-hybrid", 1),
+    Step("gpu.py --discover 10000000 --with-id --beside-hybrid", 9),
 )
 
 
