@@ -28,10 +28,18 @@ from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, coded_rows
 from holdfast.search.device import count_pairs
 from holdfast.search.evidence import Evidence
-from holdfast.search.find import SEARCH_SHARE, chosen_strategy, find, find_in, search_evidence
+from holdfast.search.find import (
+    SEARCH_SHARE,
+    chosen_strategy,
+    find,
+    find_in,
+    search_evidence,
+    what_rows_keep,
+)
 from holdfast.search.lines import PIECE_BYTES, Batches, Parts, arrived, joined_parts, lines_of, own_cores, parts_in
 from holdfast.search.options import Device, DiscoverOptions
 from holdfast.search.result import ByRows, SearchResult
+from holdfast.search.row_orders import orders_from_lists, orders_to_lists
 from holdfast.search.space import PredicateSpace
 
 # The part that has the rules on single columns.
@@ -162,13 +170,14 @@ class SolveTask:
         devices = sorted({bytes(content).decode() for name, content in parts.items() if name.endswith("-device")})
 
         def search() -> SearchResult:
+            orders = what_rows_keep(rows, self.options, clock)
             cores, searching = own_cores(), clock.part(SEARCH_SHARE)
             if counted:
                 evidence, device = rows.evidence(merged(counted)), " and ".join(devices)
                 result = search_evidence(rows, evidence, self.options, searching, threads=cores, device=device)
             else:
                 result = find_in(rows, self.options, searching, threads=cores, strategy=about["strategy"])
-            return with_accidents(rows, result, self.options, clock)
+            return replace(with_accidents(rows, result, self.options, clock), row_orders=orders)
 
         yield from lines_of(_unless_refused(lambda: _search_parts(search())))
 
@@ -202,6 +211,7 @@ def read_search(lines: Iterable[tuple[str, int, bytes]]) -> SearchResult | None:
         by_rows=_by_rows(parts),
         ranges=None if about["ranges"] is None else {name: (a, b) for name, (a, b) in about["ranges"].items()},
         evidence=Evidence(words, np.frombuffer(parts["counts"], np.int64)),
+        row_orders=orders_from_lists(about["row_orders"]),
         **{name: about[name] for name in _PLAIN_FIELDS},
     )
 
@@ -266,7 +276,13 @@ def _by_rows(parts: Parts) -> ByRows | None:
 def _search_parts(result: SearchResult) -> Parts:
     by_rows = {} if result.by_rows is None else vars(result.by_rows)
     plain = {name: getattr(result, name) for name in _PLAIN_FIELDS}
-    about = {"pairs": result.space.to_lists(), "error": str(result.error), "ranges": result.ranges, **plain}
+    about = {
+        "pairs": result.space.to_lists(),
+        "error": str(result.error),
+        "ranges": result.ranges,
+        "row_orders": orders_to_lists(result.row_orders),
+        **plain,
+    }
     return {
         "about": json.dumps(about).encode(),
         "masks": result.masks.tobytes(),

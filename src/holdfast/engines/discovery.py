@@ -257,6 +257,7 @@ def run_discover(
     if isinstance(result, SearchResult):
         outcome = replace(outcome, predicates=result.space.predicates, evidence=len(result.evidence))
         outcome = replace(outcome, strategy=result.strategy, device=result.device, least_score=result.least_score)
+        outcome = replace(outcome, row_orders=result.row_orders)
     return DiscoverResult(outcome, source)
 
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.dependency import of_its_table
 from holdfast.rules.rule import Allowance, Nulls, Rule
-from holdfast.search.entries import Consequences
+from holdfast.search.consequences import Consequences
 
 # Whether a rule follows from several together is looked at among so many rules.
 MOST_TOGETHER = 200

@@ -11,6 +11,7 @@ from holdfast.report.words import number
 from holdfast.rules.dependency import FD
 from holdfast.rules.rule import Allowance
 from holdfast.rules.sentence import dependency_sentence
+from holdfast.search.entries import Reason
 from holdfast.search.outcome import DiscoverOutcome, FoundRule
 
 _KIND_NAMES = {
@@ -38,7 +39,7 @@ ALSO = 3
 @dataclass(frozen=True)
 class DiscoveryLine:
     """One line: the rule in words, as text in a rule file, its score, what tests and what breaks it, and how likely it
-    is an accident.
+    is an accident. `since` is what each row keeps that lets the other rules of its entry follow from it.
 
     Of several rules on one line, `tested` is that of the rule with the fewest tests, and `accident` the highest. `note`
     is what earlier decisions say about the rule. `also` are the other rules of its entry.
@@ -53,6 +54,7 @@ class DiscoveryLine:
     note: str | None = None
     accident: float | None = None
     also: tuple[str, ...] = ()
+    since: tuple[str, ...] = ()
 
 
 def discovery_lines(outcome: DiscoverOutcome) -> list[DiscoveryLine]:
@@ -63,8 +65,21 @@ def discovery_lines(outcome: DiscoverOutcome) -> list[DiscoveryLine]:
     for members in entries:
         first, *others = _said_at_once([shown[i] for i in members if not entries.variants[i]])
         others += _said_at_once([shown[i] for i in members if entries.variants[i]])
-        lines.append(replace(_line(first, outcome), also=tuple(map(_noted_text, others))))
+        line = replace(_line(first, outcome), also=tuple(map(_noted_text, others)))
+        head = entries.head(members[0])
+        words = since_each_row(line.words, entries.reasons.get(head))
+        since = dict.fromkeys(
+            order.words for i in members if i != head and i in entries.reasons for order in entries.reasons[i].orders
+        )
+        lines.append(replace(line, words=words, since=() if words != line.words else tuple(since)))
     return lines
+
+
+def since_each_row(words: str, reason: Reason | None) -> str:
+    """Returns the rule in words, and before them what each row keeps where the rule says no more than that."""
+    if reason is None or reason.rules or not reason.orders:
+        return words
+    return f"{' and '.join(order.words for order in reason.orders)}, so {words}"
 
 
 def also_text(texts: Sequence[str]) -> str:

@@ -125,7 +125,7 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
                     shown[place],
                     outcome,
                     rank=str(number_of) if i == 0 else f"{number_of}.{i + 1}",
-                    follows=first.entries.variants[place] and i > 0,
+                    follows=_follows(first, place),
                 )
                 for i, place in enumerate(places)
             ],
@@ -157,7 +157,19 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
     }
 
 
-def _rule_values(entry: FoundRule, outcome: DiscoverOutcome, *, rank: str, follows: bool) -> dict[str, Any]:
+def _follows(outcome: DiscoverOutcome, place: int) -> str | None:
+    """What the rule at this place follows from: other rules of the page, and what each row keeps."""
+    reason = outcome.entries.reasons.get(place)
+    if reason is None:
+        return None
+    rows = also_text([order.words for order in reason.orders])
+    if not reason.rules:
+        return f"says of two rows that {rows}"
+    rules = also_text([str(outcome.shown[other].rule) for other in reason.rules])
+    return f"follows from {rules}{f', as {rows}' if rows else ''}"
+
+
+def _rule_values(entry: FoundRule, outcome: DiscoverOutcome, *, rank: str, follows: str | None) -> dict[str, Any]:
     """A rule for the template; `rank` is the number of its entry, and its own in there."""
     return {
         "rank": rank,

@@ -72,7 +72,8 @@ def _view(outcome: DiscoverOutcome) -> RenderableType:
             )
             table.add_row("", "", details)
             if line.also:
-                table.add_row("", "", Text(on_one_line(f"also: {also_text(line.also)}"), style="dim"))
+                since = f" (as {also_text(line.since)})" if line.since else ""
+                table.add_row("", "", Text(on_one_line(f"also: {also_text(line.also)}{since}"), style="dim"))
         parts.append(table)
     if (rest := closing(outcome)) is not None:
         parts += [Text(), Text(rest, style="dim")]

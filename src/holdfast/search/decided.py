@@ -15,7 +15,7 @@ from holdfast.rules.plain_words import number
 from holdfast.rules.predicate import quoted_name
 from holdfast.rules.rule import Allowance, Nulls, Rule
 from holdfast.search.column_rule import ColumnRule
-from holdfast.search.entries import follows
+from holdfast.search.consequences import follows
 from holdfast.search.outcome import FoundRule, found_kinds
 
 # A rule that refines a rejected one says the same where at least this share of the pairs that test that one test it.

@@ -24,6 +24,7 @@ from holdfast.search.hybrid import DrawnPairs, complete_by_sample
 from holdfast.search.invert import most_general
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.result import ByRows, How, SearchResult
+from holdfast.search.row_orders import RowOrder, row_orders
 from holdfast.search.sampled import sampled_evidence
 from holdfast.search.space import PredicateSpace, Words, as_words
 
@@ -46,9 +47,16 @@ def find(
     clock = Clock(options.time_limit)
     with clock.phase("encode"):
         rows = coded_rows(table, types, options, space)
+    orders = what_rows_keep(rows, options, clock)
     # The rest is for what is said of the rules that are found.
     result = find_in(rows, options, clock.part(SEARCH_SHARE), threads=threads)
-    return with_accidents(rows, result, options, clock)
+    return replace(with_accidents(rows, result, options, clock), row_orders=orders)
+
+
+def what_rows_keep(rows: CodedRows, options: DiscoverOptions, clock: Clock) -> tuple[RowOrder, ...]:
+    """What each row keeps, that rules over two rows may follow from."""
+    with clock.phase("encode"):
+        return row_orders(rows, nulls_equal=options.nulls == "equal", over=clock.is_over)
 
 
 def find_in(

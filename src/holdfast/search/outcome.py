@@ -17,6 +17,7 @@ from holdfast.search.column_rule import ColumnRule
 from holdfast.search.entries import Entries, entries_of
 from holdfast.search.evidence import Floats, Ints
 from holdfast.search.options import DiscoverOptions
+from holdfast.search.row_orders import RowOrder
 
 if TYPE_CHECKING:
     from holdfast.search.decided import DecidedSummary, Moved
@@ -141,7 +142,8 @@ class DiscoverOutcome(Presented):
     left out because they may be accidents. Beside decisions made earlier, the rules are those that nobody decided on,
     and `decided` says what became of the others.
 
-    `column_rules` are what single columns are likely to keep, None where they were not looked at.
+    `column_rules` are what single columns are likely to keep, None where they were not looked at. `row_orders` are how
+    columns stand to each other in each row, which rules over two rows may follow from.
 
     With `least_score`, what is found are not all rules there are, but all that score as much on their own; the shown
     ones are the best all the same.
@@ -167,6 +169,7 @@ class DiscoverOutcome(Presented):
     decided: DecidedSummary | None = None
     cut: int = 0
     column_rules: tuple[ColumnRule, ...] | None = None
+    row_orders: tuple[RowOrder, ...] = ()
 
     @property
     def shown(self) -> tuple[FoundRule, ...]:
@@ -175,7 +178,7 @@ class DiscoverOutcome(Presented):
     @cached_property
     def entries(self) -> Entries:
         """The rules that are shown, those that say the same in other words in one entry."""
-        return entries_of(self.shown)
+        return entries_of(self.shown, self.row_orders)
 
     @property
     def kinds(self) -> Mapping[str, int]:
@@ -209,7 +212,14 @@ class DiscoverOutcome(Presented):
             **({} if self.options.nulls == "sql" else {"nulls": self.options.nulls}),
             **({} if self.decided is None else {"decisions": self.decided.to_dict()}),
             **({} if self.column_rules is None else {"column_rules": [rule.to_dict() for rule in self.column_rules]}),
-            "rules": [
-                {**rule.to_dict(), "entry": entry} for rule, entry in zip(self.shown, self.entries.numbers, strict=True)
-            ],
+            "rules": [{**rule.to_dict(), **self._place_of(i)} for i, rule in enumerate(self.shown)],
         }
+
+    def _place_of(self, i: int) -> dict[str, Any]:
+        """The entry of the rule at this place, whether it is a variant there, and what it follows from, as denials."""
+        entries = self.entries
+        place: dict[str, Any] = {"entry": entries.numbers[i], "variant": entries.variants[i]}
+        if (reason := entries.reasons.get(i)) is not None:
+            rules = [str(self.shown[other].constraint) for other in reason.rules]
+            place["follows_from"] = [*rules, *(str(order.constraint) for order in reason.orders)]
+        return place

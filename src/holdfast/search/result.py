@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from holdfast.search.evidence import Evidence, Floats, Ints
+from holdfast.search.row_orders import RowOrder
 from holdfast.search.space import PredicateSpace, Ranges, Words
 
 
@@ -41,7 +42,8 @@ class SearchResult(How):
 
     `evidence` is of all pairs of rows when `exact`, else of those looked at, with estimated counts. `complete` is false
     when the search ended early; `why` then says why. Every constraint is valid on the whole table in any case.
-    `accidents` has, where it was estimated, how likely each is an accident; see accident.py.
+    `accidents` has, where it was estimated, how likely each is an accident; see accident.py. `row_orders` are what each
+    row keeps, which some of them may follow from.
     `support` has, per constraint, how many ordered pairs put its least tested predicate to the test: they meet all the
     others. `violating` has how many violate it, of those that `evidence` counts; `error` is the share that may. Where
     `sampled`, that is of so many pairs of rows drawn at random, and only then may a constraint be violated by more.
@@ -60,3 +62,4 @@ class SearchResult(How):
     accidents: Floats | None = None
     ranges: Ranges | None = None
     shares: tuple[Floats, Floats] | None = None
+    row_orders: tuple[RowOrder, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,9 @@ from holdfast.errors import OptionError, SourceNotFoundError
 from holdfast.linting.implied import MOST_TOGETHER, denials_of, implied_rules
 from holdfast.linting.lint import _about_one_operand, _contradiction
 from holdfast.rules.constraint import DenialConstraint
+from holdfast.rules.relation import ANY, EQ, GT, LT
 from holdfast.rules.rule import Allowance, Rule, RuleSet, parse_rule
-from holdfast.search.entries import _both_ways, _broken_with, _on_columns, _slots
+from holdfast.search.consequences import Denied, both_ways, on_columns, slots_of
 from strategies import RandomTable, bodies, tables
 
 COLUMNS = pa.table({"id": [1], "zip": ["02139"], "city": ["a"], "n": [3], "note": pa.array([None], pa.null())})
@@ -152,8 +153,33 @@ def slowly_implied(rules: list[Rule], nulls: str) -> list[tuple[int, list[str]]]
 
 def follow(wanted: tuple[DenialConstraint, ...], others: list[Rule]) -> bool:
     given = [denial for other in others for denial in denials_of(other)]
-    ways = {i: _both_ways(other) for i, other in enumerate(given) if _on_columns(other)}
-    return all(_on_columns(denial) and _broken_with(_slots(denial.predicates), ways) is not None for denial in wanted)
+    ways = [way for other in given if on_columns(other) for way in both_ways(other)]
+    return all(on_columns(denial) and _broken_with(slots_of(denial.predicates), ways) for denial in wanted)
+
+
+def _broken_with(own: Denied, ways: list[Denied]) -> bool:
+    single = [[relation for relation in (LT, EQ, GT) if allowed & relation] for allowed in own.values()]
+    equal, _ = _closed({slot: EQ for slot, allowed in own.items() if allowed == EQ}, ways)
+    for chosen in product(*single):
+        known = {slot: equal.get(slot, ANY) & relation for slot, relation in zip(own, chosen, strict=True)}
+        if all(known.values()) and _closed({**equal, **known}, ways)[1]:
+            return False
+    return True
+
+
+def _closed(relations: Denied, ways: list[Denied]) -> tuple[dict[Any, int], bool]:
+    known, grown = dict(relations), True
+    while grown:
+        grown = False
+        for denied in ways:
+            unmet = [slot for slot, allowed in denied.items() if known.get(slot, ANY) & ~allowed]
+            if not unmet:
+                return known, False
+            possible = known.get(unmet[0], ANY)
+            if len(unmet) == 1 and possible & denied[unmet[0]]:
+                known[unmet[0]] = possible & ~denied[unmet[0]]
+                grown = True
+    return known, True
 
 
 def covers_all(other: Rule, wanted: tuple[DenialConstraint, ...], nulls: str) -> bool:

@@ -16,8 +16,9 @@ from holdfast.rules.parse import parse_constraint
 from holdfast.rules.predicate import Column, comparison
 from holdfast.rules.relation import EQ, GE, GT, LE, LT, NE
 from holdfast.rules.rule import Rule, parse_rule
-from holdfast.search.entries import LOOKED_AT, Entries, entries_of
+from holdfast.search.entries import LOOKED_AT, Entries, Reason, entries_of
 from holdfast.search.outcome import FoundRule
+from holdfast.search.row_orders import RowOrder
 
 COLUMNS = ("a", "b", "c")
 
@@ -155,3 +156,70 @@ def test_a_variant_stands_under_the_rule_that_concludes_it_and_nothing_else() ->
     entries, variants = folded(*texts)
     assert variants == ["z, w -> x"]
     assert next(members for members in entries if "z, w -> x" in members)[0] == "z, y -> x"
+
+
+def test_rules_that_follow_from_what_each_row_keeps_are_one_entry() -> None:
+    texts = (
+        "not(t.High < s.High and t.Close >= s.High)",
+        "not(t.Close <= s.Close and t.Close > s.High)",
+        "not(t.Low > s.High and t.Close < s.High)",
+        "not(t.Close <= s.Low and t.Low > s.High)",
+        "not(t.Close < s.Low and t.High > s.High)",
+    )
+    orders = (RowOrder("High", "Close", GE), RowOrder("Low", "Close", LE))
+    entries = entries_of([found(text) for text in texts], orders)
+    assert [list(members) for members in entries] == [[0, 1, 3], [2], [4]]
+    assert entries.variants == (False, True, False, True, False)
+    assert entries.reasons == {
+        0: Reason((), orders[:1]), 1: Reason((), orders[:1]), 2: Reason((), orders[1:]), 3: Reason((), orders)
+    }  # fmt: skip
+
+
+def test_a_column_that_equals_another_in_each_row_has_no_entry_of_its_own() -> None:
+    rules = [found(text) for text in ("unique(ident)", "unique(gps)", "not(t.gps = s.ident)")]
+    assert entries_of(rules).numbers == (1, 2, 3)
+    entries = entries_of(rules, (RowOrder("ident", "gps", EQ),))
+    assert entries.numbers == (1, 1, 1)
+    assert entries.reasons[1] == Reason((0,), (RowOrder("ident", "gps", EQ),))
+
+
+def test_a_rule_on_single_rows_that_is_shown_takes_the_place_of_what_each_row_keeps() -> None:
+    rules = [found(text) for text in ("not(t.High < s.High and t.Close >= s.High)", "not(t.Close > t.High)")]
+    entries = entries_of(rules, (RowOrder("Close", "High", LE),))
+    assert entries == Entries((1, 1), (True, False))
+    assert entries.reasons == {0: Reason((1,), ())}
+
+
+def test_what_a_variant_follows_from_has_nothing_to_spare() -> None:
+    entries = entries_of([found(text) for text in ("unique(id)", "zip -> city", "city -> state", "zip -> state")])
+    assert entries.reasons == {3: Reason((1, 2), ())}
+
+
+FEW = ("a", "b")
+STANDS = st.sampled_from([EQ, NE, LT, LE, GT, GE])
+
+
+@st.composite
+def across(draw: st.DrawFn) -> DenialConstraint:
+    operands = draw(
+        st.lists(st.tuples(st.sampled_from(FEW), st.sampled_from(FEW)), min_size=1, max_size=3, unique=True)
+    )
+    return DenialConstraint(tuple(comparison(Column("t", a), draw(STANDS), Column("s", b)) for a, b in operands))
+
+
+@settings(max_examples=150)
+@given(st.lists(across(), min_size=1, max_size=4, unique=True), st.lists(STANDS, max_size=1))
+def test_exactly_what_follows_from_each_row_is_folded_under_it(drawn: list[DenialConstraint], kept: list[int]) -> None:
+    rules = [FoundRule(Rule(f"r{i}", Denial(own)), own, 0.5, 1.0) for i, own in enumerate(drawn)]
+    orders = tuple(RowOrder("a", "b", allowed) for allowed in kept)
+    entries = entries_of(rules, orders)
+    every = [dict(zip(FEW, values, strict=True)) for values in product(range(4), repeat=2)]
+    rows = [row for row in every if not any(reference.violates(order.constraint, row, row, "sql") for order in orders)]
+    others = [own for own, variant in zip(drawn, entries.variants, strict=True) if not variant]
+    for place, own in enumerate(drawn):
+        broken = [(t, s) for t in rows for s in rows if _breaks(own, t, s)]
+        if orders:
+            reason = entries.reasons.get(place)
+            assert (reason == Reason((), orders)) == (not broken)
+        if entries.variants[place]:
+            assert all(any(_breaks(other, t, s) for other in others) for t, s in broken)

@@ -86,5 +86,6 @@ def test_json_has_exactly_the_keys_of_the_design() -> None:
             "violating_pairs": 0,
             "accident": None,
             "entry": 1,
+            "variant": False,
         }
     ]
