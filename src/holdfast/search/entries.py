@@ -8,7 +8,9 @@ entry, too; so do rules that follow from the same of what each row keeps, and fr
 
 A rule is folded under such only as people believe and read as easily as it: one that is likely no accident follows from
 others like it alone, and a key, dependency or order rule from others of these kinds. A dependency that three denials
-happen to say together is a fact of its own. What each row keeps is known for sure, and anything may follow from it.
+happen to say together is a fact of its own. Nor is a rule folded under one that far fewer pairs put to the test: where
+most values of a column are null, a rule on it says little, and a key that follows from it is worth more than it. What
+each row keeps is known for sure, and anything may follow from it.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 LOOKED_AT = 200
 # Beyond this estimate a rule is more likely an accident than not.
 PROBABLY = 0.5
+# A rule is folded only under such as are tested by at least this share of the pairs that test it.
+AS_TESTED = 0.5
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,12 @@ def _standing(rule: FoundRule) -> tuple[bool, bool]:
     return rule.accident is None or rule.accident <= PROBABLY, rule.rule.kind in ("key", "fd", "order")
 
 
+def _serves(other: FoundRule, rule: FoundRule) -> bool:
+    """Whether the rule may be folded under the other one, if it follows."""
+    stands = all(there or not want for want, there in zip(_standing(rule), _standing(other), strict=True))
+    return stands and other.coverage >= AS_TESTED * rule.coverage
+
+
 def _useful(orders: Iterable[RowOrder], rules: Sequence[FoundRule]) -> list[RowOrder]:
     """What each row keeps of columns that a rule compares, but for what such a rule says itself."""
     said = {rule.constraint for rule in rules if rule.rule.kind == "row"}
@@ -128,12 +138,7 @@ class _Folding:
         # The worst is looked at first, and what follows is no longer among the others.
         for place in sorted(left, reverse=True):
             del left[place]
-            wanted = _standing(self.rules[place])
-            like = [
-                self.numbers[other]
-                for other in left
-                if all(there or not want for want, there in zip(wanted, _standing(self.rules[other]), strict=True))
-            ]
+            like = [self.numbers[other] for other in left if _serves(self.rules[other], self.rules[place])]
             reason = self._reason(place, [*like, *self.kept])
             if reason is None or not reason.rules:
                 left[place] = None

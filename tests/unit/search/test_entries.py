@@ -23,10 +23,10 @@ from holdfast.search.row_orders import RowOrder
 COLUMNS = ("a", "b", "c")
 
 
-def found(text: str, **more: Any) -> FoundRule:
+def found(text: str, *, coverage: float = 1.0, **more: Any) -> FoundRule:
     rule = parse_rule(text)
     (constraint,) = rule.body.denials
-    return FoundRule(rule, constraint, 0.5, 1.0, **more)
+    return FoundRule(rule, constraint, 0.5, coverage, **more)
 
 
 def folded(*texts: str) -> tuple[list[list[str]], list[str]]:
@@ -149,6 +149,15 @@ def test_a_rule_that_is_believed_is_not_folded_under_probable_accidents() -> Non
     assert entries_of([*sure, said]).variants == (False, False, True)
     assert entries_of([*likely, said]).variants == (False, False, False)
     assert entries_of([*likely, found("zip -> state", accident=0.9)]).variants == (False, False, True)
+
+
+def test_a_rule_is_not_folded_under_one_that_few_pairs_test() -> None:
+    # Most values of `left` are null, so that the order rule says next to nothing of most rows.
+    order = "if t.id <= s.id then t.left > s.left"
+    few = entries_of([found("unique(id)"), found(order, coverage=0.03)])
+    assert (list(few), few.variants) == ([[0], [1]], (False, False))
+    many = entries_of([found("unique(id)"), found(order, coverage=0.9)])
+    assert many.variants == (True, False)
 
 
 def test_a_variant_stands_under_the_rule_that_concludes_it_and_nothing_else() -> None:
