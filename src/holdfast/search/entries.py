@@ -48,8 +48,9 @@ class Reason:
 class Entries:
     """Per rule the number of its entry, from 1 on, and whether it is a variant, which follows from rules that are none.
 
-    Entries are in the order of the best rule of each that is no variant. `reasons` has what variants follow from, by
-    place, and also the first rule of an entry where that is what each row keeps.
+    Entries are in the order of the best rule of each that is no variant, those first of which this one is believed.
+    `reasons` has what variants follow from, by place, and also the first rule of an entry where that is what each row
+    keeps.
     """
 
     numbers: tuple[int, ...]
@@ -83,11 +84,10 @@ def entries_of(rules: Sequence[FoundRule], orders: Sequence[RowOrder] = ()) -> E
             i = under[i]
         return same_fact.get(i, i)
 
-    numbers: dict[int, int] = {}
-    for i in range(len(rules)):
-        if i not in under:
-            numbers.setdefault(head(i), len(numbers) + 1)
     places = range(len(rules))
+    heads = dict.fromkeys(head(i) for i in places if i not in under)
+    in_order = sorted(heads, key=lambda i: not _is_believed(rules[i]))
+    numbers = {i: number for number, i in enumerate(in_order, start=1)}
     return Entries(tuple(numbers[head(i)] for i in places), tuple(i in under for i in places), folding.reasons)
 
 
@@ -96,9 +96,13 @@ def _is_plain(rule: FoundRule) -> bool:
     return exact and on_columns(rule.constraint)
 
 
+def _is_believed(rule: FoundRule) -> bool:
+    return rule.accident is None or rule.accident <= PROBABLY
+
+
 def _standing(rule: FoundRule) -> tuple[bool, bool]:
     """Whether it is believed, and is of a kind that people read easily."""
-    return rule.accident is None or rule.accident <= PROBABLY, rule.rule.kind in ("key", "fd", "order")
+    return _is_believed(rule), rule.rule.kind in ("key", "fd", "order")
 
 
 def _serves(other: FoundRule, rule: FoundRule) -> bool:

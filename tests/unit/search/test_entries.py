@@ -151,6 +151,11 @@ def test_a_rule_that_is_believed_is_not_folded_under_probable_accidents() -> Non
     assert entries_of([*likely, found("zip -> state", accident=0.9)]).variants == (False, False, True)
 
 
+def test_entries_that_are_likely_accidents_stand_last() -> None:
+    entries = entries_of([found("unique(a)", accident=0.8), found("b -> c", accident=0.0), found("unique(d)")])
+    assert list(entries) == [[1], [2], [0]]
+
+
 def test_a_rule_is_not_folded_under_one_that_few_pairs_test() -> None:
     # Most values of `left` are null, so that the order rule says next to nothing of most rows.
     order = "if t.id <= s.id then t.left > s.left"
