@@ -13,12 +13,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.encode.codes import Coded, dense_codes
 from holdfast.kernels import gpu_evidence
-from holdfast.kernels.evidence import EQUALITY, EQUALITY_SKIP, FIRST, NULL, ORDER_MEET, Counted, Packing, Short
+from holdfast.kernels.evidence import EQUALITY, EQUALITY_SKIP, FIRST, ORDER_MEET, Counted, Packing, Short
 from holdfast.kernels.extended_sets import first_missed
 from holdfast.kernels.pairs_between import MOST_ROWS, BlockPair, beside
 from holdfast.rules.rule import Nulls
-from holdfast.search.coded_rows import CodedRows, both_orders, collapsed_rows, comparing, row_way, shown_words
+from holdfast.search.coded_rows import (
+    CodedRows,
+    both_orders,
+    collapsed_rows,
+    comparing,
+    row_way,
+    rows_apart,
+    shown_words,
+)
 from holdfast.search.evidence import Evidence, distinct
 from holdfast.search.invert import full_mask
 from holdfast.search.space import PredicateSpace, Words, permuted
@@ -78,6 +87,12 @@ class Related:
 
     def _words(self) -> Words:
         return shown_words(self.space, self.blocks.packing, self.shown, self.counted)
+
+    def shown_pairs(self) -> tuple[Words, Ints, Ints]:
+        """Per different thing that pairs show its bits, and one such pair, by position in the two blocks."""
+        assert self.counted.firsts is not None, "pairs were kept"
+        firsts = self.counted.firsts
+        return self._words(), firsts // FIRST + self.start, firsts % FIRST
 
     def breaking_pairs(self, known: Words, masks: Words) -> list[NewPair]:
         """For each of the constraints that what is not known yet breaks, a pair of rows that breaks it; of all that
@@ -221,12 +236,15 @@ def coded(rows: KeptRows, together: Sequence[Sequence[str]], space: PredicateSpa
     return collapsed_rows(small_codes(rows, together), rows.size, space, nulls)
 
 
+def coded_apart(rows: KeptRows, together: Sequence[Sequence[str]], space: PredicateSpace, nulls: Nulls) -> CodedRows:
+    """As `coded`, every row for itself, in order."""
+    return rows_apart(small_codes(rows, together), rows.size, space, nulls)
+
+
 def small_codes(rows: KeptRows, together: Sequence[Sequence[str]]) -> dict[str, NDArray[np.int32]]:
     """Per column the rank of each value among those of the columns it stands together with; -1 for a null."""
     codes: dict[str, NDArray[np.int32]] = {}
     for family in together:
-        values = np.unique(np.concatenate([rows.codes[name][rows.valid[name]] for name in family]))
-        for name in family:
-            ranks = np.searchsorted(values, rows.codes[name]).astype(np.int32)
-            codes[name] = np.where(rows.valid[name], ranks, np.int32(NULL))
+        alike = [Coded(rows.codes[name], rows.valid[name]) for name in family]
+        codes.update(zip(family, dense_codes(alike), strict=True))
     return {name: codes[name] for name in rows.codes}

@@ -21,6 +21,7 @@ from holdfast.evolving.changed_evidence import (
     NewPair,
     Related,
     coded,
+    coded_apart,
     evidence_on_card,
     listed,
     related,
@@ -28,7 +29,8 @@ from holdfast.evolving.changed_evidence import (
 )
 from holdfast.evolving.options import EvolveStrategy
 from holdfast.evolving.outcome import AddedRule, BreakingPair, RemovedRule, RulesChange
-from holdfast.evolving.repair import changed_evidence, repaired_rules, strengthened
+from holdfast.evolving.proving_pairs import ProvingPairs, proving_pairs, put_to_the_table
+from holdfast.evolving.repair import ChangedEvidence, changed_evidence, repaired_rules, strengthened
 from holdfast.evolving.rule_indexes import RuleIndexes
 from holdfast.kernels.extended_sets import contained_in, first_missed
 from holdfast.rules.constraint import DenialConstraint
@@ -45,12 +47,16 @@ from holdfast.states.lazy_list import LazyList
 
 # All pairs of so many rows are a minute's work for two cores.
 MOST_EVIDENCE_ROWS = 300_000
+# When a larger share of the rows goes, a search from nothing is the shorter way.
+_MOST_GONE = 0.5
+# Under what names a file has the pairs that prove the rules.
+_PROOF = ("pair_words", "pair_left", "pair_right")
 
 
 @dataclass(frozen=True)
 class KeptRules:
     """The most general constraints of so many rows, how many pairs violate each, and the evidence of all pairs when
-    `exact`, else of some."""
+    `exact`, else of some. `pairs` prove, where they were looked for, that no constraint is more general."""
 
     space: PredicateSpace
     masks: Words
@@ -58,6 +64,7 @@ class KeptRules:
     evidence: Evidence
     rows: int
     exact: bool = True
+    pairs: ProvingPairs | None = None
 
     @classmethod
     def of(cls, result: SearchResult) -> KeptRules:
@@ -86,8 +93,15 @@ class KeptRules:
             violating=self.violating,
             words=self.evidence.words,
             counts=self.evidence.counts,
+            **self._proof,
         )
         return file.getvalue()
+
+    @property
+    def _proof(self) -> dict[str, Any]:
+        """The pairs as arrays by name; none where there are no pairs."""
+        pairs = self.pairs
+        return {} if pairs is None else dict(zip(_PROOF, (pairs.words, pairs.left, pairs.right), strict=True))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> KeptRules:
@@ -96,7 +110,10 @@ class KeptRules:
             about = json.loads(parts["about"].tobytes())
             evidence = Evidence(parts["words"], parts["counts"])
             space = PredicateSpace.from_lists(about["pairs"])
-            return cls(space, parts["masks"], parts["violating"], evidence, about["rows"], about["exact"])
+            # States of earlier days have no pairs.
+            known = [parts[name] for name in _PROOF if name in parts]
+            pairs = ProvingPairs(*known) if known else None
+            return cls(space, parts["masks"], parts["violating"], evidence, about["rows"], about["exact"], pairs)
 
 
 @dataclass(frozen=True)
@@ -132,7 +149,7 @@ def evidence_change(
     went += [block.evidence() for block, _ in leaving]
     met = related(space, nulls, come, stay, threads=threads, firsts=True)
     coming = related_within(space, nulls, come, threads=threads, share=share, shares=shares, firsts=True)
-    for block, pairs in _with_breaking_pairs(met, coming, stay.size, kept.evidence.words, kept.masks):
+    for block, _, pairs in _with_breaking_pairs(met, coming, stay.size, kept.evidence.words, kept.masks):
         came.append(block.evidence())
         new += pairs
     return EvidenceChange(reduce(Evidence.plus, came), reduce(Evidence.plus, went), tuple(new))
@@ -140,14 +157,12 @@ def evidence_change(
 
 def _with_breaking_pairs(
     met: Iterable[Related], coming: Iterable[tuple[Related, int]], stay: int, known: Words, masks: Words
-) -> Iterator[tuple[Related, list[NewPair]]]:
-    """The blocks of rows that come with those that stay, then with each other; each with pairs of it that break rules.
-
-    Positions are as in `evidence_change`.
-    """
+) -> Iterator[tuple[Related, int, list[NewPair]]]:
+    """The blocks of rows that come with those that stay, then with each other; each with by what its positions on the
+    right are raised, and with pairs of it that break rules, by positions as in `evidence_change`."""
     for block, start in chain(((block, None) for block in met), coming):
         pairs, offset = block.breaking_pairs(known, masks), 0 if start is None else start + stay
-        yield block, [NewPair(pair.left, pair.right + offset, pair.words) for pair in pairs]
+        yield block, offset, [NewPair(pair.left, pair.right + offset, pair.words) for pair in pairs]
 
 
 def _on_card(
@@ -208,8 +223,8 @@ def way_of_change(
     """How the rules are found after so many rows have gone and come, beside those that stay.
 
     Counted evidence moves by the pairs that change, which for most of a table are more than all pairs that are left.
-    Without it, rows that come are looked up in indexes. Where rows go as well, rules may become more general, and
-    nothing but a search tells which.
+    Without it, rows that come are looked up in indexes. Where rows go as well, rules may become more general, which is
+    told from pairs that prove them as long as most of these stay.
     """
     after = stay + come
     if strategy == "rediscover":
@@ -217,7 +232,8 @@ def way_of_change(
     if kept.exact:
         moved = (gone + come) * stay + (gone * gone + come * come) / 2
         return "evidence" if strategy == "evidence" or moved <= after * after / 2 else "rediscover"
-    return "index" if not gone and kept.rows > 1 else "rediscover"
+    few = gone <= _MOST_GONE * kept.rows and stay > 1
+    return "index" if kept.rows > 1 and (few or not gone) else "rediscover"
 
 
 def searched(
@@ -231,7 +247,8 @@ def searched(
     result = find_in(taken, wanted, Clock(options.time_limit).part(SEARCH_SHARE), threads=threads)
     after = replace(KeptRules.of(result), exact=result.exact and before.exact)
     fell = _fallen_masks(before, after)
-    return after, broken_pairs(before.space, fell, options.nulls, come, stay, threads=threads), "rediscover"
+    broken = broken_pairs(before.space, fell, options.nulls, come, stay, threads=threads) if len(fell) else []
+    return after, broken, "rediscover"
 
 
 def _fallen_masks(before: KeptRules, after: KeptRules) -> Words:
@@ -250,49 +267,143 @@ def broken_pairs(
     none = no_evidence(space).words
     met = related(space, nulls, come, stay, threads=threads, firsts=True)
     coming = related_within(space, nulls, come, threads=threads, firsts=True)
-    return [pair for _, pairs in _with_breaking_pairs(met, coming, stay.size, none, masks) for pair in pairs]
+    return [pair for _, _, pairs in _with_breaking_pairs(met, coming, stay.size, none, masks) for pair in pairs]
 
 
-def strengthened_by_indexes(
-    kept: KeptRules, indexes: RuleIndexes, come: KeptRows, stay: KeptRows, ids: Ints, options: DiscoverOptions, *,
-    threads: int,
-) -> tuple[KeptRules, list[NewPair], str]:  # fmt: skip
-    """The rules when rows come, from the pairs that the indexes let through; pairs that break rules, by positions as in
-    `evidence_change`, and what was done in words. `ids` are those of the rows that stay, in order.
+@dataclass(frozen=True)
+class MovedRows:
+    """Rows that go, come and stay, and the id of each: pairs that prove rules name rows by it.
+
+    Indexes know rows that stay by `places`, which rise, and have of those that go all or none, as `gone_places` says.
     """
-    space, nulls = kept.space, options.nulls
-    indexes.serve(kept.masks, stay, ids, come)
-    broken: list[NewPair] = []
-    words: list[Words] = [no_evidence(space).words]
+
+    go: KeptRows
+    come: KeptRows
+    stay: KeptRows
+    gone_ids: Ints
+    come_ids: Ints
+    stay_ids: Ints
+    places: Ints
+    gone_places: Ints | None = None
+
+
+@dataclass(frozen=True)
+class _Met:
+    """Pairs with rows that came, one for each thing that they show, by positions as in `evidence_change`; those that
+    break rules; and how they were found, in words."""
+
+    words: Words
+    left: Ints
+    right: Ints
+    broken: list[NewPair]
+    how: str
+
+
+def repaired_by_indexes(
+    kept: KeptRules, indexes: RuleIndexes, rows: MovedRows, families: Sequence[Sequence[str]],
+    options: DiscoverOptions, *, threads: int,
+) -> tuple[KeptRules, list[NewPair], str]:  # fmt: skip
+    """The rules after a change, from the pairs that the indexes let through, and where rows went from the pairs that
+    proved the rules; pairs that break rules, by positions as in `evidence_change`, and what was done in words.
+
+    Columns of one of the families have codes that compare with each other.
+    """
+    proof = kept.pairs
+    if rows.go.size and proof is None:
+        before = coded_apart(rows.go.plus(rows.stay), families, kept.space, options.nulls)
+        ids = np.concatenate([rows.gone_ids, rows.stay_ids])
+        proof = proving_pairs(kept.masks, before, ids, options, threads=threads)
+    if rows.go.size and proof is None:
+        return searched(kept, rows.come, rows.stay, families, options, threads=threads)
+    met = _met_by_indexes(kept, indexes, rows, options, threads)
+    if proof is None:
+        return _strengthened(kept, met, rows.come.size, options)
+    space, ids = kept.space, np.concatenate([rows.stay_ids, rows.come_ids])
+    came = ProvingPairs(met.words, rows.come_ids[met.left], ids[met.right])
+    pairs = proof.without(rows.gone_ids).plus(came)
+    moved = _moved(proof.evidence(space), pairs.evidence(space))
+    candidates = repaired_rules(
+        space, kept.masks, proof.evidence(space), moved, options, clock=Clock(None), threads=threads
+    )
+    proven = None
+    if candidates.complete and len(pairs):
+        proven = put_to_the_table(
+            space, candidates.masks, kept.masks, pairs,
+            lambda: coded_apart(rows.stay.plus(rows.come), families, space, options.nulls), ids, options,
+            threads=threads,
+        )  # fmt: skip
+    if proven is None:
+        return searched(kept, rows.come, rows.stay, families, options, threads=threads)
+    size = kept.rows + rows.come.size - rows.go.size
+    evidence = _left_by(space, proven.masks, kept.evidence.plus(proven.pairs.evidence(space)))
+    none = np.zeros(len(proven.masks), np.int64)
+    after = replace(kept, masks=proven.masks, violating=none, evidence=evidence, rows=size, pairs=proven.pairs)
+    gone = f", and {len(proof) - len(proof.without(rows.gone_ids)):,} of {len(proof):,} pairs that prove rules went"
+    return after, met.broken, f"index: {met.how}{gone if rows.go.size else ''}"
+
+
+def _moved(before: Evidence, after: Evidence) -> ChangedEvidence:
+    lines, had, has = in_either(before.words, after.words)
+    return ChangedEvidence(after, lines[has & ~had], lines[had & ~has])
+
+
+def _left_by(space: PredicateSpace, masks: Words, evidence: Evidence) -> Evidence:
+    """The evidence without what would break one of the constraints: no pair shows it any more."""
+    there = first_missed(evidence.words, both_ways(space, ~masks & full_mask(space))) < 0
+    return Evidence(evidence.words[there], evidence.counts[there])
+
+
+def _met_by_indexes(
+    kept: KeptRules, indexes: RuleIndexes, rows: MovedRows, options: DiscoverOptions, threads: int
+) -> _Met:
+    space, nulls, come, stay = kept.space, options.nulls, rows.come, rows.stay
+    if rows.gone_places is None:
+        indexes.serve(kept.masks, stay, rows.places, come)
+    else:
+        indexes.serve(kept.masks, stay.plus(rows.go), np.concatenate([rows.places, rows.gone_places]), come)
     if indexes.selection.uncovered or indexes.named(come) > options.limits.most_named * come.size * max(stay.size, 1):
         # What is looked up would cost more than what is related block by block.
         met = related(space, nulls, come, stay, threads=threads, firsts=True)
         how = "all pairs with rows that came, since indexes would let too many through"
     else:
         through = indexes.let_through(come)
-        where = np.searchsorted(ids, through.rows)
-        met = listed(space, nulls, come, stay, through.asking, where)
+        where = np.searchsorted(rows.places, through.rows)
+        stays = rows.places[np.minimum(where, stay.size - 1)] == through.rows
+        met = listed(space, nulls, come, stay, through.asking[stays], where[stays])
         how = f"{len(indexes)} indexes let {len(through.rows):,} of {come.size * stay.size:,} pairs through"
     coming = related_within(space, nulls, come, threads=threads, firsts=True)
-    for block, pairs in _with_breaking_pairs(met, coming, stay.size, words[0], kept.masks):
-        words.append(block.evidence().words)
+    broken: list[NewPair] = []
+    shown: list[tuple[Words, Ints, Ints]] = []
+    for block, offset, pairs in _with_breaking_pairs(met, coming, stay.size, no_evidence(space).words, kept.masks):
+        words, left, right = block.shown_pairs()
+        shown.append((words, left, right + offset))
         broken += pairs
-    shown, _ = distinct(np.concatenate(words))
+    words = np.concatenate([no_evidence(space).words, *(part[0] for part in shown)])
+    left, right = (np.concatenate([np.zeros(0, np.int64), *(part[side] for part in shown)]) for side in (1, 2))
+    return _Met(words, left, right, broken, how)
+
+
+def _strengthened(
+    kept: KeptRules, met: _Met, come: int, options: DiscoverOptions
+) -> tuple[KeptRules, list[NewPair], str]:
+    """The rules when so many rows came, and none went."""
+    space = kept.space
+    shown, _ = distinct(both_ways(space, met.words))
     stronger = strengthened(space, kept.masks, shown, options, however_many=True)
     if stronger is None:
         raise RunError(
             "there are more rules now than can be kept.",
             hint="allow fewer with --max-predicates, --columns or --exclude at evolve init.",
         )
-    new = Evidence(shown, np.ones(len(shown), np.int64))
     after = replace(
         kept,
         masks=stronger.masks,
         violating=np.zeros(len(stronger.masks), np.int64),
-        evidence=kept.evidence.plus(new),
-        rows=kept.rows + come.size,
+        evidence=kept.evidence.plus(Evidence(shown, np.ones(len(shown), np.int64))),
+        rows=kept.rows + come,
+        pairs=None,
     )
-    return after, broken, f"index: {how}"
+    return after, met.broken, f"index: {met.how}"
 
 
 @dataclass(frozen=True)

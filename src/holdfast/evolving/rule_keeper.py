@@ -16,13 +16,14 @@ from holdfast.errors import TypeMismatchError, UnknownColumnError, closest_hint
 from holdfast.evolving.changed_evidence import KeptRows, NewPair, small_codes
 from holdfast.evolving.evolve import (
     KeptRules,
+    MovedRows,
     ShownPair,
     evidence_change,
     evolved,
     keeps_evidence,
+    repaired_by_indexes,
     rules_change,
     searched,
-    strengthened_by_indexes,
     way_of_change,
 )
 from holdfast.evolving.live_table import LiveTable, TableChange
@@ -104,6 +105,7 @@ class RuleKeeper(Presented):
             self._table.make(self._table.inserting(table.select(list(self._table.names))))
         self._extra = [name for name in table.column_names if name not in self._table.names]
         self._indexes, self._generation = self._no_indexes(), self._table.generation
+        self._named = self._generation
         self._unseen = 0
 
     def _no_indexes(self) -> RuleIndexes:
@@ -168,7 +170,9 @@ class RuleKeeper(Presented):
         return table.drop_columns([name for name in self._extra if name in table.column_names])
 
     def _change(self, change: TableChange) -> RulesChange:
-        before, columns = self._kept, list(self._columns)
+        columns = list(self._columns)
+        # Slots of another generation are those of other rows.
+        before = self._kept if self._table.generation == self._named else replace(self._kept, pairs=None)
         stay = self._table.slots_but(change.gone)
         rows = _Rows(
             gone=self._table.rows(change.gone, columns),
@@ -176,14 +180,17 @@ class RuleKeeper(Presented):
             come=self._table.coming(change, columns),
             slots=stay.astype(np.int64),
         )
-        after, pairs, way = self._evolved(before, rows)
+        after, pairs, way = self._evolved(before, rows, change)
 
         shown = [self._shown(pair, change, rows, stay) for pair in pairs]
         notes = self._notes(rows)
         rule_changes = rules_change(before, after, shown, strategy=way, notes=notes)
+        generation = self._table.generation
         coming = self._table.make(change)
         self._keep_indexes(rows, change, coming)
-        self._kept = after
+        known = after.pairs if self._table.generation == generation else None
+        self._kept = replace(after, pairs=None if known is None else known.named(coming.astype(np.int64)))
+        self._named = self._table.generation
         return rule_changes
 
     def _notes(self, rows: _Rows) -> tuple[str, ...]:
@@ -195,7 +202,7 @@ class RuleKeeper(Presented):
         codes = small_codes(rows.stay.plus(rows.come), together(self._columns, self.options))
         return other_pairs(self._kept.space, codes, self._columns, self.options)
 
-    def _evolved(self, before: KeptRules, rows: _Rows) -> tuple[KeptRules, Sequence[NewPair], str]:
+    def _evolved(self, before: KeptRules, rows: _Rows, change: TableChange) -> tuple[KeptRules, Sequence[NewPair], str]:
         """The rules after the change, pairs that break those that fell, and how it was done."""
         threads = self._threads
         way = way_of_change(before, rows.gone.size, rows.come.size, rows.stay.size, self.strategy)
@@ -203,13 +210,15 @@ class RuleKeeper(Presented):
             moved = evidence_change(before, self.options, rows.gone, rows.come, rows.stay, threads=threads)
             after = evolved(before, moved, rows.after, self.options, threads=threads)
             return after, moved.new_pairs, way if moved.device == "cpu" else f"{way}, on {moved.device}"
+        families = together(self._columns, self.options)
         if way == "index":
             if self._generation != self._table.generation:
                 self._indexes, self._generation = self._no_indexes(), self._table.generation
-            return strengthened_by_indexes(
-                before, self._indexes, rows.come, rows.stay, rows.slots, self.options, threads=threads
-            )
-        families = together(self._columns, self.options)
+            gone = change.gone.astype(np.int64)
+            # Rows that come have no slots yet.
+            ids = {"gone_ids": gone, "come_ids": -1 - np.arange(rows.come.size), "stay_ids": rows.slots}
+            changed = MovedRows(rows.gone, rows.come, rows.stay, **ids, places=rows.slots, gone_places=gone)
+            return repaired_by_indexes(before, self._indexes, changed, families, self.options, threads=threads)
         return searched(before, rows.come, rows.stay, families, self.options, threads=threads)
 
     def _keep_indexes(self, rows: _Rows, change: TableChange, coming: Slots) -> None:

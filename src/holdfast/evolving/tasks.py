@@ -18,18 +18,20 @@ import pyarrow as pa
 
 from holdfast.encode.codes import shared_codes
 from holdfast.encode.column_type import ColumnType
+from holdfast.encode.spark_hash import spark_xxhash64
 from holdfast.errors import StateError
 from holdfast.evolving.changed_evidence import KeptRows, NewPair
 from holdfast.evolving.evolve import (
     EvidenceChange,
     KeptRules,
+    MovedRows,
     ShownPair,
     evidence_change,
     evolved,
     no_evidence,
+    repaired_by_indexes,
     rules_change,
     searched,
-    strengthened_by_indexes,
     way_of_change,
 )
 from holdfast.evolving.options import EvolveStrategy
@@ -234,11 +236,13 @@ class SearchTask(_RelatingTask):
         rows = self._related(changed, range(self.table.places))
         go, come, stay = rows.coded
         way = way_of_change(before, go.size, come.size, stay.size, self.strategy)
+        families = together(self.types, self.options)
         if way == "index":
-            indexes, ids = RuleIndexes(before.space, self.options.nulls, SelectOptions()), np.arange(stay.size)
-            result = strengthened_by_indexes(before, indexes, come, stay, ids, self.options, threads=own_cores())
+            indexes = RuleIndexes(before.space, self.options.nulls, SelectOptions())
+            gone, came, staying = (spark_xxhash64([self.table.keys(each)]) for each in (rows.go, rows.come, rows.stay))
+            changed_rows = MovedRows(go, come, stay, gone, came, staying, places=np.arange(stay.size))
+            result = repaired_by_indexes(before, indexes, changed_rows, families, self.options, threads=own_cores())
         else:
-            families = together(self.types, self.options)
             result = searched(before, come, stay, families, self.options, threads=own_cores())
         after, pairs, how = result
         return _written(self.table.store, before, after, [rows.shown(pair) for pair in pairs], how)

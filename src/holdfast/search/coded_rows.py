@@ -131,6 +131,12 @@ def collapsed_rows(codes: Mapping[str, Codes], rows: int, space: PredicateSpace,
     return CodedRows(space, packing, shown, columns, weights)
 
 
+def rows_apart(codes: Mapping[str, Codes], rows: int, space: PredicateSpace, nulls: Nulls) -> CodedRows:
+    """As `collapsed_rows`, every row for itself."""
+    packing, shown, columns = _layout(space, codes, nulls)
+    return CodedRows(space, packing, shown, columns, np.ones(rows, np.int64))
+
+
 def together(types: Mapping[str, ColumnType], options: DiscoverOptions) -> list[list[str]]:
     """The columns, divided into those that share a numbering: they may be compared with each other."""
     return families(types) if options.cross_columns is not None else [[name] for name in types]

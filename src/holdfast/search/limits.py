@@ -32,8 +32,10 @@ class SearchLimits:
 
     Strengthening looks at every other rule for each that falls; beyond `most_looks`, or where more than the share
     `most_fallen` of the rules fall, a new search is the shorter way. Looking a pair up and relating it alone is worth
-    it for at most the share `most_named` of the pairs. `breaking_rows` rows at a time are searched for pairs that break
-    rules where a GPU has counted. From `shared_rows` distinct rows on, the tasks of a cluster share all pairs.
+    it for at most the share `most_named` of the pairs. Where rows go, at most `most_walks` candidates are put to all
+    rows, and none when more than `most_undecided` are in question: then a new search is the shorter way.
+    `breaking_rows` rows at a time are searched for pairs that break rules where a GPU has counted. From `shared_rows`
+    distinct rows on, the tasks of a cluster share all pairs.
     For the best `estimated_rules` at most it is estimated how likely they are accidents.
     """
 
@@ -60,6 +62,8 @@ class SearchLimits:
     most_looks: int = 1_000_000_000
     most_fallen: float = 0.5
     most_named: float = 0.01
+    most_walks: int = 256
+    most_undecided: int = 20_000
     shared_rows: int = 20_000
     breaking_rows: int = 512
     estimated_rules: int = 200

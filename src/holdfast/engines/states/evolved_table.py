@@ -59,8 +59,8 @@ _SHOWN_CHANGES = 10
 # What tasks pass on: parts of bytes, in pieces.
 LINES = (field("part", "string"), field("piece", "integer"), field("bytes", "binary"))
 _BY_INDEXES = (
-    "rules are kept by indexes, not by counted evidence of all pairs: rows that come are looked up, and when rows go "
-    "the rules are searched for anew"
+    "rules are kept by indexes, not by counted evidence of all pairs: rows that come are looked up, and when rows go, "
+    "rules that could be more general are put to the table"
 )
 
 
