@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cache, reduce
 from itertools import chain
 from typing import Any, Literal
 
@@ -36,6 +36,7 @@ from holdfast.kernels.extended_sets import contained_in, first_missed
 from holdfast.rules.constraint import DenialConstraint
 from holdfast.rules.rule import Nulls
 from holdfast.search.clock import Clock
+from holdfast.search.coded_rows import CodedRows
 from holdfast.search.device import changes_on_gpu, gpu_failed, own_card
 from holdfast.search.evidence import Evidence, Ints, distinct, in_either
 from holdfast.search.find import SEARCH_SHARE, find_in, weighed
@@ -270,11 +271,17 @@ def broken_pairs(
     return [pair for _, _, pairs in _with_breaking_pairs(met, coming, stay.size, none, masks) for pair in pairs]
 
 
+# All rows of a table, when they are needed, and their ids.
+Everyone = Callable[[], tuple[KeptRows, Ints]]
+
+
 @dataclass(frozen=True)
 class MovedRows:
     """Rows that go, come and stay, and the id of each: pairs that prove rules name rows by it.
 
     Indexes know rows that stay by `places`, which rise, and have of those that go all or none, as `gone_places` says.
+    Where rows that stay are only those that can break a rule with one that comes, `everyone` gives all rows there are
+    afterwards, and their ids.
     """
 
     go: KeptRows
@@ -285,6 +292,13 @@ class MovedRows:
     stay_ids: Ints
     places: Ints
     gone_places: Ints | None = None
+    everyone: Everyone | None = None
+
+    def after(self) -> tuple[KeptRows, Ints]:
+        """All rows there are afterwards, and their ids."""
+        if self.everyone is not None:
+            return self.everyone()
+        return self.stay.plus(self.come), np.concatenate([self.stay_ids, self.come_ids])
 
 
 @dataclass(frozen=True)
@@ -302,9 +316,10 @@ class _Met:
 def repaired_by_indexes(
     kept: KeptRules, indexes: RuleIndexes, rows: MovedRows, families: Sequence[Sequence[str]],
     options: DiscoverOptions, *, threads: int,
-) -> tuple[KeptRules, list[NewPair], str]:  # fmt: skip
+) -> tuple[KeptRules, list[NewPair], str] | None:  # fmt: skip
     """The rules after a change, from the pairs that the indexes let through, and where rows went from the pairs that
-    proved the rules; pairs that break rules, by positions as in `evidence_change`, and what was done in words.
+    proved the rules; pairs that break rules, by positions as in `evidence_change`, and what was done in words. None
+    where a search from nothing is the shorter way.
 
     Columns of one of the families have codes that compare with each other.
     """
@@ -313,27 +328,27 @@ def repaired_by_indexes(
         before = coded_apart(rows.go.plus(rows.stay), families, kept.space, options.nulls)
         ids = np.concatenate([rows.gone_ids, rows.stay_ids])
         proof = proving_pairs(kept.masks, before, ids, options, threads=threads)
-    if rows.go.size and proof is None:
-        return searched(kept, rows.come, rows.stay, families, options, threads=threads)
+        if proof is None:
+            return None
     met = _met_by_indexes(kept, indexes, rows, options, threads)
     if proof is None:
         return _strengthened(kept, met, rows.come.size, options)
     space, ids = kept.space, np.concatenate([rows.stay_ids, rows.come_ids])
     came = ProvingPairs(met.words, rows.come_ids[met.left], ids[met.right])
-    pairs = proof.without(rows.gone_ids).plus(came)
-    moved = _moved(proof.evidence(space), pairs.evidence(space))
-    candidates = repaired_rules(
-        space, kept.masks, proof.evidence(space), moved, options, clock=Clock(None), threads=threads
-    )
-    proven = None
-    if candidates.complete and len(pairs):
-        proven = put_to_the_table(
-            space, candidates.masks, kept.masks, pairs,
-            lambda: coded_apart(rows.stay.plus(rows.come), families, space, options.nulls), ids, options,
-            threads=threads,
-        )  # fmt: skip
+    pairs, shown = proof.without(rows.gone_ids).plus(came), proof.evidence(kept.space)
+    moved = _moved(shown, pairs.evidence(space))
+    candidates = repaired_rules(space, kept.masks, shown, moved, options, clock=Clock(None), threads=threads)
+    if not candidates.complete or not len(pairs):
+        return None
+
+    @cache
+    def everyone() -> tuple[CodedRows, Ints]:
+        every, ids = rows.after()
+        return coded_apart(every, families, space, options.nulls), ids
+
+    proven = put_to_the_table(space, candidates.masks, kept.masks, pairs, everyone, options, threads=threads)
     if proven is None:
-        return searched(kept, rows.come, rows.stay, families, options, threads=threads)
+        return None
     size = kept.rows + rows.come.size - rows.go.size
     evidence = _left_by(space, proven.masks, kept.evidence.plus(proven.pairs.evidence(space)))
     none = np.zeros(len(proven.masks), np.int64)
@@ -368,7 +383,7 @@ def _met_by_indexes(
     else:
         through = indexes.let_through(come)
         where = np.searchsorted(rows.places, through.rows)
-        stays = rows.places[np.minimum(where, stay.size - 1)] == through.rows
+        stays = np.r_[rows.places, -1][where] == through.rows
         met = listed(space, nulls, come, stay, through.asking[stays], where[stays])
         how = f"{len(indexes)} indexes let {len(through.rows):,} of {come.size * stay.size:,} pairs through"
     coming = related_within(space, nulls, come, threads=threads, firsts=True)

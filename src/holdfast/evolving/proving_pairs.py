@@ -103,20 +103,20 @@ def proving_pairs(
     candidates = most_general(rows.space, pairs.evidence(rows.space), options, Clock(None), threads=threads)
     if not candidates.complete:
         return None
-    proven = put_to_the_table(rows.space, candidates.masks, masks, pairs, lambda: rows, ids, options, threads=threads)
+    proven = put_to_the_table(rows.space, candidates.masks, masks, pairs, lambda: (rows, ids), options, threads=threads)
     return None if proven is None else proven.pairs
 
 
 def put_to_the_table(
-    space: PredicateSpace, candidates: Words, held: Words, pairs: ProvingPairs, rows: Callable[[], CodedRows],
-    ids: Ints, options: DiscoverOptions, *, threads: int,
+    space: PredicateSpace, candidates: Words, held: Words, pairs: ProvingPairs,
+    everyone: Callable[[], tuple[CodedRows, Ints]], options: DiscoverOptions, *, threads: int,
 ) -> Proven | None:  # fmt: skip
     """The most general constraints of the rows, given the `candidates`, those that the pairs leave, and some that are
     `held`: what breaks one of these shows what one of the pairs shows. None where too many candidates would have to be
     put to all rows.
 
-    `rows` are only asked for where there is a candidate that does not follow from what is held. Cost: per candidate a
-    walk over a few rows, and over all rows where none of those breaks it.
+    `everyone` gives all rows and their ids, and is only asked for where there is a candidate that does not follow from
+    what is held. Cost: per candidate a walk over a few rows, and over all rows where none of those breaks it.
     """
     left = options.limits.most_walks
     while True:
@@ -125,12 +125,13 @@ def put_to_the_table(
             return Proven(candidates, pairs)
         if left <= 0 or len(undecided) > options.limits.most_undecided:
             return None
-        walked = _walked(undecided, rows(), options, threads)
+        rows, ids = everyone()
+        walked = _walked(undecided, rows, options, threads)
         left -= walked.walks
         held = np.concatenate([held, walked.holding])
         if not len(walked.left):
             continue
-        fresh = shown_pairs(rows(), ids, walked.left, walked.right)
+        fresh = shown_pairs(rows, ids, walked.left, walked.right)
         stronger = strengthened(space, candidates, both_ways(space, fresh.words), options, however_many=True)
         if stronger is None:
             return None

@@ -215,10 +215,19 @@ class RuleKeeper(Presented):
             if self._generation != self._table.generation:
                 self._indexes, self._generation = self._no_indexes(), self._table.generation
             gone = change.gone.astype(np.int64)
-            # Rows that come have no slots yet.
-            ids = {"gone_ids": gone, "come_ids": -1 - np.arange(rows.come.size), "stay_ids": rows.slots}
-            changed = MovedRows(rows.gone, rows.come, rows.stay, **ids, places=rows.slots, gone_places=gone)
-            return repaired_by_indexes(before, self._indexes, changed, families, self.options, threads=threads)
+            changed = MovedRows(
+                rows.gone,
+                rows.come,
+                rows.stay,
+                gone_ids=gone,
+                come_ids=-1 - np.arange(rows.come.size),  # they have no slots yet
+                stay_ids=rows.slots,
+                places=rows.slots,
+                gone_places=gone,
+            )
+            repaired = repaired_by_indexes(before, self._indexes, changed, families, self.options, threads=threads)
+            if repaired is not None:
+                return repaired
         return searched(before, rows.come, rows.stay, families, self.options, threads=threads)
 
     def _keep_indexes(self, rows: _Rows, change: TableChange, coming: Slots) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from holdfast.encode.codes import shared_codes
 from holdfast.encode.column_type import ColumnType
-from holdfast.encode.spark_hash import spark_xxhash64
 from holdfast.errors import StateError
 from holdfast.evolving.changed_evidence import KeptRows, NewPair
 from holdfast.evolving.evolve import (
+    Everyone,
     EvidenceChange,
     KeptRules,
     MovedRows,
@@ -34,9 +34,10 @@ from holdfast.evolving.evolve import (
     searched,
     way_of_change,
 )
+from holdfast.evolving.kept_table import EQUAL, KeptTable, worth_keeping
 from holdfast.evolving.options import EvolveStrategy
 from holdfast.evolving.outcome import change_to_json
-from holdfast.evolving.rule_indexes import RuleIndexes
+from holdfast.evolving.rule_indexes import RuleIndexes, statistics
 from holdfast.evolving.select_index import SelectOptions
 from holdfast.evolving.settled_space import other_pairs
 from holdfast.search.coded_rows import family_codes, together
@@ -52,13 +53,14 @@ from holdfast.states.messages import (
     RefusedChange,
     RepairedRules,
     SpaceNote,
+    WrittenSegment,
     message_batch,
     message_from,
     message_text,
     messages_in,
     of_type,
 )
-from holdfast.states.segment import Segment, as_typed, entries_between, key_of, present
+from holdfast.states.segment import Ints, as_typed
 from holdfast.states.store import Store
 
 _MESSAGES, _ROWS = "messages-", "rows-"
@@ -77,30 +79,6 @@ class PackTask:
         rows = table.filter(pa.array(table.column("sign").to_numpy() != 0)).drop_columns([MESSAGE, "k"])
         if rows.num_rows:
             yield from lines_of({f"{_ROWS}{token}": _to_ipc(rows)})
-
-
-@dataclass(frozen=True)
-class KeptTable:
-    """The rows of a state at one version, by ranges of the hashes of their keys, and the columns that are compared."""
-
-    store: Store
-    segments: tuple[Segment, ...]
-    places: int
-    key: tuple[str, ...]
-    key_names: tuple[str, ...]
-    compared: Mapping[str, str]
-
-    def rows(self, places: Sequence[int], types: Mapping[str, pa.DataType]) -> pa.Table | None:
-        """The rows of some ranges: key and compared columns, in these types."""
-        tables = []
-        for place in places:
-            entries = entries_between(self.store, self.segments, place, self.places)
-            if entries is not None:
-                tables.append(as_typed(present(entries, self.keys(entries)), types))
-        return pa.concat_tables(tables) if tables else None
-
-    def keys(self, rows: pa.Table) -> pa.ChunkedArray:
-        return key_of(rows, self.key, self.key_names)
 
 
 def _messages_and_rows(parts: Mapping[str, bytes]) -> tuple[list[Message], pa.Table | None]:
@@ -143,17 +121,26 @@ class _RelatingTask:
     kept: str
 
     def _related(self, changed: pa.Table, places: Sequence[int]) -> _Related:
+        go, come, kinds = self._moving(changed)
+        stay = self.table.rows(places, kinds)
+        return self._coded(go, come, stay if stay is not None else go.slice(0, 0))
+
+    def _moving(self, changed: pa.Table) -> tuple[pa.Table, pa.Table, Mapping[str, pa.DataType]]:
+        """The rows that go, and those that come: key and compared columns, in the types they have there."""
         table = self.table
         columns = [*table.key, *(column for column in table.compared.values() if column not in table.key)]
         kinds = {name: changed.column(name).type for name in columns}
         signs = changed.column("sign").to_numpy()
         go, come = (as_typed(changed.filter(pa.array(signs == sign)), kinds) for sign in (-1, 1))
-        stay = table.rows(places, kinds)
-        stay = _without(stay if stay is not None else go.slice(0, 0), go, table)
-        coded = _coded(pa.concat_tables([go, come, stay]), table.compared, self.types, self.options)
+        return go, come, kinds
+
+    def _coded(self, go: pa.Table, come: pa.Table, there: pa.Table) -> _Related:
+        """These rows, and those of the ones that were there that stay."""
+        stay = _without(there, go, self.table)
+        coded = _coded(pa.concat_tables([go, come, stay]), self.table.compared, self.types, self.options)
         ends = np.cumsum([0, go.num_rows, come.num_rows, stay.num_rows]).tolist()
         first, second, third = (coded.part(a, b) for a, b in pairwise(ends))
-        return _Related(table, go, come, stay, (first, second, third))
+        return _Related(self.table, go, come, stay, (first, second, third))
 
 
 @dataclass(frozen=True)
@@ -217,10 +204,14 @@ class RepairTask:
 
 @dataclass(frozen=True)
 class SearchTask(_RelatingTask):
-    """A task: all rows that change; it reads the whole table, and out comes what became of the rules, as from a
-    RepairTask: by indexes where rows only come, else by a new search."""
+    """A task: all rows that change; out comes what became of the rules, as from a RepairTask, and files of indexes.
+
+    Where the indexes that the state keeps serve all rules, it reads the rows that these name; else the whole table, and
+    what is missing of indexes is written for the batch of the next version.
+    """
 
     strategy: EvolveStrategy
+    version: int
 
     def __call__(self, batches: Batches) -> Batches:
         table = arrived(batches)
@@ -229,23 +220,83 @@ class SearchTask(_RelatingTask):
         messages, changed = _messages_and_rows(parts_in(table))
         yield message_batch(*messages)
         if changed is not None:
-            yield message_batch(self._searched(changed))
+            before = KeptRules.from_bytes(self.table.store.file(self.kept).read_bytes())
+            yield message_batch(*(self._by_named_rows(before, changed) or self._by_all_rows(before, changed)))
 
-    def _searched(self, changed: pa.Table) -> RepairedRules:
-        before = KeptRules.from_bytes(self.table.store.file(self.kept).read_bytes())
+    def _by_named_rows(self, before: KeptRules, changed: pa.Table) -> list[Message] | None:
+        """What became of the rules, from the rows that kept indexes name; None where that is not enough."""
+        go, come, kinds = self._moving(changed)
+        if self._way(before, go.num_rows, come.num_rows) != "index" or (go.num_rows and before.pairs is None):
+            return None
+        there = before.rows - go.num_rows
+        near = self.table.near(before.space, before.masks, come, kinds, rows=before.rows)
+        if near is None:
+            return None
+        rows = self._coded(go, come, near)
+
+        def everyone() -> tuple[KeptRows, Ints]:
+            every = self._related(changed, range(self.table.places))
+            ids = [self.table.key_hashes(part) for part in (every.stay, every.come)]
+            return every.coded[2].plus(every.coded[1]), np.concatenate(ids)
+
+        indexes, moved = self._indexes(before), self._moved(rows, everyone)
+        repaired = repaired_by_indexes(before, indexes, moved, self._families, self.options, threads=own_cores())
+        if repaired is None:
+            return None
+        after, pairs, _ = repaired
+        how = f"index: {len(self.table.equalities)} kept indexes named {rows.stay.num_rows:,} of {there:,} rows"
+        files = [file for column in self.table.equalities for file in self.table.added(column, go, come, self.version)]
+        return [*files, self._written(before, after, rows, pairs, how, list(self.table.equalities))]
+
+    def _by_all_rows(self, before: KeptRules, changed: pa.Table) -> list[Message]:
         rows = self._related(changed, range(self.table.places))
         go, come, stay = rows.coded
-        way = way_of_change(before, go.size, come.size, stay.size, self.strategy)
-        families = together(self.types, self.options)
-        if way == "index":
-            indexes = RuleIndexes(before.space, self.options.nulls, SelectOptions())
-            gone, came, staying = (spark_xxhash64([self.table.keys(each)]) for each in (rows.go, rows.come, rows.stay))
-            changed_rows = MovedRows(go, come, stay, gone, came, staying, places=np.arange(stay.size))
-            result = repaired_by_indexes(before, indexes, changed_rows, families, self.options, threads=own_cores())
-        else:
-            result = searched(before, come, stay, families, self.options, threads=own_cores())
-        after, pairs, how = result
-        return _written(self.table.store, before, after, [rows.shown(pair) for pair in pairs], how)
+        repaired = None
+        if self._way(before, go.size, come.size) == "index":
+            indexes, moved = self._indexes(before), self._moved(rows)
+            repaired = repaired_by_indexes(before, indexes, moved, self._families, self.options, threads=own_cores())
+        if repaired is None:
+            repaired = searched(before, come, stay, self._families, self.options, threads=own_cores())
+        after, pairs, how = repaired
+        columns = self._columns_of_indexes(after, stay.plus(come))
+        files: list[WrittenSegment] = []
+        for column in columns:
+            if column in self.table.equalities:
+                files += self.table.added(column, rows.go, rows.come, self.version)
+            else:
+                files += self.table.built(column, pa.concat_tables([rows.stay, rows.come]), self.version)
+        return [*files, self._written(before, after, rows, pairs, how, columns)]
+
+    def _way(self, before: KeptRules, go: int, come: int) -> str:
+        if self.options.error:  # what a share of the pairs may break is not told by pairs that break it
+            return "rediscover"
+        return way_of_change(before, go, come, before.rows - go, self.strategy)
+
+    def _indexes(self, before: KeptRules) -> RuleIndexes:
+        return RuleIndexes(before.space, self.options.nulls, SelectOptions())
+
+    @property
+    def _families(self) -> list[list[str]]:
+        return together(self.types, self.options)
+
+    def _moved(self, rows: _Related, everyone: Everyone | None = None) -> MovedRows:
+        gone, came, stays = (self.table.key_hashes(part) for part in (rows.go, rows.come, rows.stay))
+        go, come, stay = rows.coded
+        return MovedRows(go, come, stay, gone, came, stays, places=np.arange(stay.size), everyone=everyone)
+
+    def _columns_of_indexes(self, after: KeptRules, rows: KeptRows) -> list[str]:
+        """The columns that indexes should be kept of; none where rules are not kept by indexes."""
+        if after.exact or self.strategy == "rediscover":
+            return []
+        about = statistics(after.space, rows, rows)
+        return [self.table.compared[name] for name in worth_keeping(after.space, after.masks, about, self.types)]
+
+    def _written(
+        self, before: KeptRules, after: KeptRules, rows: _Related, pairs: Sequence[NewPair], how: str,
+        columns: Sequence[str],
+    ) -> RepairedRules:  # fmt: skip
+        repaired = _written(self.table.store, before, after, [rows.shown(pair) for pair in pairs], how)
+        return replace(repaired, indexed=tuple(EQUAL + column for column in columns))
 
 
 @dataclass(frozen=True)

@@ -130,11 +130,15 @@ class Shipped(Mergeable):
 
 @dataclass(frozen=True)
 class RepairedRules:
-    """The rules after a batch: the file that has them, of how many rows they are true, and what changed, as JSON."""
+    """The rules after a batch: the file that has them, of how many rows they are true, and what changed, as JSON.
+
+    `indexed` are the tables of indexes that have all rows after it.
+    """
 
     kept: str
     rows: int
     change: Mapping[str, Any] = field(default_factory=dict)
+    indexed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

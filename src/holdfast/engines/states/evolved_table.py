@@ -25,12 +25,12 @@ from holdfast.engines.states.state_table import NextVersion
 from holdfast.engines.states.whole_table import WholeTable
 from holdfast.errors import OptionError, StateError
 from holdfast.evolving.evolve import KeptRules, keeps_evidence, no_evidence
+from holdfast.evolving.kept_table import EQUAL, KeptTable
 from holdfast.evolving.options import EvolveStrategy
 from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus, RulesChange, change_from_json
 from holdfast.evolving.settled_space import is_due
 from holdfast.evolving.tasks import (
     ChangedEvidenceTask,
-    KeptTable,
     PackTask,
     RepairTask,
     SearchTask,
@@ -45,9 +45,10 @@ from holdfast.search.lines import own_cores
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import DiscoverOutcome
 from holdfast.search.rank import ranked
-from holdfast.states.compaction import places_for
+from holdfast.states.compaction import Merge, places_for
 from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, EvolveBody, Manifest, StoredTable, by_name
 from holdfast.states.messages import Message, RepairedRules, RowCount, SpaceNote, of_type
+from holdfast.states.segment import Segment
 from holdfast.states.store import open_store
 from holdfast.states.table_schema import field, schema_as_seen
 from holdfast.states.versions import commit, past_versions, read_log, require_free, versions_there
@@ -113,10 +114,12 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
     def _next_version(
         self, batch: str, messages: Sequence[Message], version: int, limit: int | None
     ) -> NextVersion[EvolveOutcome]:
-        now, body = self.manifest, self.manifest.body.with_written(messages)
+        now, body = self.manifest, self.manifest.body
         change, listed, unseen = RulesChange((), (), now.totals["rules"]), {}, body.options["unseen"]
         # Without rows that change there is nothing to repair.
-        repaired = next(iter(of_type(messages, RepairedRules)), RepairedRules(body.kept, now.rows))
+        unchanged = RepairedRules(body.kept, now.rows, indexed=self._indexed)
+        repaired = next(iter(of_type(messages, RepairedRules)), unchanged)
+        body = _with_indexes(body, self._indexed, repaired.indexed).with_written(messages)
         if repaired.change:
             unseen += sum(count.added + count.removed for count in of_type(messages, RowCount))
             listed = dict(repaired.change)
@@ -124,13 +127,15 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
                 listed["notes"] = [*listed["notes"], *self._space_notes(body.row_table, repaired.rows)]
                 unseen = 0
             change = change_from_json(listed)
+        # Whoever does not know of indexes counts the batches it takes in, and leaves this as it is.
+        indexed = {"indexed": {"tables": list(repaired.indexed), "applied": now.applied + 1}}
         log = f"{version:012}.json"
         self.store.create(f"{PENDING}/{log}", json.dumps(listed, ensure_ascii=False).encode())
         manifest = replace(
             now,
             rows=repaired.rows,
             totals={"rules": change.total},
-            body=replace(body, kept=repaired.kept, options={**body.options, "unseen": unseen}),
+            body=replace(body, kept=repaired.kept, options={**body.options, "unseen": unseen, **indexed}),
             log=(log,),
         )
         return NextVersion(
@@ -166,6 +171,8 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
             key=self._key_columns,
             key_names=plan.key,
             compared={name: f"c{position(name)}" for name in self.compared},
+            nulls=self.options.nulls,
+            equalities={name.removeprefix(EQUAL): now.body.tables[name].segments for name in self._indexed},
         )
         with engine.translate_change_errors(changes.table, now.schema):
             everything = range(len(plan.schema.types))
@@ -173,11 +180,23 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
             packed = engine.run(net, PackTask(), LINES)
             strategy = self.strategy or now.body.options["strategy"]
             if strategy == "rediscover" or not now.body.options["exact"]:
-                search_task = SearchTask(table, self.compared, self.options, now.body.kept, strategy)
+                self.store.make(f"{EQUAL}{column}" for column in table.compared.values())
+                search_task = SearchTask(table, self.compared, self.options, now.body.kept, strategy, version)
                 return engine.messages(engine.gathered(packed), search_task)
             task = ChangedEvidenceTask(table, self.compared, self.options, now.body.kept, shares)
             lines = engine.gathered(engine.run(engine.shared(packed, shares), task, LINES))
             return engine.messages(lines, RepairTask(self.store, self.options, now.body.kept))
+
+    @property
+    def _indexed(self) -> tuple[str, ...]:
+        """The tables of indexes that have all rows; none where a batch was applied without them."""
+        known = self.manifest.body.options.get("indexed", {"tables": (), "applied": -1})
+        return tuple(known["tables"]) if known["applied"] == self.manifest.applied else ()
+
+    def _merge(self, table: str, segments: tuple[Segment, ...], everything: bool) -> Merge:
+        if table.startswith(EQUAL):
+            return Merge(table, segments, everything, self._key_columns, self.manifest.key)
+        return super()._merge(table, segments, everything)
 
     # Reading --------------------------------------------------------------------------------------------------
 
@@ -243,6 +262,14 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
         # Of versions before, in states of earlier days, only these are left.
         for name in reversed([name for name in self.store.names(CHANGES) if name < f"{oldest:012}"]):
             yield int(name.removesuffix(".json")), json.loads(self.store.read(f"{CHANGES}/{name}"))
+
+
+def _with_indexes(body: EvolveBody, before: Sequence[str], after: Sequence[str]) -> EvolveBody:
+    """The body with tables of indexes for what tasks have written. Those that did not have all rows before, or do not
+    after, lose their files; they stay named, so that the files go."""
+    known = {name for name in body.tables if name.startswith(EQUAL)}
+    empty = sorted((known | {*after}) - ({*before} & {*after}))
+    return body.with_tables(map(StoredTable, empty))
 
 
 def evolved_table(engine: StateEngine, place: str | os.PathLike[str]) -> EvolvedTable:
