@@ -21,14 +21,17 @@ from holdfast.engines.local.local_engine import LocalEngine
 from holdfast.engines.spark.arrow_table import frame_of
 from holdfast.engines.spark.states.spark_engine import SparkEngine
 from holdfast.engines.states import init_fragments as first_load
+from holdfast.engines.states.evolved_table import EvolvedTable, init_evolve
 from holdfast.engines.states.fragmented_table import FragmentedTable
 from holdfast.engines.states.init_fragments import init_fragments
 from holdfast.engines.states.state_engine import StateEngine
 from holdfast.engines.states.watched_table import WatchedTable, init_watch
+from holdfast.evolving.options import evolve_options
 from holdfast.fragments.shipment_plan import plan_shipments
 from holdfast.fragments.sites import Site, SplitTable
 from holdfast.rules.rule import Nulls, rule_set
 from holdfast.rules.rule_file import as_rule_set
+from holdfast.states.manifest import ROWS as ROWS_TABLE
 from holdfast.states.segment import OpenSegment
 
 ROWS = 400
@@ -179,6 +182,41 @@ def entries(state: WatchedTable | FragmentedTable) -> dict[str, list[str]]:
         told[name] = sorted(str(sorted(line.items())).replace("-0.0", "0.0") for line in lines)
     told["log"] = sorted(str(line) for line in pq.read_table(Path(state.store.root, "changes")).to_pylist())
     return told
+
+
+def evolved_by(engines: Sequence[StateEngine], folder: Path) -> EvolvedTable:
+    """Rules that are kept by indexes, as `watched_by` has violations."""
+    options = evolve_options(columns=("zip", "n", "at", "c"), cross_columns="off", max_predicates=3)
+    table = pa.Table.from_pylist(random_rows(random.Random(1), range(ROWS)), SCHEMA)
+    first = engines[0]
+    state = init_evolve(first, first.table_of(given(first, table), "t"), ("k", "n"), folder, options, "index", {})
+    for number, changes in enumerate(batches(2)):
+        engine = engines[(number + 1) % len(engines)]
+        state = replace(state, engine=engine)
+        outcome = state.apply_frame(given(engine, changes), stream="s", number=number, limit=None)
+        assert "kept indexes named" in outcome.change.strategy
+    return state.newest()
+
+
+def entries_of_indexes(state: EvolvedTable) -> dict[str, list[str]]:
+    """All entries of the tables of indexes, as text, in order."""
+    tables = {name: table for name, table in state.manifest.body.tables.items() if name != ROWS_TABLE}
+    lines = {
+        name: [line for part in table.segments for line in OpenSegment(state.store, part).table.to_pylist()]
+        for name, table in tables.items()
+    }
+    return {name: sorted(str(sorted(line.items())) for line in own) for name, own in lines.items()}
+
+
+def test_indexes_of_rules_are_the_same_whichever_engine_made_them(spark: SparkSession, tmp_path: Path) -> None:
+    here, there = LocalEngine(), SparkEngine(spark)
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    expected = evolved_by([here], tmp_path / "here")
+    assert len(entries_of_indexes(expected)) > 1
+    for name, engines in (("there", [there]), ("both", [there, here])):
+        state = evolved_by(engines, tmp_path / name)
+        assert {*map(bytes, state.kept.masks)} == {*map(bytes, expected.kept.masks)}
+        assert entries_of_indexes(state) == entries_of_indexes(expected)
 
 
 def test_states_are_the_same_whichever_engine_made_them(spark: SparkSession, tmp_path: Path) -> None:

@@ -64,12 +64,18 @@ class KeptTable:
     nulls: Nulls
     equalities: Mapping[str, tuple[Segment, ...]] = field(default_factory=dict)
 
-    def rows(self, places: Sequence[int], types: Mapping[str, pa.DataType]) -> pa.Table | None:
-        """The rows of some ranges: key and compared columns, in these types."""
-        tables = []
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the key, and those that are compared."""
+        return (*self.key, *(column for column in self.compared.values() if column not in self.key))
+
+    def rows(self, places: Sequence[int], types: Mapping[str, pa.DataType] | None = None) -> pa.Table | None:
+        """The rows of some ranges: key and compared columns, in these types, or in those of the first of them."""
+        tables: list[pa.Table] = []
         for place in places:
             entries = entries_between(self.store, self.segments, place, self.places)
             if entries is not None:
+                types = types or {name: entries.column(name).type for name in self.columns}
                 tables.append(as_typed(present(entries, self.keys(entries)), types))
         return pa.concat_tables(tables) if tables else None
 
@@ -78,6 +84,11 @@ class KeptTable:
 
     def key_hashes(self, rows: pa.Table) -> Ints:
         return spark_xxhash64([self.keys(rows)])
+
+    @property
+    def folders(self) -> list[str]:
+        """Where files of indexes may be written."""
+        return [EQUAL + column for column in self.compared.values()]
 
     # Indexes --------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from holdfast.encode.codes import shared_codes
 from holdfast.encode.column_type import ColumnType
 from holdfast.errors import StateError
-from holdfast.evolving.changed_evidence import KeptRows, NewPair
+from holdfast.evolving.changed_evidence import KeptRows, NewPair, coded_apart
 from holdfast.evolving.evolve import (
     Everyone,
     EvidenceChange,
@@ -37,6 +37,7 @@ from holdfast.evolving.evolve import (
 from holdfast.evolving.kept_table import EQUAL, KeptTable, worth_keeping
 from holdfast.evolving.options import EvolveStrategy
 from holdfast.evolving.outcome import change_to_json
+from holdfast.evolving.proving_pairs import proving_pairs
 from holdfast.evolving.rule_indexes import RuleIndexes, statistics
 from holdfast.evolving.select_index import SelectOptions
 from holdfast.evolving.settled_space import other_pairs
@@ -127,9 +128,7 @@ class _RelatingTask:
 
     def _moving(self, changed: pa.Table) -> tuple[pa.Table, pa.Table, Mapping[str, pa.DataType]]:
         """The rows that go, and those that come: key and compared columns, in the types they have there."""
-        table = self.table
-        columns = [*table.key, *(column for column in table.compared.values() if column not in table.key)]
-        kinds = {name: changed.column(name).type for name in columns}
+        kinds = {name: changed.column(name).type for name in self.table.columns}
         signs = changed.column("sign").to_numpy()
         go, come = (as_typed(changed.filter(pa.array(signs == sign)), kinds) for sign in (-1, 1))
         return go, come, kinds
@@ -203,15 +202,31 @@ class RepairTask:
 
 
 @dataclass(frozen=True)
-class SearchTask(_RelatingTask):
+class _IndexingTask(_RelatingTask):
+    """What tasks have that write indexes for the batch of the next version."""
+
+    strategy: EvolveStrategy
+    version: int
+
+    @property
+    def _families(self) -> list[list[str]]:
+        return together(self.types, self.options)
+
+    def _columns_of_indexes(self, after: KeptRules, rows: KeptRows) -> list[str]:
+        """The columns that indexes should be kept of; none where rules are not kept by indexes."""
+        if after.exact or self.options.error or self.strategy == "rediscover":
+            return []
+        about = statistics(after.space, rows, rows)
+        return [self.table.compared[name] for name in worth_keeping(after.space, after.masks, about, self.types)]
+
+
+@dataclass(frozen=True)
+class SearchTask(_IndexingTask):
     """A task: all rows that change; out comes what became of the rules, as from a RepairTask, and files of indexes.
 
     Where the indexes that the state keeps serve all rules, it reads the rows that these name; else the whole table, and
     what is missing of indexes is written for the batch of the next version.
     """
-
-    strategy: EvolveStrategy
-    version: int
 
     def __call__(self, batches: Batches) -> Batches:
         table = arrived(batches)
@@ -275,21 +290,10 @@ class SearchTask(_RelatingTask):
     def _indexes(self, before: KeptRules) -> RuleIndexes:
         return RuleIndexes(before.space, self.options.nulls, SelectOptions())
 
-    @property
-    def _families(self) -> list[list[str]]:
-        return together(self.types, self.options)
-
     def _moved(self, rows: _Related, everyone: Everyone | None = None) -> MovedRows:
         gone, came, stays = (self.table.key_hashes(part) for part in (rows.go, rows.come, rows.stay))
         go, come, stay = rows.coded
         return MovedRows(go, come, stay, gone, came, stays, places=np.arange(stay.size), everyone=everyone)
-
-    def _columns_of_indexes(self, after: KeptRules, rows: KeptRows) -> list[str]:
-        """The columns that indexes should be kept of; none where rules are not kept by indexes."""
-        if after.exact or self.strategy == "rediscover":
-            return []
-        about = statistics(after.space, rows, rows)
-        return [self.table.compared[name] for name in worth_keeping(after.space, after.masks, about, self.types)]
 
     def _written(
         self, before: KeptRules, after: KeptRules, rows: _Related, pairs: Sequence[NewPair], how: str,
@@ -297,6 +301,32 @@ class SearchTask(_RelatingTask):
     ) -> RepairedRules:  # fmt: skip
         repaired = _written(self.table.store, before, after, [rows.shown(pair) for pair in pairs], how)
         return replace(repaired, indexed=tuple(EQUAL + column for column in columns))
+
+
+@dataclass(frozen=True)
+class IndexTask(_IndexingTask):
+    """A task: anything; it reads the whole table, and out come the rules in a new file, with pairs that prove them, and
+    files of indexes: what a batch needs that is to read few rows."""
+
+    def __call__(self, batches: Batches) -> Batches:
+        if arrived(batches) is None:
+            return
+        before = KeptRules.from_bytes(self.table.store.file(self.kept).read_bytes())
+        there = self.table.rows(range(self.table.places))
+        if there is None or there.num_rows < 2:
+            yield message_batch(RepairedRules(self.kept, before.rows))
+            return
+        rows = self._coded(there.slice(0, 0), there.slice(0, 0), there)
+        stay = rows.coded[2]
+        apart = coded_apart(stay, self._families, before.space, self.options.nulls)
+        ids = self.table.key_hashes(there)
+        pairs = proving_pairs(before.masks, apart, ids, self.options, threads=own_cores())
+        after = replace(before, pairs=pairs)
+        columns = self._columns_of_indexes(after, stay)
+        files = [file for column in columns for file in self.table.built(column, there, self.version)]
+        indexed = tuple(EQUAL + column for column in columns)
+        kept = write_kept(self.table.store, after)
+        yield message_batch(*files, RepairedRules(kept, before.rows, indexed=indexed))
 
 
 @dataclass(frozen=True)

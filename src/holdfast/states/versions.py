@@ -146,19 +146,19 @@ def require_free(
     store: Store,
     *,
     ours: Collection[str] = (*FOLDERS, KEPT),
-    prefix: str = "pairs-",
+    prefixes: tuple[str, ...] = ("pairs-", "equal-"),
     hint: str = "name a new folder, or apply changes to this one.",
 ) -> None:
     """StateError where there is a state, or anything but what a killed load left behind.
 
-    That is what `ours` names, and what begins with `prefix`. The hint says what to do with a state that is there.
+    That is what `ours` names, and what begins with one of the prefixes. The hint says what to do with a state there.
     """
     if has_state(store):
         raise StateError(f"there is a state at {store.root} already.", hint=hint)
     others = [
         name
         for name in map(written_name, store.top_names())
-        if name not in (*ours, LOCK, LEASE, CLOCK) and not name.startswith(prefix)
+        if name not in (*ours, LOCK, LEASE, CLOCK) and not name.startswith(prefixes)
     ]
     if others:
         raise StateError(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -31,13 +31,14 @@ from holdfast.evolving.outcome import EvolveOutcome, EvolveStatus, RulesChange, 
 from holdfast.evolving.settled_space import is_due
 from holdfast.evolving.tasks import (
     ChangedEvidenceTask,
+    IndexTask,
     PackTask,
     RepairTask,
     SearchTask,
     SpaceTask,
     write_kept,
 )
-from holdfast.programs.plan import make_typed_plan
+from holdfast.programs.plan import Plan, make_typed_plan
 from holdfast.rules.decisions import Decisions, dump_decisions, parse_decisions
 from holdfast.rules.rule import RuleSet
 from holdfast.search.coded_rows import predicate_space
@@ -49,7 +50,7 @@ from holdfast.states.compaction import Merge, places_for
 from holdfast.states.manifest import CHANGES, FOLDERS, KEPT, PENDING, EvolveBody, Manifest, StoredTable, by_name
 from holdfast.states.messages import Message, RepairedRules, RowCount, SpaceNote, of_type
 from holdfast.states.segment import Segment
-from holdfast.states.store import open_store
+from holdfast.states.store import Store, open_store
 from holdfast.states.table_schema import field, schema_as_seen
 from holdfast.states.versions import commit, past_versions, read_log, require_free, versions_there
 
@@ -161,26 +162,15 @@ class EvolvedTable(WholeTable[EvolveOutcome, EvolveBody]):
 
     def _run_tasks(self, changes: Changes, version: int, limit: int | None) -> list[Message]:
         plan, now, engine = self.plan, self.manifest, self.engine
-        position = plan.schema.position
-        places = places_for(now.rows)
-        shares = max(1, min(places, now.rows // self.store.limits.rows_per_task, engine.slots))
-        table = KeptTable(
-            store=self.store,
-            segments=now.body.row_table.segments,
-            places=places,
-            key=self._key_columns,
-            key_names=plan.key,
-            compared={name: f"c{position(name)}" for name in self.compared},
-            nulls=self.options.nulls,
-            equalities={name.removeprefix(EQUAL): now.body.tables[name].segments for name in self._indexed},
-        )
+        table = _kept_table(self.store, now, plan, self.compared, self.options, self._indexed)
+        shares = max(1, min(table.places, now.rows // self.store.limits.rows_per_task, engine.slots))
         with engine.translate_change_errors(changes.table, now.schema):
             everything = range(len(plan.schema.types))
             net = self._net_rows(changes, version, everything, engine.splits(changes.table))
             packed = engine.run(net, PackTask(), LINES)
             strategy = self.strategy or now.body.options["strategy"]
             if strategy == "rediscover" or not now.body.options["exact"]:
-                self.store.make(f"{EQUAL}{column}" for column in table.compared.values())
+                self.store.make(table.folders)
                 search_task = SearchTask(table, self.compared, self.options, now.body.kept, strategy, version)
                 return engine.messages(engine.gathered(packed), search_task)
             task = ChangedEvidenceTask(table, self.compared, self.options, now.body.kept, shares)
@@ -272,6 +262,49 @@ def _with_indexes(body: EvolveBody, before: Sequence[str], after: Sequence[str])
     return body.with_tables(map(StoredTable, empty))
 
 
+def _kept_table(
+    store: Store,
+    manifest: Manifest[EvolveBody],
+    plan: Plan,
+    compared: Iterable[str],
+    options: DiscoverOptions,
+    indexed: Sequence[str],
+) -> KeptTable:
+    """The rows of this version as tasks read them, with the indexes of these tables."""
+    columns = {name: f"c{plan.schema.position(name)}" for name in (*plan.key, *compared)}
+    return KeptTable(
+        store=store,
+        segments=manifest.body.row_table.segments,
+        places=places_for(manifest.rows),
+        key=tuple(columns[name] for name in plan.key),
+        key_names=plan.key,
+        compared={name: columns[name] for name in compared},
+        nulls=options.nulls,
+        equalities={name.removeprefix(EQUAL): manifest.body.tables[name].segments for name in indexed},
+    )
+
+
+def _with_first_indexes(
+    engine: StateEngine,
+    store: Store,
+    first: Manifest[EvolveBody],
+    plan: Plan,
+    types: Mapping[str, ColumnType],
+    options: DiscoverOptions,
+) -> Manifest[EvolveBody]:
+    """The first version, with what lets batches read few rows."""
+    body, table = first.body, _kept_table(store, first, plan, types, options, ())
+    store.make(table.folders)
+    task = IndexTask(table, types, options, body.kept, body.options["strategy"], first.version)
+    messages = engine.messages(engine.numbers({"id": [0]}, 1), task)
+    (prepared,) = of_type(messages, RepairedRules)
+    if prepared.kept != body.kept:
+        store.remove([body.kept])
+    indexed = {"indexed": {"tables": list(prepared.indexed), "applied": first.applied}}
+    body = _with_indexes(body, (), prepared.indexed).with_written(messages)
+    return replace(first, body=replace(body, kept=prepared.kept, options={**body.options, **indexed}))
+
+
 def evolved_table(engine: StateEngine, place: str | os.PathLike[str]) -> EvolvedTable:
     """The state at the place; StateError where there is none."""
     return EvolvedTable(engine, open_store(place)).opened()
@@ -319,7 +352,10 @@ def init_evolve(
         known = {} if decisions is None else {"decisions": dump_decisions(decisions)}
         body = EvolveBody(by_name([row_table]), write_kept(store, kept), {**_plain(options), **chosen, **known})
         totals = {"rules": len(kept.masks)}
-        commit(store, first_manifest(table, schema, key, reading, rows=rows, totals=totals, body=body))
+        first = first_manifest(table, schema, key, reading, rows=rows, totals=totals, body=body)
+        if not kept.exact and strategy != "rediscover":
+            first = _with_first_indexes(engine, store, first, plan, types, options)
+        commit(store, first)
     return EvolvedTable(engine, store)
 
 

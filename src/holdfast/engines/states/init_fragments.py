@@ -165,4 +165,4 @@ def _refused(refused: RefusedFragment, plan: ShipmentPlan) -> SitesError:
 def _require_free(store: Store) -> None:
     """StateError where there is a state, or anything but what a killed load left behind."""
     ours, hint = (*_FOLDERS, NAME, VIOLATIONS), "name a new folder, or use fragments apply."
-    require_free(store, ours=ours, prefix="site-", hint=hint)
+    require_free(store, ours=ours, prefixes=("site-",), hint=hint)
