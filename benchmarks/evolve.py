@@ -4,6 +4,7 @@
     python benchmarks/evolve.py --strategies evidence index        the two ways side by side
     python benchmarks/evolve.py --small 100                        the same rows as so many small batches
     python benchmarks/evolve.py --spark                            `holdfast evolve` and `holdfast discover`, on Spark
+    python benchmarks/evolve.py --states 100000 300000 1000000     states on disk that keep indexes, as tables grow
 
 A share of the rows, the last ones of the file, comes in one batch, and then goes again. `init` is what a keeper needs
 to begin with: the search on the rows that are there first, and its own codes. `search` is `discover` of all rows from
@@ -11,6 +12,11 @@ nothing, and of those left; both read the same Arrow table, in one process witho
 many small batches, one after the other; `one` is one row that goes. Every set of rules is compared with that of the
 search. Columns are compared with themselves only, as in IncDC's measurements: on airport with 30,000 rows its own
 program took 1.6, 2.4 and 3.3 s for 10, 20 and 30 % more, after 5 s of building indexes.
+
+States are those of tax-like tables of eight columns, made with `--strategy index`: `inserts` is a batch of 1,000 rows
+that come, `changes` one of as many inserts, deletes and updates in equal parts, each the best of three that follow each
+other, opened anew; `rediscover` is such a batch by a search from nothing. In this process seconds are of the CPU, of
+all threads; with `--spark` they are of the clock, in one session.
 """
 
 from __future__ import annotations
@@ -23,11 +29,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
+import pyarrow.parquet as pq
 from discover import ADULT, TABLES, Source, written
 from memory import measured
 from record import Recording, add_record_options, recording
+from tables import change_batch, tax
 
 import holdfast as hf
 from holdfast.encode.arrow_column_type import arrow_column_type
@@ -47,7 +56,10 @@ MEASURED = {
     "tax 1k": TABLES["tax 1k"],
 }
 UNITS = dict.fromkeys(("init", "insert", "search", "delete", "search_left", "small"), "s")
+UNITS |= dict.fromkeys(("inserts", "changes", "rediscover"), "s")
 UNITS |= {"insert_ratio": "times", "delete_ratio": "times", "one": "ms", "indexes": "MiB"}
+TAX = ("ZipCode", "City", "State", "MaritalStatus", "Phone", "Salary", "Rate", "Tax")
+BATCH = 1_000
 OPTIONS: dict[str, Any] = {"cross_columns": "off", "exclude": (KEY,)}
 
 
@@ -148,6 +160,46 @@ def measure_on_spark(name: str, table: pa.Table, share: float, folder: Path, rec
     )
 
 
+def measure_states(rows: int, folder: Path, engine: str, record: Recording) -> None:
+    from holdfast.api import EvolveState
+
+    random = np.random.default_rng(1)
+    everything = tax(rows + 8 * BATCH, random, 0.01)
+    place, there, after = folder / f"state-{engine}-{rows}", np.arange(rows), rows
+    pq.write_table(everything.slice(0, rows), data := folder / f"tax-{rows}.parquet")
+    options = {"columns": TAX, "max_predicates": 3, "cross_columns": "off"}
+    clock = time.process_time if engine == "local" else time.perf_counter
+
+    def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+        start = clock()
+        done = work()
+        return clock() - start, done
+
+    def applied(changes: pa.Table, strategy: str | None = None) -> tuple[float, Any]:
+        pq.write_table(changes, file := folder / "changes.parquet")
+        return timed(lambda: EvolveState.open(place, engine=engine).apply(file, strategy=strategy))
+
+    init, _ = timed(lambda: EvolveState.create(place, data, key="id", engine=engine, strategy="index", options=options))
+    seconds: dict[str, list[float]] = {"inserts": [], "changes": [], "rediscover": []}
+    for kind, strategy in [*[("inserts", None), ("changes", None)] * 3, ("rediscover", "rediscover")]:
+        if kind == "inserts":
+            batch, after = everything.slice(after, BATCH), after + BATCH
+            there = np.concatenate([there, np.arange(after - BATCH, after)])
+        else:
+            batch, there, after = change_batch(everything, there, after, BATCH, random)
+        took, outcome = applied(batch, strategy)
+        seconds[kind].append(took)
+    best = {kind: min(own) for kind, own in seconds.items()}
+    record.table("states", keys=("engine", "rows"), units=UNITS).add(
+        engine=engine, rows=rows, init=init, rules=outcome.change.total, **best
+    )
+    print(
+        f"{engine:<8}{rows:>10,}{init:>9.2f}{best['inserts']:>9.3f}{best['changes']:>9.3f}{best['rediscover']:>9.2f}"
+        f"{outcome.change.total:>7,}",
+        flush=True,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared" / "data")
@@ -156,8 +208,15 @@ def main() -> None:
     parser.add_argument("--strategies", nargs="+", default=["evidence"], choices=["evidence", "index"])
     parser.add_argument("--small", type=int, default=100, help="in so many batches the rows come once more")
     parser.add_argument("--spark", action="store_true")
+    parser.add_argument("--states", nargs="+", type=int, default=[], metavar="ROWS", help="states of so many rows")
     add_record_options(parser)
     asked = parser.parse_args()
+    if asked.states:
+        print(f"{'engine':<8}{'rows':>10}{'init s':>9}{'inserts':>9}{'changes':>9}{'anew':>9}{'rules':>7}")
+        with recording(asked) as record, tempfile.TemporaryDirectory() as folder:
+            for rows in asked.states:
+                measure_states(rows, Path(folder), "spark" if asked.spark else "local", record)
+        return
     print(
         f"{'table':<18}{'rows':>8}{'change':>8}  {'way':<10}{'init s':>7}{'insert':>9}{'search':>9}{'ratio':>7}"
         f"{'delete':>9}{'search':>9}{'ratio':>7}{'small':>9}{'one ms':>9}{'MiB':>7}  "

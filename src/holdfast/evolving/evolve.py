@@ -334,8 +334,12 @@ def repaired_by_indexes(
     if proof is None:
         return _strengthened(kept, met, rows.come.size, options)
     space, ids = kept.space, np.concatenate([rows.stay_ids, rows.come_ids])
+    shown = proof.evidence(space)
     came = ProvingPairs(met.words, rows.come_ids[met.left], ids[met.right])
-    pairs, shown = proof.without(rows.gone_ids).plus(came), proof.evidence(kept.space)
+    # Others prove nothing, and would only become more with every batch.
+    breaks = first_missed(met.words, both_ways(space, ~kept.masks & full_mask(space))) >= 0
+    alike = distinct(np.concatenate([shown.words, met.words]))[1]
+    pairs = proof.without(rows.gone_ids).plus(came.which(breaks | np.isin(alike[len(shown) :], alike[: len(shown)])))
     moved = _moved(shown, pairs.evidence(space))
     candidates = repaired_rules(space, kept.masks, shown, moved, options, clock=Clock(None), threads=threads)
     if not candidates.complete or not len(pairs):
@@ -350,7 +354,7 @@ def repaired_by_indexes(
     if proven is None:
         return None
     size = kept.rows + rows.come.size - rows.go.size
-    evidence = _left_by(space, proven.masks, kept.evidence.plus(proven.pairs.evidence(space)))
+    evidence = _left_by(space, proven.masks, _with_new(kept.evidence, proven.pairs.evidence(space)))
     none = np.zeros(len(proven.masks), np.int64)
     after = replace(kept, masks=proven.masks, violating=none, evidence=evidence, rows=size, pairs=proven.pairs)
     gone = f", and {len(proof) - len(proof.without(rows.gone_ids)):,} of {len(proof):,} pairs that prove rules went"
@@ -360,6 +364,12 @@ def repaired_by_indexes(
 def _moved(before: Evidence, after: Evidence) -> ChangedEvidence:
     lines, had, has = in_either(before.words, after.words)
     return ChangedEvidence(after, lines[has & ~had], lines[had & ~has])
+
+
+def _with_new(evidence: Evidence, shown: Evidence) -> Evidence:
+    """The evidence, and what is shown besides, which is rare, and counts once."""
+    lines, had, _ = in_either(evidence.words, shown.words)
+    return evidence.plus(Evidence(lines[~had], np.ones(int((~had).sum()), np.int64)))
 
 
 def _left_by(space: PredicateSpace, masks: Words, evidence: Evidence) -> Evidence:

@@ -8,7 +8,7 @@ way for more general candidates, which are put to the table; a pair that breaks 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -30,7 +30,9 @@ from holdfast.search.walk import pairs_that_violate
 _ALIKE = 3
 # What pairs are looked at to begin with: drawn at random, so many per pair that is kept of those alike, and so many
 # rows in the order of each column, each with those so close behind it.
-_DRAWN, _ORDERED_ROWS, _BEHIND = 400_000, 50_000, 3
+_DRAWN, _DRAWN_AT_ONCE, _ORDERED_ROWS, _BEHIND = 400_000, 100_000, 50_000, 3
+# Of so much less evidence than a search has.
+_FEWER_KINDS = 8
 # Candidates are put to so many rows before they are put to all, so many at a time, and brought so many pairs at most.
 _FEW_ROWS, _AT_ONCE, _PAIRS_OF_CANDIDATE = 8_000, 64, 64
 
@@ -58,6 +60,10 @@ class ProvingPairs:
         starts = np.flatnonzero(np.diff(which[order], prepend=-1))
         within = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
         return ProvingPairs(words, left, right)._of(np.sort(order[within < _ALIKE]))
+
+    def which(self, kept: NDArray[np.bool_]) -> ProvingPairs:
+        """Those of the pairs."""
+        return self._of(np.flatnonzero(kept))
 
     def without(self, gone: Ints) -> ProvingPairs:
         """The pairs that are left when the rows with these ids have gone."""
@@ -99,7 +105,7 @@ def proving_pairs(
 ) -> ProvingPairs | None:
     """Pairs that prove the constraints, which are the most general ones of the rows; None where too many candidates
     would have to be put to all rows."""
-    pairs = _looked_at(rows, ids, options.seed)
+    pairs = _looked_at(rows, ids, options)
     candidates = most_general(rows.space, pairs.evidence(rows.space), options, Clock(None), threads=threads)
     if not candidates.complete:
         return None
@@ -153,24 +159,34 @@ def _follow(space: PredicateSpace, masks: Words, held: Words) -> NDArray[np.bool
     return contained_in(~masks & full, both_ways(space, ~held & full)) >= 0
 
 
-def _looked_at(rows: CodedRows, ids: Ints, seed: int) -> ProvingPairs:
+def _looked_at(rows: CodedRows, ids: Ints, options: DiscoverOptions) -> ProvingPairs:
     """Pairs drawn at random, and pairs that are close in some column: equal and almost equal values are rare at
-    random."""
-    size, chance = rows.codes.shape[1], np.random.default_rng(seed)
-    if size * (size - 1) // 2 <= _DRAWN:
-        return shown_pairs(rows, ids, *np.triu_indices(size, 1))
-    pairs = no_pairs(rows.space)
-    for _ in range(_ALIKE):
-        left, right = chance.integers(0, size, (2, _DRAWN))
-        apart = left != right
-        pairs = pairs.plus(shown_pairs(rows, ids, left[apart], right[apart]))
-    drawn = np.sort(chance.permutation(size)[:_ORDERED_ROWS])
-    for line in sorted({rows.packing.left[i] for i, pair in enumerate(rows.space.pairs) if pair.same_column}):
-        order = drawn[np.lexsort((chance.permutation(len(drawn)), rows.codes[line][drawn]))]
-        behind = range(1, _BEHIND + 1)
-        left = np.concatenate([order[:-step] for step in behind])
-        pairs = pairs.plus(shown_pairs(rows, ids, left, np.concatenate([order[step:] for step in behind])))
+    random. Fewer where they are of too many kinds."""
+    size, chance = rows.codes.shape[1], np.random.default_rng(options.seed)
+    pairs, most = no_pairs(rows.space), options.limits.evidence_words // rows.space.words // _FEWER_KINDS
+    for left, right in _drawn(rows, size, chance):
+        if len(pairs) > _ALIKE * most:
+            break
+        pairs = pairs.plus(shown_pairs(rows, ids, left, right))
     return pairs
+
+
+def _drawn(rows: CodedRows, size: int, chance: np.random.Generator) -> Iterator[tuple[Ints, Ints]]:
+    """All pairs of few rows; of others some, a part at a time, by position."""
+    if size * (size - 1) // 2 <= _DRAWN:
+        left, right = np.triu_indices(size, 1)
+        for start in range(0, len(left), _DRAWN_AT_ONCE):
+            yield left[start : start + _DRAWN_AT_ONCE], right[start : start + _DRAWN_AT_ONCE]
+        return
+    for _ in range(-(-_ALIKE * _DRAWN // _DRAWN_AT_ONCE)):
+        left, right = chance.integers(0, size, (2, min(_DRAWN, _DRAWN_AT_ONCE)))
+        apart = left != right
+        yield left[apart], right[apart]
+    few = np.sort(chance.permutation(size)[:_ORDERED_ROWS])
+    for line in sorted({rows.packing.left[i] for i, pair in enumerate(rows.space.pairs) if pair.same_column}):
+        order = few[np.lexsort((chance.permutation(len(few)), rows.codes[line][few]))]
+        for behind in range(1, _BEHIND + 1):
+            yield order[:-behind], order[behind:]
 
 
 @dataclass(frozen=True)
