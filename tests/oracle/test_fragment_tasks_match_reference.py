@@ -288,7 +288,9 @@ def assert_follows(case: Case, batches: Sequence[Sequence[Event]], *, pieces: in
         for number, events in enumerate(batches):
             rows = rows_after(rows, events)
             after = wanted(case, rows)
+            told = set(state.record.iterdir())
             added, removed, crossed = state.apply(events)
+            assert_no_id_crosses_twice(state.plan, set(state.record.iterdir()) - told)
             assert (added, removed) == (after - before, before - after)
             assert state.violations() == after
             assert state.rows == len(rows)
@@ -300,6 +302,22 @@ def assert_follows(case: Case, batches: Sequence[Sequence[Event]], *, pieces: in
         assert sum(table.num_rows for table in crossings) == shipped.eqids + shipped.tuples
         assert all(set(table.column_names) <= {"key", "id", "side", "n"} for table in crossings)
         return shipped
+
+
+def assert_no_id_crosses_twice(plan: ShipmentPlan, crossings: set[Path]) -> None:
+    """Of the ids of one row's columns, none crosses twice from one site to another, whatever rules ask for it."""
+    for group in plan.groups:
+        assert sorted(n for shared in group.crossings for n in shared) == list(range(len(group.shipments)))
+    # What is sent on comes later than what is known at once.
+    if any(group.rounds > 1 for group in plan.groups):
+        return
+    seen = [
+        (*file.name.split("-")[1:3], line["key"], line["n"] > 0, line["id"])
+        for file in crossings
+        for line in pq.read_table(file).to_pylist()
+        if file.name.startswith("eqids-") and line.get("id")
+    ]
+    assert len(seen) == len(set(seen))
 
 
 quickly = settings(max_examples=35, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -335,6 +353,52 @@ def test_ids_of_sets_that_overlap_are_joined_without_loss() -> None:
     rows = ({"id": 1, **row}, {"id": 2, **row, "a": 1, "d": 1}, {"id": 3, **row, "b": 1})
     events: list[Event] = [("insert", {"id": 4, **row, "a": 1, "d": 2}), ("delete", {"id": 2})]
     assert_follows(Case(sites, rows, ((),)), [[event] for event in events], pieces=1)
+
+
+def test_rules_under_several_conditions_share_letters() -> None:
+    """One site sends the id of `a` once, with what it says of `c`, for as many rules as ask for it."""
+    held = {"L": ("a", "c"), "R": ("b", "d", "g")}
+    texts = ["a -> b", "a -> d", "a -> g", *(f"c = {c}, a -> {right}" for c in (1, 2) for right in ("b", "d", "g"))]
+    rules = rule_set(texts, key=("id",))
+    sites = SplitTable(("id",), tuple(Site(name, own) for name, own in held.items()), rules)
+    (plan,) = plan_shipments(sites).groups
+    assert len(plan.shipments) == 3
+    assert len(plan.crossings) == 1
+    row = {"a": 0, "b": 0, "c": 1, "d": 0, "g": 0}
+    rows = [{"id": 1, **row}, {"id": 2, **row, "c": 2, "b": 1}, {"id": 3, **row, "a": None}]
+    events: list[Event] = [("insert", {"id": 4, **row, "d": 2}), ("delete", {"id": 2}), ("update", {"id": 3, **row})]
+    shipped = assert_follows(Case(sites, tuple(rows), ((),)), [[event] for event in events], pieces=1)
+    # The three rows with an `a` have a letter when they come or go; row 3, without one, has none for `c` alone either.
+    assert shipped.eqids == 2 + 3
+
+
+def test_conditions_cross_beside_an_id() -> None:
+    """What a site says of its conditions is in the letter with its id; a row that has no id has a letter without."""
+    held = {"L": ("a", "c"), "R": ("b", "d", "g")}
+    rules = rule_set(["a -> b", "a -> d", "a -> g", "c = 1, b -> d", "c = 1, d -> g"], key=("id",))
+    sites = SplitTable(("id",), tuple(Site(name, own) for name, own in held.items()), rules)
+    (plan,) = plan_shipments(sites).groups
+    assert [len(plan.columns(shipment)) for shipment in plan.shipments] == [1, 0]
+    assert len(plan.crossings) == 1
+    row = {"a": 0, "b": 0, "c": 1, "d": 0, "g": 0}
+    lacking = {**row, "a": None}
+    rows = ({"id": 1, **row}, {"id": 2, **row, "c": 0}, {"id": 3, **lacking}, {"id": 4, **lacking, "c": 0})
+    events: list[Event] = [("update", {"id": 3, **lacking, "d": 1}), ("insert", {"id": 5, **row, "g": 1})]
+    shipped = assert_follows(Case(sites, rows, ((),)), [[event] for event in events], pieces=1)
+    assert shipped.eqids == 3 + 2 + 1
+    # A letter has a key, a count and mostly an id: three of row 3 have none.
+    assert shipped.bytes == 6 * 9 + 3 * 16
+
+
+def test_constant_rules_share_letters() -> None:
+    """A row whose key one site sends to another for several rules has one letter."""
+    held = {"L": ("a",), "R": ("b", "c", "d"), "M": ("g",)}
+    rules = rule_set(["a = 1, b = 1 -> c = 2", "a = 1, b = 1 -> d = 2", "a = 2, b = 2 -> d = 2"], key=("id",))
+    sites = SplitTable(("id",), tuple(Site(name, own) for name, own in held.items()), rules)
+    row = {"a": 1, "b": 1, "c": 1, "d": 1, "g": 0}
+    rows = ({"id": 1, **row}, {"id": 2, **row, "a": 2, "b": 2}, {"id": 3, **row, "a": 3})
+    shipped = assert_follows(Case(sites, rows, ((),)), [[("insert", {"id": 4, **row, "c": 2})]], pieces=1)
+    assert (shipped.eqids, shipped.tuples) == (0, 3)
 
 
 @pytest.mark.soak

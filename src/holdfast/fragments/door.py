@@ -64,6 +64,10 @@ def _require_crossable(sender: int, receiver: int, letters: pa.Table) -> None:
 
 
 def _bytes(letters: pa.Table) -> int:
-    """The bytes of the values themselves; ids have 16 and no lengths."""
+    """The bytes of the values themselves; ids have 16, or none where a letter is without, and no lengths."""
     columns = zip(letters.column_names, letters.columns, strict=True)
-    return sum(SIZE * len(column) if name in (ID, SIDE) else int(column.nbytes) for name, column in columns)
+    return sum(_id_bytes(column) if name in (ID, SIDE) else int(column.nbytes) for name, column in columns)
+
+
+def _id_bytes(column: pa.ChunkedArray) -> int:
+    return int(pc.sum(pc.binary_length(column)).as_py())

@@ -18,6 +18,8 @@ from holdfast.fragments.plan_search import IMPROVING, SEARCHING, alone, chains, 
 from holdfast.fragments.sites import RowGroup, SplitTable
 
 Method = Literal["exact", "heuristic"]
+# A letter tells of so many shipments at most: each has a bit of a small count, beside its sign.
+MOST_SHARED = 7
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,43 @@ class GroupPlan:
     @property
     def rounds(self) -> int:
         return max((shipment.round + 1 for shipment in self.shipments), default=0)
+
+    @cached_property
+    def crossings(self) -> tuple[tuple[int, ...], ...]:
+        """The shipments, by number, as they cross: as one letter for each row that meets any of a tuple.
+
+        So cross, of one round and between two sites, shipments that say the id of the same columns under different
+        conditions, and beside them conditions alone. The order is one in which they can be made.
+        """
+        ways: dict[tuple[int, int, int], list[int]] = {}
+        for number, shipment in enumerate(self.shipments):
+            ways.setdefault((shipment.round, shipment.sender, shipment.receiver), []).append(number)
+        return tuple(shared for _, numbers in sorted(ways.items()) for shared in self._shared(numbers))
+
+    def _shared(self, numbers: Sequence[int]) -> list[tuple[int, ...]]:
+        """The shipments of one round between two sites, those in one list that cross as one letter for each row."""
+        alike: dict[tuple[tuple[int, ...], int], list[int]] = {}
+        for number in numbers:
+            columns, made = self.columns(self.shipments[number]), self.shipments[number].made
+            # An id made of pieces that overlap is no other's, whatever its columns are.
+            alike.setdefault((columns, -1 if not columns or self._is_plain(made) else number), []).append(number)
+        conditions = alike.pop(((), -1), [])
+        by_reach = sorted(alike.values(), key=lambda own: min(self._conditions(number) for number in own))
+        # Conditions go beside the id that most rows have, which cross anyway.
+        lists = [[*by_reach[0], *conditions], *by_reach[1:]] if by_reach else [conditions]
+        return [tuple(own[at : at + MOST_SHARED]) for own in lists for at in range(0, len(own), MOST_SHARED)]
+
+    def columns(self, shipment: Shipment) -> tuple[int, ...]:
+        """The atoms of the shipment that are columns; without any, that a key arrives says all."""
+        return tuple(atom for atom in shipment.atoms if self.atoms[atom].is_column)
+
+    def _conditions(self, number: int) -> int:
+        shipment = self.shipments[number]
+        return len(shipment.atoms) - len(self.columns(shipment))
+
+    def _is_plain(self, recipe: IdRecipe) -> bool:
+        """Whether the id is decided by the columns that it is of."""
+        return not recipe.overlap and all(self._is_plain(self.shipments[number].made) for number in recipe.sent)
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,25 @@
 """Ids along the plan: from what each site knows of some rows to the groups and sides these rows belong to (incVer).
 
 All sites of a group have a step per shipment: the sender makes the id of what it holds and was sent, and only (key, id)
-of the rows that meet its conditions goes through the door.
+of the rows that meet its conditions goes through the door. Shipments that cross together are one letter per row.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.errors import DoorError
 from holdfast.fragments.door import COUNT, ID, KEY, Door, Kind
 from holdfast.fragments.ids import Ids, group_ids, mixed, no_ids, side_ids, to_arrow
 from holdfast.fragments.parts import RulePart
-from holdfast.fragments.shipment_plan import GroupPlan, IdRecipe, Settling
+from holdfast.fragments.shipment_plan import MOST_SHARED, GroupPlan, IdRecipe, Settling
 from holdfast.fragments.site_tables import HeldAtoms
 from holdfast.states.segment import Bools
 
@@ -61,8 +63,9 @@ def carried_out(
 ) -> list[Placed]:
     """The rows of each part after all shipments have been made. `signs` tells rows that come (1) from those that go."""
     steps = _Steps(plan, known, keys, signs, door)
-    for number in range(len(plan.shipments)):
-        steps.ship(number)
+    for shipments in plan.crossings:
+        steps.ship(shipments)
+    steps.tell_keys()
     return [steps.settled(number, plan.settlings[number]) for number in range(len(parts))]
 
 
@@ -89,28 +92,56 @@ class _Steps:
             ids = ids ^ (mixed(sent, _OVERLAPPING * 2 + number) if recipe.overlap else sent)
         return rows, ids
 
-    def ship(self, number: int) -> None:
-        shipment = self.plan.shipments[number]
-        rows, ids = self._make_ids(shipment.sender, shipment.made)
+    def ship(self, numbers: Sequence[int]) -> None:
+        """The shipments have crossed together: between two sites, with one id for each row that meets any of them."""
+        shipments = [self.plan.shipments[number] for number in numbers]
+        made = [self._make_ids(shipment.sender, shipment.made) for shipment in shipments]
         # Conditions alone have no id: that a key arrives says all.
-        with_ids = any(self.plan.atoms[atom].is_column for atom in shipment.atoms)
-        self._cross(shipment.sender, shipment.receiver, "eqids", rows, ids if with_ids else None)
+        with_id = [bool(self.plan.columns(shipment)) for shipment in shipments]
+        nothing = no_ids(len(self.keys))
+        known, ids = np.zeros(len(self.keys), np.bool_), nothing
+        for rows, own in itertools.compress(made, with_id):
+            ids = np.where(known[:, None], ids, own) if known.any() else own
+            known |= rows
+        sender, receiver = shipments[0].sender, shipments[0].receiver
+        self._cross(sender, receiver, "eqids", [rows for rows, _ in made], (known, ids))
         # The receiver finds its rows again by their keys; of rows that were not sent it knows nothing.
-        self.arrived[number] = (rows, np.where(rows[:, None], ids, np.uint64(0)))
+        for number, (rows, _), told in zip(numbers, made, with_id, strict=True):
+            self.arrived[number] = (rows, ids if told else nothing)
 
-    def _cross(self, sender: int, receiver: int, kind: Kind, rows: Bools, ids: Ids | None) -> None:
-        letters = {KEY: self.keys.filter(pa.array(rows)), COUNT: pa.array(self.signs[rows], pa.int8())}
-        if ids is not None:
-            letters[ID] = to_arrow(ids[rows])
+    def tell_keys(self) -> None:
+        """The keys of rows that meet conditions of constant parts have crossed, as one letter for each row and way."""
+        ways: dict[tuple[int, int], dict[tuple[int, ...], None]] = {}
+        for settling in self.plan.settlings:
+            for site, atoms in settling.keys:
+                ways.setdefault((site, settling.site), {})[atoms] = None
+        for (sender, receiver), told in ways.items():
+            met = [self._make_ids(sender, IdRecipe(atoms, ()))[0] for atoms in told]
+            for at in range(0, len(met), MOST_SHARED):
+                self._cross(sender, receiver, "tuples", met[at : at + MOST_SHARED])
+
+    def _cross(
+        self, sender: int, receiver: int, kind: Kind, rows: Sequence[Bools], ids: tuple[Bools, Ids] | None = None
+    ) -> None:
+        """One letter for each row that is among some of `rows`, with its id if it has one.
+
+        Its count has a bit for each of those that it is among, and the sign of the change.
+        """
+        told = np.zeros(len(self.keys), np.int8)
+        for bit, own in enumerate(rows):
+            told |= own.astype(np.int8) << np.int8(bit)
+        sent = told != 0
+        letters = {KEY: self.keys.filter(pa.array(sent)), COUNT: pa.array((told * self.signs)[sent], pa.int8())}
+        if ids is not None and ids[0].any():
+            known, shown = ids[0][sent], to_arrow(ids[1][sent])
+            letters[ID] = shown if known.all() else pc.if_else(pa.array(known), shown, pa.scalar(b""))
         self.door.cross(sender, receiver, kind, pa.table(letters))
 
     def settled(self, number: int, settling: Settling) -> Placed:
         rows, left = self._make_ids(settling.site, settling.left)
         if settling.right is None:
             for site, atoms in settling.keys:
-                met, _ = self._make_ids(site, IdRecipe(atoms, ()))
-                self._cross(site, settling.site, "tuples", met, None)
-                rows = rows & met
+                rows = rows & self._make_ids(site, IdRecipe(atoms, ()))[0]
             return Placed(number, np.flatnonzero(rows))
         met, right = self._make_ids(settling.site, settling.right)
         at = np.flatnonzero(rows & met)
