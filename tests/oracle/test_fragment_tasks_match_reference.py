@@ -365,9 +365,9 @@ def test_rules_under_several_conditions_share_letters() -> None:
     assert len(plan.shipments) == 3
     assert len(plan.crossings) == 1
     row = {"a": 0, "b": 0, "c": 1, "d": 0, "g": 0}
-    rows = [{"id": 1, **row}, {"id": 2, **row, "c": 2, "b": 1}, {"id": 3, **row, "a": None}]
+    rows = ({"id": 1, **row}, {"id": 2, **row, "c": 2, "b": 1}, {"id": 3, **row, "a": None})
     events: list[Event] = [("insert", {"id": 4, **row, "d": 2}), ("delete", {"id": 2}), ("update", {"id": 3, **row})]
-    shipped = assert_follows(Case(sites, tuple(rows), ((),)), [[event] for event in events], pieces=1)
+    shipped = assert_follows(Case(sites, rows, ((),)), [[event] for event in events], pieces=1)
     # The three rows with an `a` have a letter when they come or go; row 3, without one, has none for `c` alone either.
     assert shipped.eqids == 2 + 3
 

@@ -5,9 +5,8 @@ A task gets what all sites have under some keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +16,13 @@ from holdfast.fragments.door import Door
 from holdfast.fragments.id_packing import INSIDE, OUTSIDE
 from holdfast.fragments.ids import packed
 from holdfast.fragments.shipment_plan import ShipmentPlan
-from holdfast.fragments.site_changes import SiteRows, message_row, placed_rows, unpacked_rows
+from holdfast.fragments.site_changes import GroupRows, SiteRows, message_row, placed_rows, unpacked_rows
 from holdfast.fragments.site_tables import ROWS, HeldAtoms, table_name
+from holdfast.states.compaction import SEGMENT_ROWS
 from holdfast.states.key_json import plain_json
 from holdfast.states.messages import FragmentProblem, RefusedFragment, RowCount, WrittenSegment
 from holdfast.states.row_changes import is_null_key
-from holdfast.states.segment import PieceTask, write_segment
+from holdfast.states.segment import Ints, PieceTask, write_segment
 from holdfast.states.store import Store
 
 
@@ -46,32 +46,51 @@ class FirstSiteRowsTask(PieceTask):
         if problem is not None:
             yield message_row(kind, problem)
             return
-        site_of = piece.column("site").to_numpy()
-        door, rows = Door(self.record), 0
+        places = _places_of_sites(piece, len(self.plan.sites.sites))
+        codes = shared_codes([piece.column("k")])[0].codes
+        door, count, groups = Door(self.record), 0, []
         for number, group in enumerate(self.plan.groups):
-            own = {site: self._rows(piece, site, np.flatnonzero(site_of == site)) for site in group.sites}
+            own = self._rows(piece, codes, {site: places[site] for site in group.sites})
             size = len(own[group.sites[0]].hashes)
-            rows += size
             if not size:
                 continue
+            count += size
             for site in group.sites:
-                table = table_name(site, ROWS)
-                segment = write_segment(self.store, table, own[site].entries(0, gone=False), base=True)
-                yield message_row(kind, WrittenSegment(table, segment))
-            yield from placed_rows(self.plan, self.held_atoms, number, own, np.ones(size, np.int8), door)
+                for segment in self._written(site, own[site]):
+                    yield message_row(kind, segment)
+            groups.append(GroupRows.shipped(self.plan, self.held_atoms, number, own, np.ones(size, np.int8), door))
         yield message_row(kind, door.shipped)
-        yield message_row(kind, RowCount(rows, 0))
+        yield message_row(kind, RowCount(count, 0))
+        yield from placed_rows(len(self.plan.parts), groups)
 
-    def _rows(self, piece: pa.Table, site: int, at: Any) -> SiteRows:
-        """The site's rows in order of their keys, which is the same at all sites of a group."""
-        rows = piece.take(pa.array(at))
-        order = np.argsort(shared_codes([rows.column("k")])[0].codes, kind="stable")
-        rows = rows.take(pa.array(order))
-        return unpacked_rows(rows, 2 * len(self.held_atoms.columns(site)), len(self.held_atoms.held[site]))
+    def _rows(self, piece: pa.Table, codes: Ints, places: dict[int, Ints]) -> dict[int, SiteRows]:
+        """The rows of each of these sites, by its places in the piece; in the order of files, which is that of hashes.
+
+        Rows of one hash are in the order of their keys, so that the order is the same at all sites.
+        """
+        hashes = piece.column("h").to_numpy()
+        known: Ints | None = None
+        rows = {}
+        for site, at in places.items():
+            own = codes[at]
+            # Sites often have their rows in the same order, and sorting takes most of the time.
+            if known is None or not np.array_equal(known, own):
+                known, order = own, _order(hashes[at], own)
+            lines = piece.take(pa.array(at)) if not _is_range(at) else piece.slice(at[0] if len(at) else 0, len(at))
+            wide = 2 * len(self.held_atoms.columns(site))
+            rows[site] = unpacked_rows(lines, wide, len(self.held_atoms.held[site])).take(order)
+        return rows
+
+    def _written(self, site: int, rows: SiteRows) -> Iterator[WrittenSegment]:
+        """The files of the rows, which are in the order of files: one for each SEGMENT_ROWS of them."""
+        table = table_name(site, ROWS)
+        for start in range(0, len(rows.hashes), SEGMENT_ROWS):
+            some = rows.slice(start, start + SEGMENT_ROWS)
+            yield WrittenSegment(table, write_segment(self.store, table, some.entries(0, gone=False), base=True))
 
     def _problem(self, piece: pa.Table) -> RefusedFragment | None:
         """What is wrong with the sites' keys or rows, of the smallest key that something is wrong with."""
-        keys, sites = piece.column("k"), piece.column("site").to_numpy().astype(np.int64)
+        keys, sites = piece.column("k"), piece.column("site").to_numpy()
 
         def refused(problem: FragmentProblem, at: int, **more: int) -> RefusedFragment:
             return RefusedFragment(problem, plain_json(keys[at].as_py()), int(sites[at]), **more)
@@ -90,7 +109,10 @@ class FirstSiteRowsTask(PieceTask):
             outside = bool(own[sites[bad[0]], group])
             problem = FragmentProblem.OUTSIDE_OWN_CONDITION if outside else FragmentProblem.INSIDE_OTHER_CONDITION
             return refused(problem, int(bad[0]), group=group)
-        codes = np.unique(shared_codes([keys])[0].codes, return_inverse=True)[1]
+        codes = shared_codes([keys])[0].codes
+        if self._are_fragments(codes, _places_of_sites(piece, len(own))):
+            return None
+        codes, sites = np.unique(codes, return_inverse=True)[1], sites.astype(np.int64)
         shape = len(self.plan.sites.sites), int(codes.max()) + 1
         counts = np.bincount(sites * shape[1] + codes, minlength=shape[0] * shape[1]).reshape(shape)
         for site in range(len(counts)):
@@ -112,3 +134,34 @@ class FirstSiteRowsTask(PieceTask):
                     at = np.flatnonzero(codes == lacking[0])
                     return refused(FragmentProblem.KEY_MISSING_AT_SITE, int(at[0]), other=site)
         return None
+
+    def _are_fragments(self, codes: Ints, places: Sequence[Ints]) -> bool:
+        """Whether all sites of a group have the same keys, and no others have these; each key once at each site."""
+        firsts = []
+        for group in self.plan.groups:
+            first, *others = (codes[places[site]] for site in group.sites)
+            ordered = np.sort(first)
+            if any(len(other) != len(first) for other in others):
+                return False
+            if not all(np.array_equal(first, other) or np.array_equal(ordered, np.sort(other)) for other in others):
+                return False
+            firsts.append(ordered)
+        every = firsts[0] if len(firsts) == 1 else np.sort(np.concatenate(firsts))
+        return not (every[1:] == every[:-1]).any()
+
+
+def _places_of_sites(piece: pa.Table, sites: int) -> list[Ints]:
+    """The places of each site's rows in the piece."""
+    site_of = piece.column("site").to_numpy()
+    return [np.flatnonzero(site_of == site) for site in range(sites)]
+
+
+def _is_range(at: Ints) -> bool:
+    return len(at) == 0 or bool(at[-1] - at[0] + 1 == len(at))
+
+
+def _order(hashes: Ints, codes: Ints) -> Ints:
+    """The order of the hashes, and then of the codes."""
+    order = np.argsort(hashes)
+    ordered = hashes[order]
+    return np.lexsort((codes, hashes)) if (ordered[1:] == ordered[:-1]).any() else order

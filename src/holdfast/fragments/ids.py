@@ -69,7 +69,7 @@ def packed(column: pa.ChunkedArray, width: int) -> NDArray[np.uint8]:
     if width == 0:
         return np.zeros((len(column), 0), np.uint8)
     pieces = [_bytes_of(chunk) for chunk in column.chunks if len(chunk)]
-    flat = np.concatenate(pieces) if pieces else np.zeros(0, np.uint8)
+    flat = pieces[0] if len(pieces) == 1 else np.concatenate([np.zeros(0, np.uint8), *pieces])
     if len(flat) != width * len(column):
         raise StateError(f"the state is damaged: packed rows have {len(flat)} bytes, not {width} each.")
     return flat.reshape(len(column), width)

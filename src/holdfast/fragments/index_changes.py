@@ -83,15 +83,17 @@ class _Work:
         self.site: Ints = self.places[self.grp, self.part]
         self.sign = rows.column("sign").to_numpy()
         self.keys = rows.column("k")
-        self.sides = from_arrow(rows.column("sid"))
-        groups = from_arrow(rows.column("gid"))
-        places, self.group = _distinct(hashes_of(groups))
+        self.sides, groups = from_arrow(rows.column("sid")), from_arrow(rows.column("gid"))
+        # Rows in the order of their sides, which is that of files; all else is told by side.
+        self.order = np.argsort(hashes_of(self.sides))
+        first, self.side = _runs(hashes_of(self.sides), self.order)
+        _require_alike(self.sides, first, self.side)
+        places, group_of_side = _distinct(hashes_of(groups[first]))
+        places = first[places]
         self.ids: Ids = groups[places]
         self.part_of: Ints = self.part[places]
-        if not (self.ids[self.group] == groups).all():
-            raise RunError(
-                "two ids of groups begin alike, so that they cannot be told apart.", hint="make a new state."
-            )
+        self.group: Ints = group_of_side[self.side]
+        _require_alike(groups, places, self.group)
         # All groups of sites have a place at the table; whether they have rows of a group they look up when told of it.
         self.local = [self._nothing(number) for number in range(len(task.plan.groups))]
         self.indexes: dict[int, SiteIndex] = {}
@@ -148,31 +150,36 @@ class _Work:
 
     def _take_in(self, number: int) -> Ints:
         """The rows of these sites, by position, once their sides are counted and their groups are as they are now."""
-        local, rows = self.local[number], np.flatnonzero(self.grp == number)
+        local = self.local[number]
+        rows: Ints = self.order[self.grp[self.order] == number]
         local.touched[self.group[rows]] = True
         if not self.task.first:
             self._load(local, local.touched.copy())
-        for site in np.flatnonzero(np.bincount(self.site[rows])):
-            self._take_in_site(local, int(site), rows[self.site[rows] == site])
+        sites = self.site[rows]
+        for site in np.flatnonzero(np.bincount(sites)):
+            self._take_in_site(local, int(site), rows if (sites == site).all() else rows[sites == site])
         return rows
 
     def _take_in_site(self, local: Local, site: int, rows: Ints) -> None:
+        """The same of the rows that one site settles, which are in the order of their sides."""
         index = self._index(site)
-        places, side = _distinct(hashes_of(self.sides[rows]))
-        ids, group = self.sides[rows[places]], self.group[rows[places]]
+        new = np.ones(len(rows), np.bool_)
+        new[1:] = self.side[rows[1:]] != self.side[rows[:-1]]
+        starts, side = np.flatnonzero(new), np.cumsum(new) - 1
+        ids, group = self.sides[rows[starts]], self.group[rows[starts]]
         before = IndexCounts.nothing(len(ids)) if self.task.first else index.look_up(ids)
         after = before.copy()
-        after.n += np.bincount(side, weights=self.sign[rows], minlength=len(ids)).astype(np.int64)
+        after.n += np.add.reduceat(self.sign[rows].astype(np.int64), starts)
         if (after.n < 0).any():
             raise StateError(f"the state {self.task.store.root} is damaged: a side would lose more rows than it has.")
         turned = (before.n == 0) != (after.n == 0)
         np.add.at(local.after.n, group[turned], np.where(after.n[turned] > 0, 1, -1))
         for word in range(2):
             np.bitwise_xor.at(local.after.other[:, word], group[turned], ids[turned, word])
+        self.counted.setdefault(site, []).append(index.entries(ids, before, after))
         # A row that leaves a side and comes back to it in one batch is an update that says nothing here.
         really = self._really(side, rows)
-        self.counted.setdefault(site, []).append(index.entries(ids, before, after))
-        moved = rows[really]
+        moved = rows if really.all() else rows[really]
         self.written += index.enter_rows(
             self.sides[moved], self.keys.take(pa.array(moved)), self.sign[moved], base=self.task.first
         )
@@ -216,10 +223,28 @@ class _Work:
 
 def _distinct(hashes: Ints) -> tuple[Ints, Ints]:
     """A place of each distinct hash, in order of the hashes; and for each place, the number of its hash."""
-    distinct, number = np.unique(hashes, return_inverse=True)
-    places = np.empty(len(distinct), np.int64)
-    places[number] = np.arange(len(hashes))
-    return places, number
+    return _runs(hashes, np.argsort(hashes))
+
+
+def _runs(hashes: Ints, order: Ints) -> tuple[Ints, Ints]:
+    """A place of each distinct hash, in order of the hashes; and for each place, the number of its hash.
+
+    `order` is that of the hashes.
+    """
+    ordered = hashes[order]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = ordered[1:] != ordered[:-1]
+    number = np.empty(len(order), np.int64)
+    number[order] = np.cumsum(new) - 1
+    return order[new], number
+
+
+def _require_alike(ids: Ids, places: Ints, number: Ints) -> None:
+    """RunError where two ids that have one number, by their hashes, are not the same."""
+    if any(not (ids[places, word][number] == ids[:, word]).all() for word in range(ids.shape[1])):
+        raise RunError(
+            "two ids of groups or sides begin alike, so that they cannot be told apart.", hint="make a new state."
+        )
 
 
 def _violation_rows(rules: Ints, signs: Any, keys: pa.ChunkedArray) -> Iterator[pa.RecordBatch]:

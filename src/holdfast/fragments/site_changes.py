@@ -19,11 +19,11 @@ from holdfast.fragments.id_packing import INSIDE
 from holdfast.fragments.ids import Ids, hashes_of, no_ids, packed, to_arrow, words
 from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.fragments.site_tables import ROWS, HeldAtoms, table_name
-from holdfast.fragments.vertical import Known, Placed, carried_out
+from holdfast.fragments.vertical import Known, Placed, ShippedIds
 from holdfast.states.manifest import StoredTable
 from holdfast.states.messages import MESSAGE, Message, Refusal, RefusedChange, RowCount, WrittenSegment, message_text
 from holdfast.states.row_changes import Misfit, NetEffect, is_null_key, net_effect
-from holdfast.states.segment import Ints, PieceTask, marked, rows_with, write_segment
+from holdfast.states.segment import Ints, PieceTask, Segment, marked, rows_with, write_segment
 from holdfast.states.store import Store
 
 Bytes = NDArray[np.uint8]
@@ -41,7 +41,13 @@ class SiteRows:
     bits: Bytes
 
     def take(self, at: Ints) -> SiteRows:
-        return SiteRows(self.hashes[at], self.keys.take(pa.array(at)), self.ids[at], self.bits[at])
+        # Lines of any width are copied whole; `self.ids[at]` would copy word by word.
+        ids, bits = np.take(self.ids, at, axis=0), np.take(self.bits, at, axis=0)
+        return SiteRows(self.hashes[at], self.keys.take(pa.array(at)), ids, bits)
+
+    def slice(self, start: int, end: int) -> SiteRows:
+        keys = self.keys.slice(start, end - start)
+        return SiteRows(self.hashes[start:end], keys, self.ids[start:end], self.bits[start:end])
 
     def entries(self, version: int, *, gone: bool) -> pa.Table:
         columns = {"k": self.keys, "ids": to_arrow(self.ids), "bits": to_arrow(self.bits)}
@@ -85,40 +91,48 @@ class SiteChangesTask(PieceTask):
         go, come = effect.go, effect.come
         starts = np.cumsum([0, *(len(codes[1 + site]) for site in firsts)])
         leaving = np.searchsorted(starts, go, "right") - 1
-        door = Door(self.record)
+        door, groups_rows = Door(self.record), []
+        whole = unpacked_rows(changes, 2 * len(self.held_atoms.all_columns), len(self.held_atoms.atoms))
         for number in range(len(self.plan.groups)):
             new = come[groups[come] == number]
             old_codes = now_codes[go[leaving == number]]
             old_rows = {site: now[site].take(_places(codes[1 + site], old_codes)) for site in self._sites(number)}
-            new_rows = {site: self._projected(changes, site, new) for site in self._sites(number)}
-            yield from self._moved(number, old_rows, new_rows, (old_codes, codes[0][new]), door)
+            new_rows = {site: self._projected(whole, site, new) for site in self._sites(number)}
+            moved = self._moved(number, old_rows, new_rows, (old_codes, codes[0][new]))
+            if moved is None:
+                continue
+            goes, comes = moved
+            for site, segment in self._written(goes, comes):
+                yield message_row(keys.type, WrittenSegment(table_name(site, ROWS), segment))
+            both = {site: _both(goes[site], comes[site]) for site in goes}
+            firsts_moved = goes[firsts[number]], comes[firsts[number]]
+            signs = np.repeat(np.array([-1, 1], np.int8), [len(rows.hashes) for rows in firsts_moved])
+            groups_rows.append(GroupRows.shipped(self.plan, self.held_atoms, number, both, signs, door))
         yield message_row(keys.type, door.shipped)
         yield message_row(keys.type, RowCount(len(come), len(go)))
+        yield from placed_rows(len(self.plan.parts), groups_rows)
 
     def _sites(self, group: int) -> tuple[int, ...]:
         return self.plan.groups[group].sites
 
     def _moved(
-        self, group: int, old: dict[int, SiteRows], new: dict[int, SiteRows], codes: tuple[Ints, Ints], door: Door
-    ) -> Iterator[pa.RecordBatch]:
-        """Messages of what the sites of a group write for rows that go and come, and the rows of parts that these are.
+        self, group: int, old: dict[int, SiteRows], new: dict[int, SiteRows], codes: tuple[Ints, Ints]
+    ) -> tuple[dict[int, SiteRows], dict[int, SiteRows]] | None:
+        """What of the rows that go and come does so, by site; None where nothing does.
 
         `codes` tell which of them have one key: a row that is the same before and after does neither.
         """
         stay = _same(*codes, [(old[site], new[site]) for site in self._sites(group)])
         kept = [np.flatnonzero(~same) for same in stay]
         if not len(kept[0]) + len(kept[1]):
-            return
-        both = {}
-        for site in self._sites(group):
-            goes, comes = old[site].take(kept[0]), new[site].take(kept[1])
-            entries = [goes.entries(self.version, gone=True), comes.entries(self.version, gone=False)]
-            table = table_name(site, ROWS)
-            segment = write_segment(self.store, table, pa.concat_tables(entries))
-            yield message_row(goes.keys.type, WrittenSegment(table, segment))
-            both[site] = _both(goes, comes)
-        signs = np.repeat(np.array([-1, 1], np.int8), [len(kept[0]), len(kept[1])])
-        yield from placed_rows(self.plan, self.held_atoms, group, both, signs, door)
+            return None
+        goes = {site: old[site].take(kept[0]) for site in self._sites(group)}
+        return goes, {site: new[site].take(kept[1]) for site in self._sites(group)}
+
+    def _written(self, goes: dict[int, SiteRows], comes: dict[int, SiteRows]) -> Iterator[tuple[int, Segment]]:
+        for site in goes:
+            entries = [goes[site].entries(self.version, gone=True), comes[site].entries(self.version, gone=False)]
+            yield site, write_segment(self.store, table_name(site, ROWS), pa.concat_tables(entries))
 
     def _now(self, site: int, changes: pa.Table) -> SiteRows:
         """The rows that the site has now under the hashes of the changes' keys."""
@@ -127,15 +141,14 @@ class SiteChangesTask(PieceTask):
         entries = rows_with(self.store, segments, changes.column("h").to_numpy(), types)
         return unpacked_rows(entries, 2 * len(self.held_atoms.columns(site)), len(self.held_atoms.held[site]))
 
-    def _projected(self, changes: pa.Table, site: int, at: Ints) -> SiteRows:
+    def _projected(self, changes: SiteRows, site: int, at: Ints) -> SiteRows:
         """What the changes at these places bring to the site: its own columns and conditions, and no others."""
-        rows = changes.select(["h", "k", "ids", "bits"]).take(pa.array(at))
         every = self.held_atoms.all_columns
-        whole = unpacked_rows(rows, 2 * len(every), len(self.held_atoms.atoms))
         places = [every.index(atom) for atom in self.held_atoms.columns(site)]
-        pairs = whole.ids.reshape(len(at), len(every), 2)[:, places]
-        bits = whole.bits[:, list(self.held_atoms.held[site])]
-        return SiteRows(whole.hashes, whole.keys, pairs.reshape(len(at), 2 * len(places)), bits)
+        pairs = changes.ids.reshape(len(changes.hashes), len(every), 2)[at[:, None], places]
+        bits = changes.bits[at[:, None], list(self.held_atoms.held[site])]
+        keys = changes.keys.take(pa.array(at))
+        return SiteRows(changes.hashes[at], keys, pairs.reshape(len(at), 2 * len(places)), bits)
 
 
 def unpacked_rows(rows: pa.Table, wide: int, bits: int) -> SiteRows:
@@ -192,21 +205,40 @@ def _both(old: SiteRows, new: SiteRows) -> SiteRows:
     )
 
 
-def placed_rows(
-    plan: ShipmentPlan,
-    held_atoms: HeldAtoms,
-    group: int,
-    rows: dict[int, SiteRows],
-    signs: NDArray[np.int8],
-    door: Door,
-) -> Iterator[pa.RecordBatch]:
-    """The rows of all parts that the group's sites settle, as (part, grp, sign, h, gid, sid, k, message)."""
-    first = rows[plan.groups[group].sites[0]]
-    keys = first.keys.combine_chunks()
-    known = {site: Known.unpacked(held_atoms, site, own.ids, own.bits) for site, own in rows.items()}
-    for placed in carried_out(plan.groups[group], plan.parts, known, keys, signs, door):
-        if len(placed.at):
-            yield from _batches(placed, group, keys, first.hashes, signs)
+@dataclass(frozen=True)
+class GroupRows:
+    """Rows of one group of sites that come or go, with what its sites know of them."""
+
+    group: int
+    keys: pa.Array
+    hashes: Ints
+    signs: NDArray[np.int8]
+    ids: ShippedIds
+
+    @classmethod
+    def shipped(
+        cls,
+        plan: ShipmentPlan,
+        held_atoms: HeldAtoms,
+        group: int,
+        rows: dict[int, SiteRows],
+        signs: NDArray[np.int8],
+        door: Door,
+    ) -> GroupRows:
+        """The rows, by site, once the plan's shipments have gone through the door."""
+        first = rows[plan.groups[group].sites[0]]
+        keys = first.keys.combine_chunks()
+        known = {site: Known.unpacked(held_atoms, site, own.ids, own.bits) for site, own in rows.items()}
+        return cls(group, keys, first.hashes, signs, ShippedIds(plan.groups[group], known, keys, signs, door))
+
+
+def placed_rows(parts: int, groups: Sequence[GroupRows]) -> Iterator[pa.RecordBatch]:
+    """The rows of all parts, one part after the other, as (part, grp, sign, h, gid, sid, k, message)."""
+    for part in range(parts):
+        for rows in groups:
+            placed = rows.ids.placed(part)
+            if len(placed.at):
+                yield from _batches(placed, rows.group, rows.keys, rows.hashes, rows.signs)
 
 
 def _batches(

@@ -6,7 +6,6 @@ of the rows that meet its conditions goes through the door. Shipments that cross
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,8 +17,7 @@ from numpy.typing import NDArray
 from holdfast.errors import DoorError
 from holdfast.fragments.door import COUNT, ID, KEY, Door, Kind
 from holdfast.fragments.ids import Ids, group_ids, mixed, no_ids, side_ids, to_arrow
-from holdfast.fragments.parts import RulePart
-from holdfast.fragments.shipment_plan import MOST_SHARED, GroupPlan, IdRecipe, Settling
+from holdfast.fragments.shipment_plan import MOST_SHARED, GroupPlan, IdRecipe
 from holdfast.fragments.site_tables import HeldAtoms
 from holdfast.states.segment import Bools
 
@@ -53,28 +51,21 @@ class Placed:
     sides: Ids | None = None
 
 
-def carried_out(
-    plan: GroupPlan,
-    parts: Sequence[RulePart],
-    known: Mapping[int, Known],
-    keys: pa.Array,
-    signs: NDArray[np.int8],
-    door: Door,
-) -> list[Placed]:
-    """The rows of each part after all shipments have been made. `signs` tells rows that come (1) from those that go."""
-    steps = _Steps(plan, known, keys, signs, door)
-    for shipments in plan.crossings:
-        steps.ship(shipments)
-    steps.tell_keys()
-    return [steps.settled(number, plan.settlings[number]) for number in range(len(parts))]
+class ShippedIds:
+    """What the sites of a group know of some rows once all shipments have crossed.
 
+    An id is made anew whenever it is needed, from what the sites hold: that takes little time, and all that sites were
+    sent would take as much room as there are shipments.
+    """
 
-class _Steps:
     def __init__(
         self, plan: GroupPlan, known: Mapping[int, Known], keys: pa.Array, signs: NDArray[np.int8], door: Door
     ) -> None:
+        """Makes all shipments. `signs` tells rows that come (1) from those that go (-1)."""
         self.plan, self.known, self.keys, self.signs, self.door = plan, known, keys, signs, door
-        self.arrived: dict[int, tuple[Bools, Ids]] = {}
+        for shipments in plan.crossings:
+            self._ship(shipments)
+        self._tell_keys()
 
     def _make_ids(self, site: int, recipe: IdRecipe) -> tuple[Bools, Ids]:
         """Which rows the site knows the id of, and the ids."""
@@ -87,29 +78,25 @@ class _Steps:
         for number in recipe.sent:
             if self.plan.shipments[number].receiver != site:
                 raise DoorError(f"site {site} would use an id that was sent to another.")
-            met, sent = self.arrived[number]
+            # The receiver finds its rows again by their keys; of rows that were not sent it knows nothing.
+            met, sent = self._make_ids(self.plan.shipments[number].sender, self.plan.shipments[number].made)
             rows = rows & met
             ids = ids ^ (mixed(sent, _OVERLAPPING * 2 + number) if recipe.overlap else sent)
         return rows, ids
 
-    def ship(self, numbers: Sequence[int]) -> None:
+    def _ship(self, numbers: Sequence[int]) -> None:
         """The shipments have crossed together: between two sites, with one id for each row that meets any of them."""
         shipments = [self.plan.shipments[number] for number in numbers]
         made = [self._make_ids(shipment.sender, shipment.made) for shipment in shipments]
-        # Conditions alone have no id: that a key arrives says all.
-        with_id = [bool(self.plan.columns(shipment)) for shipment in shipments]
-        nothing = no_ids(len(self.keys))
-        known, ids = np.zeros(len(self.keys), np.bool_), nothing
-        for rows, own in itertools.compress(made, with_id):
-            ids = np.where(known[:, None], ids, own) if known.any() else own
-            known |= rows
-        sender, receiver = shipments[0].sender, shipments[0].receiver
-        self._cross(sender, receiver, "eqids", [rows for rows, _ in made], (known, ids))
-        # The receiver finds its rows again by their keys; of rows that were not sent it knows nothing.
-        for number, (rows, _), told in zip(numbers, made, with_id, strict=True):
-            self.arrived[number] = (rows, ids if told else nothing)
+        known, ids = np.zeros(len(self.keys), np.bool_), no_ids(len(self.keys))
+        for shipment, (rows, own) in zip(shipments, made, strict=True):
+            # Conditions alone have no id: that a key arrives says all.
+            if self.plan.columns(shipment):
+                ids = np.where(known[:, None], ids, own) if known.any() else own
+                known |= rows
+        self._cross(shipments[0].sender, shipments[0].receiver, "eqids", [rows for rows, _ in made], (known, ids))
 
-    def tell_keys(self) -> None:
+    def _tell_keys(self) -> None:
         """The keys of rows that meet conditions of constant parts have crossed, as one letter for each row and way."""
         ways: dict[tuple[int, int], dict[tuple[int, ...], None]] = {}
         for settling in self.plan.settlings:
@@ -137,13 +124,15 @@ class _Steps:
             letters[ID] = shown if known.all() else pc.if_else(pa.array(known), shown, pa.scalar(b""))
         self.door.cross(sender, receiver, kind, pa.table(letters))
 
-    def settled(self, number: int, settling: Settling) -> Placed:
+    def placed(self, part: int) -> Placed:
+        """The rows of the part, at the site that settles it."""
+        settling = self.plan.settlings[part]
         rows, left = self._make_ids(settling.site, settling.left)
         if settling.right is None:
             for site, atoms in settling.keys:
                 rows = rows & self._make_ids(site, IdRecipe(atoms, ()))[0]
-            return Placed(number, np.flatnonzero(rows))
+            return Placed(part, np.flatnonzero(rows))
         met, right = self._make_ids(settling.site, settling.right)
         at = np.flatnonzero(rows & met)
-        groups = group_ids(left[at], number)
-        return Placed(number, at, groups, side_ids(groups, right[at]))
+        groups = group_ids(left[at], part)
+        return Placed(part, at, groups, side_ids(groups, right[at]))

@@ -79,8 +79,12 @@ def write_segment(
     Its name is used by no other file, so that tasks that run twice do not meet. It is on the disk when this returns.
     """
     hashes = entries.column("h").to_numpy()
-    keys = [hashes] if sorted_by is None else [shared_codes([entries.column(sorted_by)])[0].codes, hashes]
-    ordered = entries.take(pa.array(np.lexsort(keys))).combine_chunks()
+    if sorted_by is None:
+        in_order = bool((hashes[1:] >= hashes[:-1]).all())
+        ordered = entries if in_order else entries.take(pa.array(np.argsort(hashes, kind="stable")))
+    else:
+        ordered = entries.take(pa.array(np.lexsort([shared_codes([entries.column(sorted_by)])[0].codes, hashes])))
+    ordered = ordered.combine_chunks()
     name = f"{folder}/{secrets.token_hex(12)}{ENDING}"
     block_rows = store.limits.block_rows
     zones = _zones(ordered, zoned, block_rows) if zoned and len(hashes) > block_rows else None

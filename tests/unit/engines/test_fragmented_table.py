@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import holdfast
+from holdfast.engines.local import local_engine
 from holdfast.engines.local.local_engine import LocalEngine
 from holdfast.engines.states.fragment_meetings import meetings_of
 from holdfast.engines.states.fragmented_table import FragmentedTable, fragmented
@@ -109,6 +110,23 @@ def test_no_value_of_the_table_crosses_between_sites_and_all_splits_tell_the_sam
         assert later.violations.count() == sum(outcome.totals.values())
     assert told[0] == told[1] == told[2]
     assert told[0][1]
+
+
+@pytest.mark.parametrize("text", [VERTICAL, HORIZONTAL, HYBRID], ids=["vertical", "horizontal", "hybrid"])
+def test_a_few_parts_at_a_time_tell_what_all_parts_together_do(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, files = [], []
+    for most in (1, 5, 1000):
+        monkeypatch.setattr(local_engine, "PIECE_ROWS", most)
+        folder = tmp_path / str(most)
+        folder.mkdir()
+        state = made(HERE, folder, text)
+        files.append(sum(len(table.segments) for table in state.manifest.body.tables.values()))
+        outcome = state.newest().apply_file(str(folder / "changes.parquet"), limit=None)
+        told.append([state.manifest.totals, outcome.added, outcome.removed, outcome.totals, outcome.shipped])
+    assert told[0] == told[1] == told[2]
+    assert files[0] >= files[1] > files[2]
 
 
 def assert_only_keys_ids_and_counts(folder: Path) -> int:

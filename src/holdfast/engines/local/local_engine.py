@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from holdfast.watching.pair_groups import GroupedPrograms
 
 Ints = NDArray[np.int64]
+# About so many rows of parts are related at a time.
+PIECE_ROWS = 2_000_000
 Partitions: TypeAlias = tuple[pa.Table, ...]
 """Rows: tables that each go to a task of their own."""
 
@@ -258,11 +260,27 @@ class LocalEngine(StateEngine):
         numbers = [pa.array(np.full(table.num_rows, share, np.int64)) for share in range(shares)]
         return tuple(table.append_column("share", number) for number in numbers)
 
-    def run(self, rows: Partitions, task: Task, fields: Sequence[FieldJson]) -> Partitions:
+    def run(self, rows: Iterable[pa.Table], task: Task, fields: Sequence[FieldJson]) -> Partitions:
         types = {own["name"]: arrow_type(own["type"]) for own in fields}
         empty = pa.schema(list(types.items())).empty_table()
         batches = [batch for table in rows for batch in task(iter(table.to_batches()))]
         return (pa.concat_tables([empty, *(as_typed(pa.Table.from_batches([batch]), types) for batch in batches)]),)
+
+    def run_both(
+        self,
+        rows: Partitions,
+        places: tuple[int, int],
+        tasks: tuple[Task, Task],
+        fields: tuple[Sequence[FieldJson], Sequence[FieldJson]],
+    ) -> Partitions:
+        """As that of StateEngine, but the second task has a few parts at a time of what the first one gives.
+
+        So memory does not grow with the number of parts.
+        """
+        (table,) = self.placed(rows, 1, by=["k"])
+        types = {own["name"]: arrow_type(own["type"]) for own in fields[0]}
+        given = (as_typed(pa.Table.from_batches([b]), types) for b in tasks[0](iter(table.to_batches())))
+        return self.run(_by_part(given), tasks[1], fields[1])
 
     def messages(self, rows: Partitions, task: Task) -> list[Message]:
         return messages_in(batch for table in rows for batch in task(iter(table.to_batches())))
@@ -288,6 +306,27 @@ def place_of(hashes: Ints, places: int) -> NDArray[np.int32]:
     if bits == 0:
         return np.zeros(len(hashes), np.int32)
     return ((hashes >> np.int64(64 - bits)) + places // 2).astype(np.int32)
+
+
+def _by_part(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The tables, which come part by part, as many parts together as make PIECE_ROWS; a longer part in pieces."""
+    together: list[pa.Table] = []
+    size, last = 0, None
+    for table in tables:
+        part = table.column("part")[0].as_py()
+        if size >= PIECE_ROWS and part != last:
+            yield _in_pieces(together)
+            together, size = [], 0
+        together.append(table)
+        size, last = size + table.num_rows, part
+    if together:
+        yield _in_pieces(together)
+
+
+def _in_pieces(tables: Sequence[pa.Table]) -> pa.Table:
+    table = pa.concat_tables(tables)
+    places = 1 << max(table.num_rows // PIECE_ROWS - 1, 0).bit_length()
+    return table.append_column("work", pa.array(place_of(table.column("h").to_numpy(), places)))
 
 
 def _local_table(table: SourceTable) -> LocalTable:

@@ -172,7 +172,7 @@ def run_steps(
     numbers = [field(name, "integer") for name in ("part", "grp", "sign")]
     ids = [field("h", "long"), field("gid", "binary"), field("sid", "binary")]
     ended = [key, field(MESSAGE, "string")]
-    placed = engine.run(engine.placed(packed, splits[0], by=["k"]), first, [*numbers, *ids, *ended])
     counts = [field("rule", "integer"), field("n", "integer")]
-    violations = engine.run(engine.placed(placed, splits[1]), index, [*counts, *ended])
+    fields = [*numbers, *ids, *ended], [*counts, *ended]
+    violations = engine.run_both(packed, splits, (first, index), fields)
     return engine.messages(engine.placed(violations, splits[1], by=["k", "rule"]), last)

@@ -263,6 +263,22 @@ class StateEngine(ABC):
     def run(self, rows: Rows, task: Task, fields: Sequence[FieldJson]) -> Rows:
         """Returns what the task gives for each partition: rows of these columns."""
 
+    def run_both(
+        self,
+        rows: Rows,
+        places: tuple[int, int],
+        tasks: tuple[Task, Task],
+        fields: tuple[Sequence[FieldJson], Sequence[FieldJson]],
+    ) -> Rows:
+        """Returns what the second task gives for what the first one gives for the rows: rows of the second fields.
+
+        Pieces of the first are of rows with one key `k`, those of the second of rows with one hash `h`; there are so
+        many of each, or as many as the engine sees fit. Rows with one hash have one `part`, by which the first task
+        gives them.
+        """
+        between = self.run(self.placed(rows, places[0], by=["k"]), tasks[0], fields[0])
+        return self.run(self.placed(between, places[1]), tasks[1], fields[1])
+
     @abstractmethod
     def messages(self, rows: Rows, task: Task) -> list[Message]:
         """Returns the messages of the task, run on every partition."""
