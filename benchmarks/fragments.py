@@ -1,8 +1,10 @@
 """How long `holdfast fragments apply` takes, and what it ships, beside recomputing; counts checked to be equal.
 
     python benchmarks/fragments.py [--split vertical horizontal] [--rows 200000] [--changes 2000] [--rules 25]
-                                   [--sites 10] [--scale-up] [--crossover] [--plan] [--noise 0.0005] [--seed 1]
-                                   [--engine local]
+                                   [--sites 10] [--repeat 3] [--scale-up] [--crossover] [--plan] [--noise 0.0005]
+                                   [--seed 1] [--engine local]
+    python benchmarks/fragments.py --engine local --split vertical --rows 2000000 --changes 200000 --rules 50 125 \
+                                   --repeat 1
 
 The table is that of benchmarks/sales.py; changes are 80 % inserts and 20 % deletes. Several values of --rows,
 --changes, --rules or --sites are tried in turn, the others at their first value. Beside each batch (incVer, incHor)
@@ -12,10 +14,10 @@ stand
   table is checked as `holdfast check` does;
 - ibat: all rows are inserted into empty indexes, as `fragments init` does.
 
-Bytes of bat are those of the values in Arrow, of ibat and of a batch those that went through the door. --scale-up grows
-rows, changes and sites together; --crossover grows the change until recomputing wins; --plan plans 50 rules over 10
-sites. --engine says where all of it runs, as that of the command does. The first batch of each state warms up what
-runs it, and is not counted.
+Beside seconds stand the ids and tuples that a batch ships, and its peak memory. Bytes of bat are those of the values in
+Arrow, of ibat and of a batch those that went through the door. --scale-up grows rows, changes and sites together;
+--crossover grows the change until recomputing wins; --plan plans 50 rules over 10 sites. --engine says where all of it
+runs, as that of the command does. The first batch of each state warms up what runs it, and is not counted.
 """
 
 from __future__ import annotations
@@ -177,17 +179,20 @@ def measured(case: Case, size: int, options: Any, *, batch: bool = True) -> dict
         "peak": peak,
         "inc": seconds,
         "inc_bytes": outcome.shipped.bytes,
+        "eqids": outcome.shipped.eqids,
+        "tuples": outcome.shipped.tuples,
         "bat": bat,
         "bat_bytes": bat_bytes,
         "ibat": ibat,
         "ibat_bytes": ibat_bytes,
     }
+    crossed = outcome.shipped
     moved = outcome.changes.added_count + outcome.changes.removed_count
     told = [f"{case.split:10} {line['rows']:>9,} {size:>8,} {line['rules']:>5} {line['sites']:>5} {moved:>9,}"]
-    told.append(f"{seconds:7.2f} {outcome.shipped.bytes / 1e6:8.2f}")
+    told.append(f"{seconds:7.2f} {crossed.eqids:>9,} {crossed.tuples:>9,} {crossed.bytes / 1e6:8.2f}")
     if batch:
         told.append(f"{bat:7.2f} {bat_bytes / 1e6:8.2f} {ibat:7.2f} {ibat_bytes / 1e6:8.2f}")
-        told.append(f"{bat / seconds:6.1f} {ibat / seconds:6.1f} {outcome.shipped.bytes / max(bat_bytes, 1):7.3f}")
+        told.append(f"{bat / seconds:6.1f} {ibat / seconds:6.1f} {crossed.bytes / max(bat_bytes, 1):7.3f}")
     print("  ".join(told), f" {peak}", flush=True)
     _keep(case, line, options.kept)
     return line
@@ -204,13 +209,16 @@ def _keep(case: Case, line: dict[str, Any], record: Recording) -> None:
         engine=case.engine.name,
         rows=line["loaded"],
         changes=line["change"],
+        eqids=line["eqids"],
+        tuples=line["tuples"],
         **{way: line[way] or None for way in ways},
         **{f"{way}_mb": line[f"{way}_bytes"] / 1e6 or None for way in ways},
     )
 
 
 HEAD = (
-    f"{'split':10} {'rows':>9} {'change':>8} {'rules':>5} {'sites':>5} {'rows +/-':>9}  {'inc s':>7} {'inc MB':>8}  "
+    f"{'split':10} {'rows':>9} {'change':>8} {'rules':>5} {'sites':>5} {'rows +/-':>9}  {'inc s':>7} {'ids':>9} "
+    f"{'tuples':>9} {'inc MB':>8}  "
     f"{'bat s':>7} {'bat MB':>8} {'ibat s':>7} {'ibat MB':>8}  {'bat/inc':>6} {'ibat/inc':>6} {'bytes':>7}"
 )
 

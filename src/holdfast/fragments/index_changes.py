@@ -199,17 +199,22 @@ class _Work:
         yield from _violation_rows(self.task.rules[self.part[moved]], self.sign[moved], self.keys.take(pa.array(moved)))
         came = local.after.violated & ~local.before.violated & (local.before.n == 1)
         left = local.before.violated & ~local.after.violated & (local.after.n == 1)
+        gone = rows[self.sign[rows] < 0]
         for sign, which, source in ((1, came, local.before), (-1, left, local.after)):
             for site, at in self._by_site(local.site, which):
-                yield from self._that_stay(site, at, source.other[at], rows, sign)
+                yield from self._that_stay(site, at, source.other[at], gone, sign)
 
-    def _that_stay(self, site: int, groups: Ints, sides: Ids, rows: Ints, sign: int) -> Iterator[pa.RecordBatch]:
-        """The rows on these sides that were there before and did not go."""
+    def _that_stay(self, site: int, groups: Ints, sides: Ids, gone: Ints, sign: int) -> Iterator[pa.RecordBatch]:
+        """The rows on these sides, of different groups, that were there before and are not among the `gone`."""
         which, keys = self._index(site).rows_of(sides, self.keys.type)
-        gone = rows[self.sign[rows] < 0]
-        coded = shared_codes([keys, self.keys.take(pa.array(gone))])
-        on_sides = np.concatenate([sides[which], self.sides[gone]]).view(np.int64)
-        both = dense_ids([*on_sides.T, np.concatenate([c.codes for c in coded])], len(keys) + len(gone))
+        place = np.full(len(self.ids), -1, np.int64)
+        place[groups] = np.arange(len(groups))
+        gone = gone[place[self.group[gone]] >= 0]
+        from_side = place[self.group[gone]]
+        on_side = (self.sides[gone] == sides[from_side]).all(axis=1)
+        gone, from_side = gone[on_side], from_side[on_side]
+        codes = np.concatenate([coded.codes for coded in shared_codes([keys, self.keys.take(pa.array(gone))])])
+        both = dense_ids([np.concatenate([which, from_side]), codes], len(codes))
         stay = np.flatnonzero(~np.isin(both[: len(keys)], both[len(keys) :]))
         rules = self.task.rules[self.part_of[groups]]
         signs = np.full(len(stay), sign, np.int64)
