@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log1p
 from typing import Any
@@ -21,9 +21,9 @@ from holdfast.rules.rule import Allowance, Rule, readable_name
 from holdfast.rules.sentence import dependency_sentence
 from holdfast.search.by_rows import column_codes
 from holdfast.search.clock import Clock
-from holdfast.search.coded_rows import coded_rows, family_codes
+from holdfast.search.coded_rows import EncodingEnded, coded_rows, family_codes
 from holdfast.search.evidence import Codes
-from holdfast.search.find import SEARCH_SHARE, reached_within
+from holdfast.search.find import SEARCH_SHARE, reached_within, uncoded
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import FoundRule, RankedRules
 
@@ -58,10 +58,14 @@ class ConditionalRules:
 def conditional_rules(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> ConditionalRules:
     """Returns all conditional dependencies that hold and that no more general one implies; see conditional.py."""
     clock = Clock(options.time_limit)
-    with clock.phase("encode"):
-        coded = coded_rows(table, types, options)
-        columns = column_codes(coded, options)
-        values = _values(table, types, options)
+    try:
+        with clock.phase("encode"):
+            coded = coded_rows(table, types, options, over=clock.is_over)
+            columns = column_codes(coded, options)
+            values = _values(table, types, options, over=clock.is_over)
+    except EncodingEnded:
+        why, rows = uncoded(table.num_rows, types, options, clock).why, table.num_rows
+        return ConditionalRules((), rows, rows, len(types), complete=False, why=why, phases=dict(clock.phases))
     with clock.phase("item-sets"):
         sayable = [_sayable(constants, codes) for constants, codes in zip(values, columns, strict=True)]
         outcome = conditional_patterns(columns, sayable, coded.weights, options, clock.part(SEARCH_SHARE))
@@ -87,12 +91,14 @@ def conditional_rules(table: pa.Table, types: Mapping[str, ColumnType], options:
     )
 
 
-def _values(table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions) -> list[list[Constant | None]]:
+def _values(
+    table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, *, over: Callable[[], bool]
+) -> list[list[Constant | None]]:
     """Returns, per column and code of `column_codes`, the constant for the value; None where rule text has none, and
     for values that too few rows have for a pattern with them."""
     least = least_rows(options, table.num_rows)
     constants_by_column: list[list[Constant | None]] = []
-    for name, codes in family_codes(table, [[name] for name in types]).items():
+    for name, codes in family_codes(table, [[name] for name in types], over=over).items():
         known, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
         size = int(known.max(initial=-1)) + 1
         known, firsts = known[counts >= least], firsts[counts >= least]

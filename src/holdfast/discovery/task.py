@@ -57,9 +57,12 @@ class TableTask:
     column_rules: bool = field(default=False, kw_only=True)
 
     def __call__(self, batches: Batches) -> Batches:
+        # Rows take their time to arrive, which is the limit's, too.
+        clock = Clock(self.options.time_limit)
         table = arrived(batches, self.types)
         if table is not None:
-            yield from lines_of(_unless_refused(lambda: self._all_parts(table)), piece_bytes=self.piece_bytes)
+            now = replace(self, options=self.options.within(clock.left))
+            yield from lines_of(_unless_refused(lambda: now._all_parts(table)), piece_bytes=self.piece_bytes)
 
     def _all_parts(self, table: pa.Table) -> Parts:
         if not self.column_rules:

@@ -26,10 +26,10 @@ from holdfast.rules.relation import EQ
 from holdfast.rules.rule import Allowance, Rule, readable_name
 from holdfast.rules.sentence import sentence
 from holdfast.search.clock import Clock
-from holdfast.search.coded_rows import CodedRows, coded_rows, family_codes
+from holdfast.search.coded_rows import CodedRows, EncodingEnded, coded_rows, family_codes
 from holdfast.search.device import count_pairs
 from holdfast.search.evidence import Evidence, Floats, Ints
-from holdfast.search.find import SEARCH_SHARE, find_in
+from holdfast.search.find import SEARCH_SHARE, find_in, uncoded
 from holdfast.search.invert import most_general
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.outcome import FoundRule, RankedRules
@@ -72,8 +72,12 @@ def find_with_constants(
 ) -> tuple[SearchResult, ConstantsOutcome]:
     """Returns the most general constraints, and those with values that no other constraint implies."""
     clock = Clock(options.time_limit)
-    with clock.phase("encode"):
-        rows = coded_rows(table, types, options)
+    try:
+        with clock.phase("encode"):
+            rows = coded_rows(table, types, options, over=clock.is_over)
+    except EncodingEnded:
+        result = uncoded(table.num_rows, types, options, clock)
+        return result, ConstantsOutcome((), False, result.why)
     result = find_in(rows, options, clock.part(SEARCH_SHARE), threads=threads)
     if result.rows < 2 or not result.complete:
         return result, ConstantsOutcome((), result.complete, result.why)

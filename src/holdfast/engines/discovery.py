@@ -216,6 +216,7 @@ def run_discover(
     started = time.monotonic() if started is None else started
     options, clock = replace(options, top=top), Clock(options.time_limit, started=started)
     types, notes = compared_columns(source.types, options, source.name)
+    read_late = clock.over
     with source.translate_errors("discovering the rules of"):
         searched = (
             source.search(types, _from_now_on(options, clock), column_rules=column_rules) if types else Searched()
@@ -234,6 +235,8 @@ def run_discover(
         more = (*more, *left_out)
     columns = searched.columns or SingleColumns()
     unfinished = [part.why for part in (result, constants) if part is not None and not part.complete][:1]
+    if read_late:
+        unfinished = ["the time limit was reached while the table was being read"]
     why = "; ".join(filter(None, [*unfinished, *cut, *skipped_note(columns)]))
     outcome = DiscoverOutcome(
         table=source.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -106,27 +106,46 @@ def both_orders(space: PredicateSpace, words: NDArray[np.uint64], counts: Ints) 
     return evidence(both_ways(space, words), np.concatenate([counts, counts]))
 
 
+class EncodingEnded(Exception):
+    """Time was up before a table was coded."""
+
+
+def _never() -> bool:
+    return False
+
+
+def _look(over: Callable[[], bool]) -> None:
+    if over():
+        raise EncodingEnded
+
+
 def coded_rows(
-    table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, space: PredicateSpace | None = None
-) -> CodedRows:
+    table: pa.Table, types: Mapping[str, ColumnType], options: DiscoverOptions, space: PredicateSpace | None = None, *,
+    over: Callable[[], bool] = _never,
+) -> CodedRows:  # fmt: skip
     """The table's columns as codes with the predicate space over them, unless that is given; `types` has the columns
-    that are compared."""
+    that are compared. Raises EncodingEnded where time is `over`, which is looked at after each column."""
     if options.single_columns:
         options = replace(options, cross_columns=None)
-    coded = family_codes(table, together(types, options))
+    coded = family_codes(table, together(types, options), over=over)
     codes = {name: coded[name] for name in types}
     left_out = 0
     if space is None:
         pairs, left_out = compared_pairs(codes, types, options)
         space = space_over(pairs, types, options)
-    possible = possible_values(table, {name: line for name, line in codes.items() if name in space.columns})
-    rows = collapsed_rows(codes, table.num_rows, space, options.nulls)
+    possible: dict[str, float] = {}
+    for name in space.columns:
+        _look(over)
+        possible |= possible_values(table, {name: codes[name]})
+    rows = collapsed_rows(codes, table.num_rows, space, options.nulls, over=over)
     return replace(rows, left_out=left_out, possible=possible)
 
 
-def collapsed_rows(codes: Mapping[str, Codes], rows: int, space: PredicateSpace, nulls: Nulls) -> CodedRows:
+def collapsed_rows(
+    codes: Mapping[str, Codes], rows: int, space: PredicateSpace, nulls: Nulls, *, over: Callable[[], bool] = _never
+) -> CodedRows:
     """The rows with these codes, those that are equal as one, with the predicate space over them."""
-    collapsed, weights = _collapsed(codes, rows)
+    collapsed, weights = _collapsed(codes, rows, over)
     packing, shown, columns = _layout(space, collapsed, nulls)
     return CodedRows(space, packing, shown, columns, weights)
 
@@ -152,11 +171,15 @@ def families(types: Mapping[str, ColumnType]) -> list[list[str]]:
     return list(by_type.values())
 
 
-def family_codes(table: pa.Table, together: Iterable[Sequence[str]]) -> dict[str, Codes]:
+def family_codes(
+    table: pa.Table, together: Iterable[Sequence[str]], *, over: Callable[[], bool] = _never
+) -> dict[str, Codes]:
     """Per column its codes; those of columns that stand together compare with each other."""
     codes: dict[str, Codes] = {}
     for family in together:
+        _look(over)
         coded = comparable_codes([table.column(name) for name in family])
+        _look(over)
         codes.update(zip(family, dense_codes(coded), strict=True))
     return codes
 
@@ -247,13 +270,14 @@ def overlaps(codes: Mapping[str, Codes], types: Mapping[str, ColumnType]) -> lis
     return sorted(pairs, key=lambda pair: (place[pair.left], place[pair.right]))
 
 
-def _collapsed(codes: Mapping[str, Codes], rows: int) -> tuple[dict[str, Codes], Ints]:
+def _collapsed(codes: Mapping[str, Codes], rows: int, over: Callable[[], bool]) -> tuple[dict[str, Codes], Ints]:
     """The distinct rows, and how many rows each stands for."""
     ids, size = np.zeros(rows, np.int64), 1
     # Columns with many values first: when all rows differ, the rest need not be looked at.
     for name in sorted(codes, key=lambda name: -int(codes[name].max(initial=NULL))):
         if size >= rows:
             break
+        _look(over)
         joint = ids * (int(codes[name].max(initial=NULL)) + 2) + (codes[name] + 1)
         values, ids = np.unique(joint, return_inverse=True)
         size = len(values)

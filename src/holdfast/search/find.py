@@ -17,7 +17,7 @@ from holdfast.search.accident import with_accidents
 from holdfast.search.best import AllPairs, KnownPairs, best_masks
 from holdfast.search.by_rows import column_codes, row_dependencies
 from holdfast.search.clock import Clock
-from holdfast.search.coded_rows import CodedRows, coded_rows
+from holdfast.search.coded_rows import CodedRows, EncodingEnded, coded_rows, space_over
 from holdfast.search.device import count_pairs, uses_gpu
 from holdfast.search.evidence import Evidence, Ints
 from holdfast.search.hybrid import DrawnPairs, complete_by_sample
@@ -45,12 +45,26 @@ def find(
 ) -> SearchResult:  # fmt: skip
     """The most general valid, non-trivial constraints over the table's columns, or over the given predicate space."""
     clock = Clock(options.time_limit)
-    with clock.phase("encode"):
-        rows = coded_rows(table, types, options, space)
+    try:
+        with clock.phase("encode"):
+            rows = coded_rows(table, types, options, space, over=clock.is_over)
+    except EncodingEnded:
+        return uncoded(table.num_rows, types, options, clock)
     orders = what_rows_keep(rows, options, clock)
     # The rest is for what is said of the rules that are found.
     result = find_in(rows, options, clock.part(SEARCH_SHARE), threads=threads)
     return replace(with_accidents(rows, result, options, clock), row_orders=orders)
+
+
+def uncoded(rows: int, types: Mapping[str, ColumnType], options: DiscoverOptions, clock: Clock) -> SearchResult:
+    """What is known of so many rows when time is up before they are coded: no rules, and that they are not all."""
+    space, none = space_over((), types, options), np.zeros(0, np.int64)
+    masks = np.zeros((0, space.words), np.uint64)
+    how = How("all-pairs", exact=False, complete=False, why="the time limit was reached while the table was encoded")
+    return SearchResult(
+        **vars(how), space=space, masks=masks, support=none, evidence=Evidence(masks, none), rows=rows,
+        distinct_rows=rows, violating=none, phases=dict(clock.phases), error=options.error,
+    )  # fmt: skip
 
 
 def what_rows_keep(rows: CodedRows, options: DiscoverOptions, clock: Clock) -> tuple[RowOrder, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from holdfast import reference
 from holdfast.encode.column_type import column_type
 from holdfast.kernels.evidence import all_pairs
 from holdfast.rules.rule import Nulls
-from holdfast.search.coded_rows import CodedRows, coded_rows
+from holdfast.search.coded_rows import CodedRows, EncodingEnded, coded_rows
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import as_masks
 
@@ -87,3 +88,26 @@ def test_listed_pairs_show_the_same_evidence_as_all_pairs() -> None:
     every = coded.evidence(all_pairs(coded.codes, np.ones(len(coded.weights), np.int64), coded.packing))
     assert np.array_equal(listed.words, every.words)
     assert np.array_equal(listed.counts, every.counts)
+
+
+def test_coding_ends_at_any_look_when_time_is_up_and_else_says_the_same() -> None:
+    rows, types = table_of(20, 6, seed=3)
+    arrow = {"bigint": pa.int64(), "double": pa.float64(), "string": pa.string()}
+    table = pa.table({name: pa.array([row[name] for row in rows], arrow[kind]) for name, kind in types.items()})
+    kinds, options = {name: column_type(kind) for name, kind in types.items()}, DiscoverOptions(cross_columns=0.3)
+    looks = count()
+
+    def counted() -> bool:
+        next(looks)
+        return False
+
+    assert (
+        coded_rows(table, kinds, options, over=counted).codes.tolist()
+        == coded_rows(table, kinds, options).codes.tolist()
+    )
+    made = next(looks)
+    assert made > len(types)
+    for last in range(made):
+        left = iter([False] * last)
+        with pytest.raises(EncodingEnded):
+            coded_rows(table, kinds, options, over=lambda left=left: next(left, True))  # type: ignore[misc]

@@ -36,6 +36,7 @@ from holdfast.engines.spark.checking.rows import schema_of
 from holdfast.engines.spark.kept import KeptFrame, setting_of
 from holdfast.engines.spark.sources.table import Table
 from holdfast.rules.rule import RuleSet
+from holdfast.search.clock import Clock
 from holdfast.search.device import CARD
 from holdfast.search.lines import Batches
 from holdfast.search.options import DiscoverOptions
@@ -125,6 +126,7 @@ def _search_lines(
     # On a cluster many tasks share all pairs, unless there are few.
     slots = spark.range(0, _MANY, 1).select(F.spark_partition_id()).distinct().count()
     encode = EncodeTask(types, options, slots, column_rules=column_rules)
+    clock = Clock(options.time_limit)
     kept = KeptFrame(rows.mapInArrow(OnCard(encode), LINES))
     try:
         encoded = kept.frame.where("part != 'columns'")
@@ -134,7 +136,9 @@ def _search_lines(
             shares = spark.range(0, slots, 1, slots).withColumnRenamed("id", "share")
             shared = encoded.crossJoin(shares).repartitionByRange(slots, "share")
             encoded = shared.mapInArrow(OnCard(EvidenceTask(slots, options.device)), LINES)
-        return [*_collected(encoded.repartition(1).mapInArrow(OnCard(SolveTask(options)), LINES)), *columns]
+        # What was encoded, and looked at in single columns, has taken its time.
+        solve = SolveTask(options.within(clock.left))
+        return [*_collected(encoded.repartition(1).mapInArrow(OnCard(solve), LINES)), *columns]
     finally:
         kept.close()
 
