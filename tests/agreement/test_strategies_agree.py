@@ -66,8 +66,9 @@ def found(table: pa.Table, strategy: str, nulls: Nulls, **options: object) -> Se
 def test_the_hybrid_finds_what_all_pairs_find(walk: int, nulls: Nulls, missing: float, cross: float | None) -> None:
     # A sample so small that candidates are mostly wrong at first, and each way of completing them on its own.
     small = SearchLimits(
-        sampled_rows=30, windowed_rows=60, cheap_pairs_per_row=-1, walk_pairs_per_row=walk, pairs_per_candidate=8
-    )
+        sampled_rows=30, windowed_rows=60, cheap_pairs_per_row=-1, walk_pairs_per_row=walk, pairs_per_candidate=8,
+        first_rows=20, more_rows=3,
+    )  # fmt: skip
     table = tax_records(400, 3, missing=missing)
     options = {"cross_columns": cross, "max_predicates": 4 if cross is None else 3, "limits": small}
     exact, completed = (found(table, strategy, nulls, **options) for strategy in ("all-pairs", "hybrid"))

@@ -95,7 +95,9 @@ def test_the_best_are_the_first_of_many(nulls: Any, missing: float, one_row: boo
 @pytest.mark.parametrize("cross", [None, 0.3])
 def test_of_drawn_pairs_the_best_hold_and_are_most_general(cross: float | None) -> None:
     # So few pairs that most candidates are wrong at first.
-    limits = SearchLimits(drawn_pairs=60, pairs_of_best=4, small_work=0, little_work=0, believed=0.05)
+    limits = SearchLimits(
+        drawn_pairs=60, pairs_of_best=4, first_rows=4, more_rows=2, small_work=0, little_work=0, believed=0.05
+    )
     for seed in range(2):
         table = many_columns(seed, 60, missing=0.05)
         everything = find(table, TYPES, DiscoverOptions(cross_columns=cross, max_predicates=3))

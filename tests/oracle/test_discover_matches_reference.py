@@ -57,7 +57,7 @@ def small_limits(walk_cost: int) -> SearchLimits:
     """Walks are said to cost so much, in a hybrid that knows next to nothing at first."""
     return SearchLimits(
         sampled_rows=2, windowed_rows=2, cheap_pairs_per_row=-1, pairs_per_candidate=2, walk_pairs_per_row=walk_cost,
-        estimated_rules=2,
+        first_rows=1, more_rows=2, estimated_rules=2,
     )  # fmt: skip
 
 

@@ -39,7 +39,6 @@ from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import Words
 from holdfast.search.walk import pairs_that_violate
 
-_ESTIMATE_ROWS = 8_000
 # So many comparisons of the sample are made at a time.
 _SAMPLED_AT_ONCE = 1 << 26
 # Rows that are close are related until their evidence has so many times the words of what a search is given.
@@ -122,7 +121,9 @@ class _Completion:
         self.twins = self._twins()
         self.settled: list[Meeting] = []
         self.verified: set[bytes] = set()
-        few = np.sort(self.random.permutation(self.size)[:_ESTIMATE_ROWS])
+        chance = self.random.permutation(self.size)
+        self._draws = _growing_draws(chance, self.limits.first_rows, self.limits.more_rows)
+        few = np.sort(chance[: self.limits.first_rows])
         self._few = CodedRows(rows.space, rows.packing, rows.shown, rows.codes[:, few], rows.weights[few])
         self._costs: dict[Meeting, float] = {}
 
@@ -346,46 +347,66 @@ class _Completion:
     def walk(self, masks: Words) -> Evidence:
         """The evidence of pairs that violate some of these masks; those that none violates are verified.
 
-        Among few rows first, where most of those that are violated are found to be; then short ones first. Ends early
-        when many are violated: their successors are better candidates.
+        Among few rows first and then among more and more, where most of those that are violated are found to be; those
+        that are left among all rows, short ones first. Ends early when many of these are violated: their successors are
+        better candidates.
         """
         known, flag = self.nothing(), np.zeros(1, np.int64)
         with raised_after(self.clock.left, flag), ThreadPoolExecutor(self.threads) as pool:
-            if self.size > 2 * _ESTIMATE_ROWS:
-                evidence, violated = self._walked(masks, self._few, pool, flag)
-                known, masks = known.plus(evidence), masks[~violated]
+            for drawn in self._draws:
+                if len(masks) == 0 or flag[0]:
+                    break
+                evidence, violated = self._walked(masks, drawn, pool, flag)
+                known, masks = known.plus(evidence), self._unbroken(masks[~violated], evidence)
             masks = masks[np.argsort(self._predicates(masks), kind="stable")]
             while len(masks) and not flag[0]:
                 turn = masks[: self.limits.candidates_per_turn]
-                evidence, violated = self._walked(turn, self.rows, pool, flag)
+                evidence, violated = self._walked(turn, None, pool, flag)
                 known, masks = known.plus(evidence), masks[len(turn) :]
                 if 4 * violated.sum() >= len(turn):
                     break
-                if len(evidence):
-                    masks = masks[violating_pairs(masks, evidence.words, evidence.counts, threads=self.threads) == 0]
+                masks = self._unbroken(masks, evidence)
         return known
 
-    def _walked(self, masks: Words, rows: CodedRows, pool: ThreadPoolExecutor, flag: Ints) -> tuple[Evidence, Flags]:
-        """The evidence of pairs of these rows that violate the masks, and which of the masks some violate."""
-        allowed = allowed_relations(rows.space, masks)
+    def _unbroken(self, masks: Words, evidence: Evidence) -> Words:
+        """The masks that the evidence does not violate."""
+        if len(masks) == 0 or len(evidence) == 0:
+            return masks
+        violating = violating_pairs(masks, evidence.words, evidence.counts, threads=self.threads)
+        return np.asarray(masks[violating == 0])
+
+    def _walked(self, masks: Words, among: Ints | None, pool: ThreadPoolExecutor, flag: Ints) -> tuple[Evidence, Flags]:
+        """The evidence of pairs of these rows (None: of all) that violate the masks, and which of the masks some
+        violate."""
+        allowed = allowed_relations(self.rows.space, masks)
         seed, limit = self.options.seed, self.pairs_per_candidate
 
         def walked(i: int) -> tuple[Ints, Ints, bool]:
-            return pairs_that_violate(rows, masks[i], allowed[i], flag, limit=limit, seed=seed)
+            return pairs_that_violate(self.rows, masks[i], allowed[i], flag, limit=limit, seed=seed, among=among)
 
         violations = list(pool.map(walked, range(len(masks))))
         violated = np.array([len(left) > 0 for left, _, _ in violations], np.bool_)
-        if rows is self.rows:
+        if among is None:
             for mask, (left, _, finished) in zip(masks, violations, strict=True):
                 if finished and len(left) == 0:
                     self.verified.add(mask.tobytes())
         if not violated.any():
             return self.nothing(), violated
         left, right = (np.concatenate([pairs[side] for pairs in violations]) for side in (0, 1))
-        return rows.evidence_of_pairs(left, right), violated
+        return self.rows.evidence_of_pairs(left, right), violated
 
     def _predicates(self, masks: Words) -> Ints:
         return np.asarray((allowed_relations(self.rows.space, masks) != ANY).sum(axis=1))
+
+
+def _growing_draws(chance: Ints, size: int, growth: int) -> list[Ints]:
+    """So many of the rows, which come in random order, then `growth` times as many, and so on while they are less than
+    a quarter of all; each in order."""
+    draws = []
+    while 0 < 4 * size < len(chance):
+        draws.append(np.sort(chance[:size]))
+        size *= growth
+    return draws
 
 
 def _meetings(equal: NDArray[np.bool_], differ: NDArray[np.bool_]) -> set[Meeting]:

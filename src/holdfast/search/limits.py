@@ -14,7 +14,8 @@ class SearchLimits:
     table, are settled before anything is known. A walk for a candidate costs as much as `walk_pairs_per_row` pairs per
     row of the evidence kernel with up to two predicates that are not equalities, `walk_growth` times more with each
     further one, and brings `pairs_per_candidate` pairs at most; `candidates_per_turn` are walked for before the next
-    inversion.
+    inversion. It begins among `first_rows`, and goes on among `more_rows` times as many: most candidates that are
+    violated fall there.
 
     A sample for approximate rules has `sampled_pairs` pairs, drawn `drawn_at_once`: a rule that one pair in a thousand
     breaks is then broken by five thousand of them.
@@ -47,6 +48,8 @@ class SearchLimits:
     walk_growth: int = 4
     pairs_per_candidate: int = 512
     candidates_per_turn: int = 64
+    first_rows: int = 8_000
+    more_rows: int = 8
     sampled_pairs: int = 5_000_000
     drawn_at_once: int = 250_000
     drawn_pairs: int = 60_000

@@ -16,17 +16,18 @@ from holdfast.search.space import Words
 
 
 def pairs_that_violate(
-    rows: CodedRows, mask: Words, allowed: NDArray[np.uint8], flag: Ints, *, limit: int, seed: int
-) -> tuple[Ints, Ints, bool]:
-    """Up to so many pairs of these rows that violate the constraint, by position, and whether there are no more.
+    rows: CodedRows, mask: Words, allowed: NDArray[np.uint8], flag: Ints, *, limit: int, seed: int,
+    among: Ints | None = None,
+) -> tuple[Ints, Ints, bool]:  # fmt: skip
+    """Up to so many pairs of rows that violate the constraint, by position, and whether there are no more.
 
-    `allowed` are the relations it allows, per operand pair. Ends when `flag` is raised. Cost: a sort of the rows, and a
-    walk.
+    `allowed` are the relations it allows, per operand pair. Only pairs of the rows `among` are looked at; None for all.
+    Ends when `flag` is raised. Cost: a sort of the rows, and a walk.
     """
     if flag[0]:
         return np.zeros(0, np.int64), np.zeros(0, np.int64), False
     packing = rows.packing
-    sides = [np.ones(rows.codes.shape[1], np.bool_), np.ones(rows.codes.shape[1], np.bool_)]
+    sides = [among, among]
     compared = []
     for i in np.flatnonzero(allowed != ANY).tolist():
         way = packing.ways[i]
@@ -35,47 +36,78 @@ def pairs_that_violate(
             bits = sum(int(mask[b // 64] >> np.uint64(b % 64) & np.uint64(1)) << (b - start)
                        for b in range(start, rows.space.first_bits[i + 1]))  # fmt: skip
             fits = np.array([shown & ~bits == 0 for shown in rows.shown[i]])
-            sides[way == RIGHT_ROW] &= fits[rows.codes[packing.left[i]]]
+            side = int(way == RIGHT_ROW)
+            sides[side] = _kept(sides[side], fits[_taken(rows.codes[packing.left[i]], sides[side])])
             continue
         if way in (EQUALITY_SKIP, ORDER_SKIP):
-            sides[0] &= rows.codes[packing.left[i]] != NULL
-            sides[1] &= rows.codes[packing.right[i]] != NULL
+            for side, lines in enumerate((packing.left, packing.right)):
+                sides[side] = _kept(sides[side], _taken(rows.codes[lines[i]], sides[side]) != NULL)
         compared.append(i)
     # Equalities first: they keep apart what cannot meet; then inequalities, whose order narrows the boxes.
     compared.sort(key=lambda i: (allowed[i] != EQ, allowed[i] == NE, i))
     ways = np.array([_ways(int(allowed[i]), packing.ways[i]) for i in compared], np.int64)
-    trees: list[tuple[NDArray[np.int32], Ints]] = []
-    for side, lines in enumerate((packing.left, packing.right)):
-        used = [lines[i] for i in compared]
-        if side == 1 and used == [packing.left[i] for i in compared] and (sides[0] == sides[1]).all():
-            trees.append(trees[0])
-        else:
-            trees.append(_sorted(rows, used, sides[side]))
-    (left, left_ids), (right, right_ids) = trees
-    return satisfying_pairs(
-        left, right, ways, left_ids, right_ids, rows.weights > 1,
-        limit=limit, seed=seed, flag=flag,
-    )  # fmt: skip
+    own, others = ([lines[i] for i in compared] for lines in (packing.left, packing.right))
+    left, left_ids = _sorted(rows, own, sides[0])
+    if own == others and _same_rows(*sides):
+        right, right_ids = left, left_ids
+    else:
+        right, right_ids = _sorted(rows, others, sides[1])
+    return satisfying_pairs(left, right, ways, left_ids, right_ids, rows.weights > 1, limit=limit, seed=seed, flag=flag)
 
 
-def _sorted(rows: CodedRows, lines: Sequence[int], among: Flags) -> tuple[NDArray[np.int32], Ints]:
-    """The codes of these lines for the rows among those given, sorted, and their numbers. Of rows that are alike on
-    all lines two are enough."""
-    ids = np.flatnonzero(among)
-    key, size = np.zeros(len(ids), np.int64), 1
+def _same_rows(left: Ints | None, right: Ints | None) -> bool:
+    return left is right or (left is not None and right is not None and np.array_equal(left, right))
+
+
+def _taken(line: NDArray[np.int32], ids: Ints | None) -> NDArray[np.int32]:
+    """The codes of these rows; None for all of them."""
+    return line if ids is None else line[ids]
+
+
+def _kept(ids: Ints | None, which: Flags) -> Ints | None:
+    """Those of the rows that are marked; None for all of them."""
+    if which.all():
+        return ids
+    return np.flatnonzero(which) if ids is None else ids[which]
+
+
+def _sorted(rows: CodedRows, lines: Sequence[int], among: Ints | None) -> tuple[NDArray[np.int32], Ints]:
+    """The codes of these lines for these rows (None: for all), sorted, and the rows. Of rows that are alike on all
+    lines two are enough."""
+    count = rows.codes.shape[1] if among is None else len(among)
+    key, size = np.zeros(count, np.int64), 1
     for line in lines:
-        codes = rows.codes[line][ids].astype(np.int64) + 1
-        radix = int(codes.max(initial=0)) + 1
+        codes = _taken(rows.codes[line], among)
+        radix = int(codes.max(initial=NULL)) + 2
         if size * radix >= 2**62:
-            key = np.unique(key, return_inverse=True)[1].astype(np.int64)
-            size = int(key.max(initial=0)) + 1
-        key, size = key * radix + codes, size * radix
+            order, key, size = _numbered(key)
+            if size == count:  # the lines so far tell all rows apart
+                break
+        key *= radix
+        key += codes
+        key += 1
+        size *= radix
+    else:
+        order = np.argsort(key)
+        key = key[order]
+        third = np.zeros(count, np.bool_)
+        third[2:] = key[2:] == key[:-2]
+        if third.any():
+            order = order[~third]
+    codes = np.empty((len(lines), len(order)), np.int32)
+    ids = order if among is None else among[order]
+    for place, line in enumerate(lines):
+        codes[place] = rows.codes[line][ids]
+    return codes, ids
+
+
+def _numbered(key: Ints) -> tuple[Ints, Ints, int]:
+    """The order of the keys, the same keys as numbers from 0 in that order, and how many different ones there are."""
     order = np.argsort(key)
-    key, ids = key[order], ids[order]
-    third = np.zeros(len(ids), np.bool_)
-    third[2:] = key[2:] == key[:-2]
-    ids = ids[~third]
-    return np.ascontiguousarray(rows.codes[np.asarray(lines, np.int64)][:, ids]), ids
+    ordered = key[order]
+    new = np.empty(len(key), np.int64)
+    new[order] = np.cumsum(np.concatenate([[False], ordered[1:] != ordered[:-1]])[: len(key)])
+    return order, new, int(new.max(initial=-1)) + 1
 
 
 def _ways(allowed: int, way: int) -> int:

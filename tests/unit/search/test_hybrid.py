@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from holdfast.encode.column_type import column_type
-from holdfast.search import hybrid
 from holdfast.search.find import find
 from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
@@ -18,13 +19,13 @@ TYPES = {name: column_type("bigint") for name in ("zip", "city", "salary", "tax"
 CHEAP_WALKS = SearchLimits(sampled_rows=20, walk_pairs_per_row=0)
 
 
-@pytest.mark.parametrize("few", [20, 1_000])
-def test_rules_are_the_same_whether_candidates_meet_few_rows_first(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("few", [5, 20, 1_000])
+def test_rules_are_the_same_whether_candidates_meet_few_rows_first(few: int) -> None:
     random = np.random.default_rng(5)
     zips, salary = random.integers(0, 12, 120), random.integers(0, 40, 120)
     table = pa.table({"zip": zips, "city": zips // 2, "salary": salary, "tax": salary // 3})
     wanted = find(table, TYPES, DiscoverOptions(cross_columns=None, strategy="all-pairs"))
-    monkeypatch.setattr(hybrid, "_ESTIMATE_ROWS", few)
-    found = find(table, TYPES, DiscoverOptions(cross_columns=None, strategy="hybrid", limits=CHEAP_WALKS))
+    limits = replace(CHEAP_WALKS, first_rows=few, more_rows=2)
+    found = find(table, TYPES, DiscoverOptions(cross_columns=None, strategy="hybrid", limits=limits))
     assert found.complete
     assert {str(one.constraint) for one in ranked(found)} == {str(one.constraint) for one in ranked(wanted)}
