@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 
 from holdfast.encode.column_type import ColumnType, column_type
 from holdfast.kernels.support import least_support
+from holdfast.search.clock import Clock
+from holdfast.search.coded_rows import coded_rows
 from holdfast.search.find import find
+from holdfast.search.hybrid import complete_if_small
 from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
@@ -121,3 +124,25 @@ def test_of_drawn_pairs_the_best_are_those_of_all_by_the_same_evidence() -> None
         support = least_support(everything.masks, best.space.pair_of_bit, known.words, known.counts)
         by_sample = replace(everything, support=support, evidence=known, exact=False)
         assert listed(best, 12) == listed(by_sample, 12)
+
+
+@pytest.mark.parametrize("cross", [None, 0.3])
+def test_where_all_are_few_the_best_are_the_first_of_all_that_a_sample_leaves(cross: float | None) -> None:
+    limits = SearchLimits(sampled_rows=20, windowed_rows=30, small_pairs_per_row=1 << 20)
+    for seed in range(2):
+        table = many_columns(seed, 60, missing=0.05)
+        options: dict[str, Any] = {"cross_columns": cross, "max_predicates": 3, "strategy": "hybrid", "limits": limits}
+        everything = find(table, TYPES, DiscoverOptions(**options))
+        best = find(table, TYPES, DiscoverOptions(**options, top=12))
+        assert best.complete
+        assert {mask.tobytes() for mask in best.masks} == {mask.tobytes() for mask in everything.masks}
+        exactly = find(table, TYPES, DiscoverOptions(**{**options, "strategy": "all-pairs"}))
+        assert {mask.tobytes() for mask in best.masks} == {mask.tobytes() for mask in exactly.masks}
+
+
+@pytest.mark.parametrize("limits", [SearchLimits(small_kinds=0), SearchLimits(small_pairs_per_row=0)])
+def test_where_all_are_not_few_the_best_are_looked_for(limits: SearchLimits) -> None:
+    options = DiscoverOptions(strategy="hybrid", max_predicates=3, limits=limits)
+    rows = coded_rows(many_columns(0, 60, missing=0.05), TYPES, options)
+    assert complete_if_small(rows, options, Clock(None), threads=1) is None
+    assert complete_if_small(rows, replace(options, limits=SearchLimits()), Clock(None), threads=1) is not None

@@ -31,6 +31,7 @@ from holdfast.search.by_rows import column_codes
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import coded_rows
 from holdfast.search.find import find, find_in
+from holdfast.search.hybrid import complete_if_small
 from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
@@ -102,6 +103,19 @@ def test_what_a_search_has_when_time_is_up_holds_and_is_not_all(way: str) -> Non
         else:
             assert result.why
             assert looks < LOOKS[-1]
+    assert 0 < complete < len(LOOKS)
+
+
+def test_where_rules_are_few_all_of_them_are_there_or_none() -> None:
+    limits = SearchLimits(sampled_rows=10, windowed_rows=20, small_pairs_per_row=1 << 20)
+    options = DiscoverOptions(max_predicates=3, cross_columns=None, limits=limits)
+    rows = coded_rows(TABLE, TYPES, options)
+    everything = {mask.tobytes() for mask in find(TABLE, TYPES, options).masks}
+    complete = 0
+    for looks in LOOKS:
+        some = complete_if_small(rows, options, clock_of_looks(looks), threads=1)
+        assert some is None or {mask.tobytes() for mask in some.masks} == everything
+        complete += some is not None
     assert 0 < complete < len(LOOKS)
 
 

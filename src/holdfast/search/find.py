@@ -20,7 +20,7 @@ from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows, EncodingEnded, coded_rows, space_over
 from holdfast.search.device import count_pairs, uses_gpu
 from holdfast.search.evidence import Evidence, Ints
-from holdfast.search.hybrid import DrawnPairs, complete_by_sample
+from holdfast.search.hybrid import Completed, DrawnPairs, complete_by_sample, complete_if_small
 from holdfast.search.invert import most_general
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.result import ByRows, How, SearchResult
@@ -35,6 +35,8 @@ ALL_PAIRS_ROWS = 40_000
 _PROBED_ROWS, _MANY_KINDS = 2_000, 0.3
 # So many comparisons of pairs are made between two looks at the clock.
 _AT_ONCE = 1 << 27
+# The share of the time left in which all rules are looked for where they seem to be few.
+_SMALL_SHARE = 0.2
 # The share of the time left that a search gets before what it found is weighed.
 SEARCH_SHARE = 0.9
 
@@ -84,9 +86,14 @@ def find_in(
         return _by_rows(rows, options, clock)
     if (strategy or chosen_strategy(rows, options, cores=threads)) == "hybrid":
         if options.best_only:
+            if options.limits.small_work:
+                everything = complete_if_small(rows, options, clock.part(_SMALL_SHARE), threads=threads)
+                if everything is not None:
+                    return _completed(rows, everything, options, clock, threads)
             return _best_of_drawn(rows, options, clock, threads)
         if not options.error:
-            return _hybrid(rows, options, clock, threads)
+            everything = complete_by_sample(rows, options, clock, threads=threads)
+            return _completed(rows, everything, options, clock, threads)
         # What some pairs may break cannot be settled by pairs that break it: there the sample itself is counted.
         if rows.rows * (rows.rows - 1) > 2 * options.limits.sampled_pairs:
             return _sampled(rows, options, clock, threads)
@@ -167,11 +174,13 @@ def _nothing(
     return _weighed(rows, masks, none, Evidence(masks, none), options, clock, threads, how)
 
 
-def _hybrid(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> SearchResult:
-    result = complete_by_sample(rows, options, clock, threads=threads)
+def _completed(
+    rows: CodedRows, result: Completed, options: DiscoverOptions, clock: Clock, threads: int
+) -> SearchResult:
     how = How("hybrid", exact=False, complete=result.complete, why=result.why)
     none = np.zeros(len(result.masks), np.int64)
-    return _weighed(rows, result.masks, none, result.evidence, options, clock, threads, how)
+    found = _weighed(rows, result.masks, none, result.evidence, options, clock, threads, how)
+    return replace(found, settled=result.settled)
 
 
 def _sampled(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> SearchResult:

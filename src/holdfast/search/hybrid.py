@@ -33,9 +33,10 @@ from holdfast.rules.relation import ANY, EQ
 from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows
 from holdfast.search.drawn import drawn_evidence
-from holdfast.search.evidence import Evidence, Flags, Ints, distinct, evidence
+from holdfast.search.evidence import Evidence, Flags, Floats, Ints, distinct, evidence
 from holdfast.search.invert import allowed_relations, by_ranges, most_general
 from holdfast.search.options import DiscoverOptions
+from holdfast.search.result import Meeting
 from holdfast.search.space import Words
 from holdfast.search.walk import pairs_that_violate
 
@@ -45,23 +46,30 @@ _SAMPLED_AT_ONCE = 1 << 26
 _MOST_NEIGHBOURS = 4
 _MOST_EQUALITIES = 3
 
-# Pairs of rows that agree on these operand pairs of one column, and differ on that one.
-Meeting = tuple[tuple[int, ...], int | None]
-
 
 @dataclass(frozen=True)
 class Completed:
-    """Masks that are valid on the whole table, evidence with estimated counts, and whether those are all masks."""
+    """Masks that are valid on the whole table, evidence with estimated counts, and whether those are all masks.
+
+    What pairs show that meet in one of the ways `settled` is counted, and all of it is there.
+    """
 
     masks: Words
     evidence: Evidence
     complete: bool
     why: str | None = None
+    settled: tuple[Meeting, ...] = ()
 
 
 def complete_by_sample(rows: CodedRows, options: DiscoverOptions, clock: Clock, *, threads: int) -> Completed:
     """The masks of the most general constraints of the whole table, from the evidence of few of its pairs."""
     return _Completion(rows, options, clock, threads).run()
+
+
+def complete_if_small(rows: CodedRows, options: DiscoverOptions, clock: Clock, *, threads: int) -> Completed | None:
+    """As `complete_by_sample`, where that takes little work, by what each step is about to take; None where it takes
+    more, or more time than the clock has."""
+    return _Completion(rows, options, clock, threads).run_if_small()
 
 
 class DrawnPairs:
@@ -120,6 +128,8 @@ class _Completion:
         self.columns = [i for i, pair in enumerate(rows.space.pairs) if pair.same_column]
         self.twins = self._twins()
         self.settled: list[Meeting] = []
+        # What pairs show that meet in one of these ways, with the counts of all pairs of the table that show it.
+        self.counted = self.nothing()
         self.verified: set[bytes] = set()
         chance = self.random.permutation(self.size)
         self._draws = _growing_draws(chance, self.limits.first_rows, self.limits.more_rows)
@@ -132,10 +142,7 @@ class _Completion:
             sample = self._sample()
             known = sample.plus(self._neighbours())
         with self.clock.phase("settle"):
-            alone: list[Meeting] = [((i,), None) for i in self.columns if i not in self.twins]
-            known = known.plus(
-                self._settle(m for m in alone if self._cost(m) <= self.limits.cheap_pairs_per_row * self.size)
-            )
+            known = known.plus(self._settle(self._cheap_columns()))
         while True:
             candidates = most_general(self.rows.space, known, self.options, self.clock, threads=self.threads)
             masks = candidates.masks
@@ -145,10 +152,44 @@ class _Completion:
                 why = "the time limit was reached before every candidate was put to the whole table"
                 if candidates.too_many:
                     why = "there are more candidates than can be kept, and not all were put to the whole table"
-                return Completed(masks[valid], self._estimated(sample, known), False, why)
+                return Completed(masks[valid], self._estimated(sample, known), False, why, tuple(self.settled))
             if len(undecided) == 0:
-                return Completed(masks, self._estimated(sample, known), True)
+                return Completed(masks, self._estimated(sample, known), True, None, tuple(self.settled))
             known = known.plus(self.put_to_the_table(masks[undecided]))
+
+    def _cheap_columns(self) -> list[Meeting]:
+        """That rows agree on a column, of those where few do."""
+        alone: list[Meeting] = [((i,), None) for i in self.columns if i not in self.twins]
+        return [m for m in alone if self._cost(m) <= self.limits.cheap_pairs_per_row * self.size]
+
+    def run_if_small(self) -> Completed | None:
+        """What `run` gives, or None. A sample of few kinds is inverted first: what it leaves takes the more work the
+        more there is of it. Nothing is settled or walked for beyond what the table's size allows."""
+        left = self.limits.small_pairs_per_row * self.size
+        with self.clock.phase("sample"):
+            sample = self._sample()
+            if sample.words.size > self.limits.small_kinds:
+                return None
+            known = sample.plus(self._neighbours())
+        while known.words.size <= self.limits.small_kinds:
+            found = most_general(
+                self.rows.space, known, self.options, self.clock, threads=self.threads,
+                most_work=self.limits.small_work,
+            )  # fmt: skip
+            if not found.complete or self.clock.over:
+                return None
+            undecided = self.open(found.masks)
+            if len(undecided) == 0:
+                return Completed(found.masks, self._estimated(sample, known), True, None, tuple(self.settled))
+            with self.clock.phase("settle"):
+                worth = [] if self.settled else self._cheap_columns()
+                worth = worth or self._worth_settling(found.masks[undecided])
+            left -= sum(map(self._cost, worth)) if worth else self._walks(found.masks[undecided]).sum()
+            if left < 0:
+                return None
+            with self.clock.phase("settle" if worth else "walk"):
+                known = known.plus(self._settle(worth) if worth else self.walk(found.masks[undecided]))
+        return None
 
     def put_to_the_table(self, masks: Words) -> Evidence:
         """The evidence of pairs that violate some of these masks; those that none violates are decided, if time is not
@@ -226,13 +267,22 @@ class _Completion:
         return Evidence(np.zeros((0, self.rows.space.words), np.uint64), np.zeros(0, np.int64))
 
     def _estimated(self, sample: Evidence, known: Evidence) -> Evidence:
-        """All known evidence, counted as the sample has it; what the sample has not is rare, and counts once."""
+        """All known evidence, counted where pairs that meet so are settled, else as the sample has it; what the sample
+        has not is rare, and counts once."""
         n = self.rows.rows
         scale = n * (n - 1) / max(sample.pairs, 1)
         scaled = np.maximum(np.round(sample.counts * scale), 1).astype(np.int64)
         once = evidence(np.concatenate([known.words, sample.words]), np.ones(len(known) + len(sample), np.int64))
         rare = Evidence(once.words, np.where(once.counts == 1, 1, 0))
-        return Evidence(sample.words, scaled).plus(rare)
+        return self.with_counted(Evidence(sample.words, scaled).plus(rare))
+
+    def with_counted(self, estimated: Evidence) -> Evidence:
+        """The evidence, with the counts of what is counted."""
+        words, which = distinct(np.concatenate([estimated.words, self.counted.words]))
+        counts = np.zeros(len(words), np.int64)
+        counts[which[: len(estimated)]] = estimated.counts
+        counts[which[len(estimated) :]] = self.counted.counts
+        return Evidence(words, counts)
 
     # All pairs that meet on some columns -------------------------------------------------------------------------
 
@@ -280,7 +330,9 @@ class _Completion:
                 )
             except CountingEnded:
                 break  # time is up
-            known = known.plus(rows.evidence(counted))
+            met = rows.evidence(counted)
+            known = known.plus(met)
+            self.counted = _either(self.counted, met)
             self.settled.append(meeting)
         return known
 
@@ -310,11 +362,8 @@ class _Completion:
 
     def _worth_settling(self, masks: Words) -> list[Meeting]:
         """SiteMeetings that decide these masks at less than the cost of the walks they save, greedily."""
-        equal, differ, others = self._shapes(masks)
-        walk = self.size * np.minimum(
-            self.limits.walk_pairs_per_row * float(self.limits.walk_growth) ** np.maximum(others - 2, 0),
-            max(self.size, 1),
-        )
+        equal, differ, _ = self._shapes(masks)
+        walk = self._walks(masks)
         shapes, which = np.unique(np.concatenate([equal, differ], axis=1), axis=0, return_inverse=True)
         saved = np.bincount(which.ravel(), weights=walk)
         deciding = [_meetings(shape[: equal.shape[1]], shape[equal.shape[1] :]) for shape in shapes]
@@ -341,6 +390,12 @@ class _Completion:
                     if gain[meeting] <= 1e-6:
                         del gain[meeting]
         return chosen
+
+    def _walks(self, masks: Words) -> Floats:
+        """Per mask how many pairs of rows could be counted while it is put to the table by a walk."""
+        others = self._shapes(masks)[2]
+        growth = float(self.limits.walk_growth) ** np.maximum(others - 2, 0)
+        return np.asarray(self.size * np.minimum(self.limits.walk_pairs_per_row * growth, max(self.size, 1)))
 
     # One candidate against the table -----------------------------------------------------------------------------
 
@@ -419,6 +474,14 @@ def _meetings(equal: NDArray[np.bool_], differ: NDArray[np.bool_]) -> set[Meetin
             if size < _MOST_EQUALITIES:
                 meetings |= {(agree, i) for i in apart}
     return meetings
+
+
+def _either(first: Evidence, second: Evidence) -> Evidence:
+    """What either has; what both have, counted once: each counts all pairs that show it."""
+    words, which = distinct(np.concatenate([first.words, second.words]))
+    counts = np.zeros(len(words), np.int64)
+    counts[which] = np.concatenate([first.counts, second.counts])
+    return Evidence(words, counts)
 
 
 def _as_many(a: NDArray[np.int32], b: NDArray[np.int32], values: int) -> bool:

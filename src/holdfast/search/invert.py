@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels.contradiction import contradictory
-from holdfast.kernels.hitting_sets import hitting_sets
+from holdfast.kernels.hitting_sets import DEFAULT_LIMITS, hitting_sets
 from holdfast.kernels.nearly_hitting_sets import NearlyHittingSets, nearly_hitting_sets
 from holdfast.search.clock import Clock
 from holdfast.search.evidence import Evidence, Ints, distinct
@@ -54,10 +54,11 @@ class MostGeneral:
 
 def most_general(
     space: PredicateSpace, evidence: Evidence, options: DiscoverOptions, clock: Clock, *, threads: int,
-    budget: int | None = None, most: int | None = None,
+    budget: int | None = None, most: int | None = None, most_work: int | None = None,
 ) -> MostGeneral:  # fmt: skip
     """All masks that at most the share `error` of the counted pairs violates; with a time limit the short ones in any
-    case, as far as it goes. `budget`, so many pairs, and `most`, so many predicates, override what the options say."""
+    case, as far as it goes. `budget`, so many pairs, and `most`, so many predicates, override what the options say.
+    With `most_work`, so many words of evidence that are looked at, it ends where all would take more."""
     if len(evidence) == 0:
         return MostGeneral(np.zeros((0, space.words), np.uint64), np.zeros(0, np.int64), True)
     most = min(most or options.max_predicates or len(space.pairs), len(space.pairs))
@@ -68,7 +69,8 @@ def most_general(
         limits: _Limits = {"most_slots": predicates, "threads": threads, "seconds": seconds}
         if budget:
             return nearly_hitting_sets(evidence.words, evidence.counts, space.pair_of_bit, budget=budget, **limits)
-        result = hitting_sets(evidence.words, space.pair_of_bit, **limits)
+        work = DEFAULT_LIMITS if most_work is None else DEFAULT_LIMITS._replace(most_work=most_work)
+        result = hitting_sets(evidence.words, space.pair_of_bit, limits=work, **limits)
         missed = np.zeros(len(result.sets), np.int64)
         return NearlyHittingSets(result.sets, missed, result.complete, result.nodes, result.too_many)
 
@@ -76,7 +78,7 @@ def most_general(
         result = search(most, None if clock.left is None else _FIRST_TRY * clock.left)
         parts, within = [result], None
         for few in range(1, most):
-            if result.complete or clock.over:
+            if result.complete or clock.over or most_work is not None:
                 break
             parts.append(search(few, clock.left))
             if not parts[-1].complete:

@@ -25,7 +25,9 @@ class SearchLimits:
     It compares at most `compared_pairs` pairs of columns with each other, those with the most alike values. Rules of a
     score below `believed` are tested by so few pairs that most of their kind hold by chance: they are looked for only
     while that takes little work. Work is counted in words of evidence: with `small_work` all rules are found at once,
-    with `little_work` those that are not believed.
+    with `little_work` those that are not believed. Where it does not look at all pairs, all rules are found at once
+    where the evidence has at most `small_kinds` words, and `small_pairs_per_row` pairs, per row of the table, decide
+    every candidate.
 
     Below `least_gpu_rows` distinct rows, and below `least_gpu_pairs` pairs of changed rows with others, the cores are
     done before the rows have reached the card. Up to `most_gpu_rows` a GPU relates all pairs in less time than a sample
@@ -59,6 +61,8 @@ class SearchLimits:
     believed: float = 0.2
     small_work: int = 1 << 22
     little_work: int = 1 << 30
+    small_kinds: int = 1 << 15
+    small_pairs_per_row: int = 2_000
     least_gpu_rows: int = 20_000
     most_gpu_rows: int = 2_000_000
     least_gpu_pairs: int = 5_000_000_000

@@ -10,6 +10,9 @@ from holdfast.search.evidence import Evidence, Floats, Ints
 from holdfast.search.row_orders import RowOrder
 from holdfast.search.space import PredicateSpace, Ranges, Words
 
+# Pairs of rows that agree on these operand pairs of one column, and differ on that one.
+Meeting = tuple[tuple[int, ...], int | None]
+
 
 @dataclass(frozen=True)
 class ByRows:
@@ -42,6 +45,8 @@ class SearchResult(How):
 
     `evidence` is of all pairs of rows when `exact`, else of those looked at, with estimated counts. `complete` is false
     when the search ended early; `why` then says why. Every constraint is valid on the whole table in any case.
+    Where it is not `exact`, what pairs show that meet in one of the ways `settled` is all there nevertheless, and its
+    counts are those of all pairs.
     `accidents` has, where it was estimated, how likely each is an accident; see accident.py. `row_orders` are what each
     row keeps, which some of them may follow from.
     `support` has, per constraint, how many ordered pairs put its least tested predicate to the test: they meet all the
@@ -63,3 +68,4 @@ class SearchResult(How):
     ranges: Ranges | None = None
     shares: tuple[Floats, Floats] | None = None
     row_orders: tuple[RowOrder, ...] = ()
+    settled: tuple[Meeting, ...] = ()

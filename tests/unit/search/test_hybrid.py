@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 from holdfast.encode.column_type import column_type
+from holdfast.rules.relation import EQ
 from holdfast.search.find import find
+from holdfast.search.invert import allowed_relations
 from holdfast.search.limits import SearchLimits
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
@@ -29,3 +31,25 @@ def test_rules_are_the_same_whether_candidates_meet_few_rows_first(few: int) -> 
     found = find(table, TYPES, DiscoverOptions(cross_columns=None, strategy="hybrid", limits=limits))
     assert found.complete
     assert {str(one.constraint) for one in ranked(found)} == {str(one.constraint) for one in ranked(wanted)}
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_what_pairs_show_that_meet_in_a_settled_way_is_counted_as_of_all_pairs(missing: float) -> None:
+    random = np.random.default_rng(6)
+    zips, salary = random.integers(0, 12, 90), random.integers(0, 20, 90)
+    lines = {"zip": zips, "city": zips // 2, "salary": salary, "tax": salary // 3}
+    table = pa.table({name: pa.array(line, mask=random.random(90) < missing) for name, line in lines.items()})
+    table = pa.concat_tables([table, table.slice(0, 10)])
+    options = DiscoverOptions(cross_columns=None, strategy="hybrid", limits=SearchLimits(sampled_rows=20))
+    found = find(table, TYPES, options)
+    every = find(table, TYPES, replace(options, strategy="all-pairs")).evidence
+    wanted = {words.tobytes(): count for words, count in zip(every.words, every.counts.tolist(), strict=True)}
+    shown = allowed_relations(found.space, found.evidence.words)
+    assert found.settled
+    counted = np.zeros(len(shown), np.bool_)
+    for equal, differ in found.settled:
+        meet = (shown[:, list(equal)] == EQ).all(axis=1)
+        counted |= meet if differ is None else meet & (shown[:, differ] & EQ == 0)
+    assert counted.any()
+    for words, count in zip(found.evidence.words[counted], found.evidence.counts[counted].tolist(), strict=True):
+        assert wanted[words.tobytes()] == count
