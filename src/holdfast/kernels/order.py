@@ -22,6 +22,15 @@ def order_in_groups(groups: Ints, values: Ints) -> Ints:
     return np.asarray(by_group(_order(values), groups, int(groups.max()) + 1))
 
 
+def grouped(groups: Ints) -> Ints:
+    """Positions ordered by group, within a group as they were. Groups are small numbers from 0. Cost: two passes."""
+    if not compiler_pays(len(groups)):
+        return np.argsort(groups, kind="stable")
+    from holdfast.kernels.radix_sort import by_group
+
+    return np.asarray(by_group(np.arange(len(groups)), groups, int(groups.max(initial=-1)) + 1))
+
+
 def ranks(values: Ints) -> Ints:
     """The values as 0, 1, 2, ... of the distinct ones, in their order. Cost as above."""
     if not compiler_pays(len(values)):

@@ -14,37 +14,45 @@ calculated are sets of rows that share no row.
 Both take some of what the rule says of the rows, so that the probability is rather too high than too low. It is
 multiplied by how many rules of the kind and size there could have been, and by a factor that makes the sum over all
 kinds and sizes what it says for one.
+
+Most of the work is saved at both ends. Where all pairs that meet the predicates on the other columns are counted, and
+are too few to tell anything, the rule is taken for an accident without looking at rows. A law shows in few rows, so
+that more rows are looked at only as long as there is doubt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import comb, exp, expm1, inf, isnan, lgamma, log, log1p, sqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels.chance import EXACT, LEAST_LOG, Draws, layers, log_few_hits
-from holdfast.kernels.evidence import NULL, Packing, packed_pairs
-from holdfast.kernels.order import order_in_groups, ranks
+from holdfast.kernels.evidence import NULL
+from holdfast.kernels.order import grouped, order_in_groups, ranks
 from holdfast.rules.plain_words import number
-from holdfast.rules.relation import ANY, EQ, GT, LT, NE, swapped
+from holdfast.rules.relation import ANY, EQ, GE, GT, LE, LT, NE, swapped
 from holdfast.search.clock import Clock
-from holdfast.search.coded_rows import CodedRows, comparing
+from holdfast.search.coded_rows import CodedRows
 from holdfast.search.evidence import Codes, Flags, Ints
+from holdfast.search.invert import allowed_relations
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.result import SearchResult
 from holdfast.search.score import KINDS, scored
-from holdfast.search.space import OperandPair, PredicateSpace
+from holdfast.search.space import OperandPair, PredicateSpace, permuted
 
 # Beyond the rules that are shown, it is estimated for some more, which errors may move forward.
 MORE_THAN_SHOWN = 25
-# So many rows are looked at at first, and where they leave doubts, so many.
-FEW_ROWS, MANY_ROWS = 30_000, 300_000
-# Doubts: above this estimate more rows are looked at.
-_CLEAR = 1e-3
+# So many rows are looked at at first, and where they leave doubts, so many more, and at last so many.
+FIRST_ROWS, FEW_ROWS, MANY_ROWS = 3_000, 30_000, 300_000
+# Doubts: above this estimate more rows are looked at; of the first rows, above this one.
+_CLEAR, _CLEAR_AT_FIRST = 1e-3, 1e-9
+# By how much rows of a set may be less likely than their pairs, each on its own, to be as a rule wants them: that n
+# rows have all n values by chance has the probability e**-n, their pairs have e**(-n / 2).
+_SETS_BESIDE_PAIRS = 2.0
 # How often rows are paired anew in search of pairs that meet the other predicates, and how often these are shuffled.
 _ROUNDS, _SHUFFLED_PAIRS = 10, 50_000
 # How many standard deviations the share that shuffles break is taken lower than it was seen.
@@ -53,6 +61,10 @@ _CAUTION = 2.0
 _LARGER = 10
 # Of the groups within which a column is shuffled, so many are looked at, large ones first.
 _MOST_GROUPS = 200
+# Groups of so many rows in all are kept.
+_MOST_KEPT = 1 << 22
+# Codes are compared as the values are; no null is among them.
+_COMPARE = {LT: np.less, LE: np.less_equal, EQ: np.equal, NE: np.not_equal, GE: np.greater_equal, GT: np.greater}
 # Sets of rows that are alike are looked at until their probability is this low.
 _LOG_NOTHING = 10 * LEAST_LOG
 
@@ -72,6 +84,8 @@ def with_accidents(rows: CodedRows, result: SearchResult, options: DiscoverOptio
             by_score = scored(result)
             believing = _Believing(rows, result, options, clock)
             for which in by_score.order[:most].tolist():
+                if clock.over:
+                    break
                 kind, violating = KINDS[by_score.shapes.kinds[which]], int(result.violating[which])
                 estimates[which] = believing.estimate(kind, by_score.shapes.allowed[which], violating)
                 if isnan(estimates[which]) and clock.over:
@@ -112,14 +126,46 @@ def candidates(space: PredicateSpace, kind: str, predicates: int) -> float:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows as codes per column; those with a null where it meets no predicate are known by it."""
+    """Rows without nulls as codes per column. Rows of one `key` are the same, unless it is None."""
 
     lines: Mapping[str, Codes]
     count: int
+    key: tuple[object, ...] | None = None
 
-    def where(self, chosen: NDArray[Any]) -> _Rows:
-        lines = {name: line[chosen] for name, line in self.lines.items()}
-        return _Rows(lines, len(next(iter(lines.values()))))
+
+class _TestedPairs:
+    """How many pairs of rows meet some predicates, by the evidence of the search; what is not counted is not known."""
+
+    def __init__(self, result: SearchResult) -> None:
+        self._result = result
+        self._known = result.sampled is None and (result.exact or bool(result.settled))
+
+    @cached_property
+    def _shown(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Per operand pair and kind of evidence the relations that it shows, in one order of the rows and the other."""
+        space, words = self._result.space, self._result.evidence.words
+        ways = allowed_relations(space, words), allowed_relations(space, permuted(words, space.mirror))
+        return np.ascontiguousarray(ways[0].T), np.ascontiguousarray(ways[1].T)
+
+    def meeting(self, predicates: Sequence[tuple[int, int]]) -> tuple[float, float] | None:
+        """How many pairs of rows meet these predicates, (operand pair, allowed relations), in one order only, and how
+        many in both; None where not all are counted."""
+        if not (self._known and (self._result.exact or self._settled(dict(predicates)))):
+            return None
+        counts = self._result.evidence.counts
+        there, back = np.ones((2, len(counts)), np.bool_)
+        for i, allowed in predicates:
+            there &= self._shown[0][i] & (ANY & ~allowed) == 0
+            back &= self._shown[1][i] & (ANY & ~allowed) == 0
+        # Each pair is counted in both orders.
+        return float(counts[there ^ back].sum()) / 2, float(counts[there & back].sum()) / 2
+
+    def _settled(self, predicates: Mapping[int, int]) -> bool:
+        """Whether pairs that meet the predicates meet in a way that is settled."""
+        return any(
+            all(predicates.get(i) == EQ for i in equal) and (differ is None or not predicates.get(differ, ANY) & EQ)
+            for equal, differ in self._result.settled
+        )
 
 
 @dataclass(frozen=True)
@@ -137,11 +183,10 @@ class _Said:
 class _Believing:
     def __init__(self, rows: CodedRows, result: SearchResult, options: DiscoverOptions, clock: Clock) -> None:
         self.clock = clock
-        self.space, self.nulls, self.possible = result.space, options.nulls, rows.possible
+        self.space, self.possible = result.space, rows.possible
         self.seed, self.whole = options.seed, rows.rows
         places = {pair.left.name: rows.packing.left[i] for i, pair in enumerate(rows.space.pairs) if pair.same_column}
         self.places, self.coded = places, rows
-        self.nullable = {name for name, line in places.items() if bool((rows.codes[line] == NULL).any())}
         random = np.random.default_rng(self.seed)
         weights = rows.weights
         if self.whole > 10 * MANY_ROWS:
@@ -153,6 +198,15 @@ class _Believing:
         if len(few) > FEW_ROWS:
             few = few[np.sort(random.choice(len(few), FEW_ROWS, replace=False))]
         self.few = few
+        first = few if len(few) <= FIRST_ROWS else few[np.sort(random.choice(len(few), FIRST_ROWS, replace=False))]
+        # The rows that are looked at, more and more, and which estimate leaves no doubts.
+        self.nullable = {name for name, line in places.items() if bool((rows.codes[line] == NULL).any())}
+        self.levels = [(first, _CLEAR_AT_FIRST), (few, _CLEAR), (self.numbers, 0.0)]
+        self.levels = [level for level in self.levels if len(level[0]) < self.whole] + self.levels[-1:]
+        self.tested = _TestedPairs(result)
+        self._values: dict[str, Ints] = {}
+        # Rules share what they want to be equal.
+        self._known_groups: dict[tuple[object, ...] | None, Ints] = {}
 
     def estimate(self, kind: str, allowed: NDArray[np.uint8], violating: int) -> float:
         """The estimate for a rule; not a number where it cannot be had, or where time is up."""
@@ -163,13 +217,59 @@ class _Believing:
         tries += log(len(KINDS) * len(said) * (len(said) + 1))
         if len(said) == 1 and not said[0].pair.one_row:
             return self._unique(columns[0], tries) if kind == "key" and not violating else np.nan
-        holds = not violating and not self.estimated
-        likeliest = self._log_chance(said, columns, self.few, holds=holds, surely=-tries)
-        if likeliest + tries > log(_CLEAR) and len(self.few) < len(self.numbers):
-            closer = self._log_chance(said, columns, self.numbers, holds=holds, surely=-tries)
+        bounds = {name: self._least_log_chance(said, name) for name in columns}
+        if max(bounds.values()) >= -tries:
+            return 1.0
+        columns.sort(key=lambda name: -bounds[name])
+        holds, likeliest = not violating and not self.estimated, np.nan
+        for numbers, clear in self.levels:
+            closer = self._log_chance(said, columns, numbers, holds=holds, surely=-tries)
             # Rather too high than too low: what fewer rows say stands where there is no time for more.
-            likeliest = likeliest if isnan(closer) else min(likeliest, closer)
+            if closer == inf:
+                return 1.0
+            if not isnan(closer):
+                likeliest = closer if isnan(likeliest) else min(likeliest, closer)
+            if self.clock.over or likeliest + tries <= (log(clear) if clear else -inf):
+                break
         return likeliest if isnan(likeliest) else exp(min(likeliest + tries, 0.0))
+
+    def _least_log_chance(self, said: Sequence[_Said], name: str) -> float:
+        """What the logarithm of the probability that the rule holds when the column is shuffled is no lower than: from
+        how many pairs meet the other predicates, where these are all counted. Negative infinity where it is not known.
+        """
+        own = [predicate for predicate in said if name in predicate.columns]
+        others = [predicate for predicate in said if predicate not in own]
+        if len(own) > 1 or not own[0].pair.same_column or any(predicate.pair.one_row for predicate in others):
+            return -inf
+        unequal = sum(predicate.allowed != EQ for predicate in others)
+        if own[0].allowed == EQ and unequal == 1:
+            return -inf  # it may be shuffled within groups, see _dependent()
+        pairs = self.tested.meeting([(self.space.pairs.index(one.pair), one.allowed) for one in others])
+        if pairs is None:
+            return -inf
+        values, chance = self._values_of(name), 0.0
+        for count, both_ways in zip(pairs, (False, True), strict=True):
+            share = self._broken_share(own[0].allowed, values, both_ways=both_ways)
+            if count:
+                chance += count * log1p(-share) if share < 1 else -inf
+        return chance * (_SETS_BESIDE_PAIRS if unequal < 2 else 1.0)
+
+    def _values_of(self, name: str) -> Ints:
+        """How many rows have each value of the column."""
+        if name not in self._values:
+            line = self.coded.codes[self.places[name]]
+            known = line != NULL
+            counts = np.bincount(line[known], weights=self.coded.weights[known])
+            self._values[name] = counts[counts > 0].astype(np.int64)
+        return self._values[name]
+
+    def _broken_share(self, allowed: int, values: Ints, *, both_ways: bool) -> float:
+        """How likely the values of two rows, in the order given or `both_ways`, are in these relations; `values` says
+        how many rows have each."""
+        same = Draws(values).same_pair
+        if both_ways:
+            allowed |= swapped(allowed)
+        return sum(same if relation == EQ else (1 - same) / 2 for relation in (LT, EQ, GT) if allowed & relation)
 
     def _unique(self, column: str, tries: float) -> float:
         """A key of one column: that as many values drawn at random from those that are possible would not have repeated
@@ -215,7 +315,7 @@ class _Believing:
                 right = others[0].pair.left.name
                 chance = self._by_pairs(said, right, lines, equal=[*equal, name], within=equal)
             else:
-                chance = self._by_pairs(said, name, lines, equal=equal)
+                chance = self._by_pairs(said, name, lines, equal=equal, surely=surely if holds else None)
             highest = max(highest, chance)
             if highest >= surely:
                 break
@@ -241,23 +341,35 @@ class _Believing:
 
     def _lines(self, columns: Sequence[str], numbers: Ints) -> _Rows:
         """The rows that have a value in all of these columns."""
-        rows = _Rows({name: self.coded.codes[self.places[name]][numbers] for name in columns}, len(numbers))
-        known = np.ones(rows.count, np.bool_)
-        for line in rows.lines.values():
-            known &= line != NULL
-        return rows if known.all() else rows.where(known)
+        lines = {name: self.coded.codes[self.places[name]] for name in columns}
+        some = [name for name in columns if name in self.nullable]
+        level = next((i for i, (kept, _) in enumerate(self.levels) if kept is numbers), None)
+        if some:
+            numbers = numbers[np.logical_and.reduce([lines[name][numbers] != NULL for name in some])]
+        key = None if level is None else (level, *some)
+        return _Rows({name: line[numbers] for name, line in lines.items()}, len(numbers), key)
 
     def _groups(self, rows: _Rows, equal: Sequence[str]) -> Ints:
-        """Per row the number of those that it equals in these columns."""
+        """Per row the number, from 0 on, of those that it equals in these columns."""
+        key = None if rows.key is None else (rows.key, *equal)
+        if key in self._known_groups:
+            return self._known_groups[key]
+        groups = self._numbered(rows, equal)
+        if key is not None:
+            while len(self._known_groups) * self.whole > _MOST_KEPT:
+                del self._known_groups[next(iter(self._known_groups))]
+            self._known_groups[key] = groups
+        return groups
+
+    def _numbered(self, rows: _Rows, equal: Sequence[str]) -> Ints:
         groups, size = np.zeros(rows.count, np.int64), 1
         for name in equal:
-            codes, values = np.unique(rows.lines[name], return_inverse=True)
-            groups = groups * len(codes) + values
-            size *= len(codes)
-            if size > 1 << 31:
-                kept, groups = np.unique(groups, return_inverse=True)
-                size = len(kept)
-        return groups
+            line = rows.lines[name]
+            many = int(line.max(initial=0)) + 1
+            if size * many >= 1 << 62:
+                groups, size = ranks(groups), rows.count
+            groups, size = groups * many + line, size * many
+        return ranks(groups) if equal and rows.count else groups
 
     # Sets of rows that are calculated ----------------------------------------------------------------------------
 
@@ -269,8 +381,12 @@ class _Believing:
         if others and forbidden == EQ:
             return self._dependent(groups, rows.lines[name], rows.lines[others[0].pair.left.name])
         relations = others[0].allowed if others else ANY
-        classes = rows.lines[others[0].pair.left.name] if others else np.arange(rows.count)
-        sizes, many = layers(groups, classes.astype(np.int64))
+        if others:
+            sizes, many = layers(groups, rows.lines[others[0].pair.left.name].astype(np.int64))
+        else:
+            # All rows of a group differ in what they are.
+            sizes, many = np.unique(np.bincount(groups), return_counts=True)
+            sizes, many = sizes[sizes > 1], many[sizes > 1]
         if len(sizes) == 0:
             return 0.0
         # In rising order of the other column: the earlier row is t, or the later one, or each of them.
@@ -305,15 +421,16 @@ class _Believing:
         The column is shuffled within the groups: that keeps how it goes together with them, too, and the other column
         may be thought of as shuffled instead.
         """
-        order = np.lexsort((shuffled, groups))
-        starts = np.flatnonzero(np.concatenate([[True], groups[order][1:] != groups[order][:-1]]))
-        ends = np.append(starts[1:], len(order))
+        order = order_in_groups(groups, shuffled.astype(np.int64))
+        ends = np.cumsum(np.bincount(groups))
+        starts = np.append(0, ends[:-1])
         total = 0.0
         for i in np.argsort(starts - ends, kind="stable")[:_MOST_GROUPS].tolist():
             members = order[starts[i] : ends[i]]
             if len(members) < 3 or total < _LOG_NOTHING:
                 break
-            _, sizes = np.unique(shuffled[members], return_counts=True)
+            # They are in the order of the shuffled column.
+            sizes = np.diff(np.flatnonzero(np.diff(shuffled[members], prepend=-1, append=-1)))
             _, counts = np.unique(other[members], return_counts=True)
             if len(counts) > 1 and len(sizes) > 1:
                 total += Draws(counts.astype(np.int64)).log_all_equal(sizes.astype(np.int64), seed=self.seed)
@@ -324,10 +441,12 @@ class _Believing:
     def _by_pairs(
         self, said: Sequence[_Said], name: str, rows: _Rows, *, equal: Sequence[str] = (),
         within: Sequence[str] = (), rows_alone: bool = False,
+        surely: float | None = None,
     ) -> float:  # fmt: skip
         """Pairs that share no row and meet all predicates without the column: how likely do as few break the rule?
 
-        The column is shuffled among all rows, or among those that are equal `within` these columns.
+        The column is shuffled among all rows, or among those that are equal `within` these columns. With `surely`, no
+        pair breaks the rule; infinity then, where all rows would hardly make it less likely than that.
         """
         if rows.count == 0:
             return 0.0
@@ -335,13 +454,23 @@ class _Believing:
         left = right = np.arange(rows.count)
         if not rows_alone:
             left, right = self._disjoint(said, name, rows, equal, random)
+        t, s = ({column: line[side] for column, line in rows.lines.items()} for side in (left, right))
+        own = [predicate for predicate in said if name in predicate.columns]
+        if surely is not None and len(own) == 1 and own[0].pair.same_column:
+            # Which values two rows get can be counted, so that no rows are shuffled.
+            others = [predicate for predicate in said if predicate not in own]
+            _, values = np.unique(rows.lines[name], return_counts=True)
+            share, either_way = (self._broken_share(own[0].allowed, values, both_ways=way) for way in (False, True))
+            if len(left):
+                both = float((self._meet(others, t, s) & self._meet(others, s, t)).mean()) if others else 1.0
+                share = both * either_way + (1 - both) * share
+            return inf if self._tells_nothing(len(left), share, rows, surely) else log_few_hits(0, len(left), share)
         if len(left) == 0:
             return 0.0
 
         def broken(t: Mapping[str, Codes], s: Mapping[str, Codes]) -> Flags:
             return self._meet(said, t, s) | self._meet(said, s, t)
 
-        t, s = ({column: line[side] for column, line in rows.lines.items()} for side in (left, right))
         hits = int(broken(t, s).sum())
         # A shuffled column gives two rows the values of any two, and one row that of any.
         turns = np.arange(_SHUFFLED_PAIRS) % len(left)
@@ -361,13 +490,28 @@ class _Believing:
         cautious = share - _CAUTION * sqrt(share * (1 - share) / _SHUFFLED_PAIRS)
         return log_few_hits(hits, len(left), max(cautious, 0.0))
 
+    def _tells_nothing(self, pairs: int, share: float, rows: _Rows, surely: float) -> bool:
+        """Whether all rows, of which these gave so many pairs, would hardly give enough for a lower probability."""
+        many = len(self.numbers) / rows.count
+        if many <= 1 or share >= 1:
+            return False
+        # Twice as many rows have four times the pairs, and by chance there were some fewer here than could be expected.
+        most = min((pairs + 2 * sqrt(pairs) + 2) * many**2, len(self.numbers) / 2)
+        return most * log1p(-share) >= surely
+
     def _disjoint(
         self, said: Sequence[_Said], name: str, rows: _Rows, equal: Sequence[str], random: np.random.Generator
     ) -> tuple[Ints, Ints]:
         """Pairs of rows that share no row and meet the predicates without the column, in one order or the other."""
-        others = [predicate for predicate in said if name not in predicate.columns]
+        # Rows are paired within groups that are equal in those columns.
+        others = [
+            predicate
+            for predicate in said
+            if name not in predicate.columns
+            and not (predicate.pair.same_column and predicate.allowed == EQ and predicate.pair.left.name in equal)
+        ]
         compared = sorted(set().union(*(predicate.columns for predicate in others)))
-        groups = ranks(self._groups(rows, equal))
+        groups = self._groups(rows, equal)
         ordered = [
             predicate.pair.left.name
             for predicate in others
@@ -376,13 +520,15 @@ class _Believing:
         left: list[Ints] = []
         right: list[Ints] = []
         rest = np.arange(rows.count)
-        for turn in range(_ROUNDS):
+        for turn in range(_ROUNDS if others else 1):
             if len(rest) < 2:
                 break
-            by: NDArray[Any] = random.permutation(len(rest))
             if ordered and turn % 3 == 2:
-                by = rows.lines[ordered[turn // 3 % len(ordered)]][rest].astype(np.int64)
-            rest = rest[order_in_groups(groups[rest], by)]
+                by = rows.lines[ordered[turn // 3 % len(ordered)]][rest]
+                rest = rest[order_in_groups(groups[rest], by.astype(np.int64))]
+            else:
+                rest = random.permutation(rest)
+                rest = rest[grouped(groups[rest])]
             own = groups[rest]
             start = np.ones(len(rest), np.bool_)
             start[1:] = own[1:] != own[:-1]
@@ -396,26 +542,20 @@ class _Believing:
             right.append(b[meet])
             taken = np.zeros(rows.count, np.bool_)
             taken[a[meet]] = taken[b[meet]] = True
-            rest = rest[~taken[rest]]
+            alone = start & np.append(start[1:], True)
+            rest = rest[~(taken[rest] | alone)]
         return np.concatenate(left or [rest[:0]]), np.concatenate(right or [rest[:0]])
 
     def _meet(self, said: Sequence[_Said], t: Mapping[str, Codes], s: Mapping[str, Codes]) -> Flags:
         """Whether pairs of rows with these values, t and s, meet all of the predicates."""
-        count = len(next(iter(t.values())))
-        meet, places = np.ones(count, np.bool_), np.arange(count)
+        meet = np.ones(len(next(iter(t.values()))), np.bool_)
         for predicate in said:
-            pair = predicate.pair
-            how = comparing(pair, self.nullable, self.nulls)
-            operands = [(t if operand.row == "t" else s)[operand.name] for operand in (pair.left, pair.right)]
-            packing = Packing((0,), (1,), (how.way,), (len(how.shown),))
-            states = packing.states_of(packed_pairs(np.stack(operands), places, places, packing), 0)
-            meet &= np.array([_shown_relations(pair, bits) & ~predicate.allowed == 0 for bits in how.shown])[states]
+            a, b = (
+                (t if operand.row == "t" else s)[operand.name]
+                for operand in (predicate.pair.left, predicate.pair.right)
+            )
+            meet &= _COMPARE[predicate.allowed](a, b)
         return meet
-
-
-def _shown_relations(pair: OperandPair, bits: int) -> int:
-    """The relations that stand for these bits of an operand pair."""
-    return sum(relation for bit, relation in enumerate(pair.relations) if bits >> bit & 1)
 
 
 def _log_no_repeat(n: float, possible: float) -> float:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from holdfast.kernels.order import order_in_groups, ranks
+from holdfast.kernels.order import grouped, order_in_groups, ranks
 
 BIGINT = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3), st.sampled_from([2**11, 2**22 - 1, 2**62]))
 
@@ -25,3 +25,9 @@ def test_the_order_is_that_of_a_stable_sort_by_group_and_value(rows: list[tuple[
 def test_ranks_are_places_among_the_distinct_values(values: list[int]) -> None:
     distinct = sorted(set(values))
     assert ranks(np.array(values, np.int64)).tolist() == [distinct.index(value) for value in values]
+
+
+@given(groups=st.lists(st.integers(0, 5), max_size=40))
+@example(groups=[])
+def test_what_is_grouped_stays_in_order_within_a_group(groups: list[int]) -> None:
+    assert grouped(np.array(groups, np.int64)).tolist() == sorted(range(len(groups)), key=lambda at: groups[at])
