@@ -21,6 +21,7 @@ from holdfast.report.discovery_lines import (
     broken_by,
     closing,
     discovery_lines,
+    since_each_row,
     size,
     tally,
     tested_by,
@@ -125,6 +126,7 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
                     shown[place],
                     outcome,
                     rank=str(number_of) if i == 0 else f"{number_of}.{i + 1}",
+                    words=_words(first, place),
                     follows=_follows(first, place),
                 )
                 for i, place in enumerate(places)
@@ -158,23 +160,32 @@ def discovery_values(outcome: DiscoverOutcome) -> dict[str, Any]:
 
 
 def _follows(outcome: DiscoverOutcome, place: int) -> str | None:
-    """What the rule at this place follows from: other rules of the page, and what each row keeps."""
+    """What the rule at this place follows from: other rules of the page, and what each row keeps. None where that is
+    in its words, or it follows from nothing."""
     reason = outcome.entries.reasons.get(place)
-    if reason is None:
+    if reason is None or (not reason.rules and not outcome.entries.variants[place]):
         return None
     rows = also_text([order.words for order in reason.orders])
     if not reason.rules:
-        return f"says of two rows that {rows}"
+        return f"says no more than that {rows}"
     rules = also_text([str(outcome.shown[other].rule) for other in reason.rules])
     return f"follows from {rules}{f', as {rows}' if rows else ''}"
 
 
-def _rule_values(entry: FoundRule, outcome: DiscoverOutcome, *, rank: str, follows: str | None) -> dict[str, Any]:
+def _words(outcome: DiscoverOutcome, place: int) -> str:
+    entry, entries = outcome.shown[place], outcome.entries
+    words = entry.rule.description or str(entry.rule)
+    return words if entries.variants[place] else since_each_row(words, entries.reasons.get(place))
+
+
+def _rule_values(
+    entry: FoundRule, outcome: DiscoverOutcome, *, rank: str, words: str, follows: str | None
+) -> dict[str, Any]:
     """A rule for the template; `rank` is the number of its entry, and its own in there."""
     return {
         "rank": rank,
         "kind": entry.rule.kind,
-        "words": _sentence(entry.rule.description or str(entry.rule)),
+        "words": _sentence(words),
         "text": str(entry.rule),
         "dc": str(entry.constraint),
         "score": entry.score,
