@@ -185,9 +185,11 @@ def _completed(
 
 def _sampled(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> SearchResult:
     with clock.phase("sample"):
-        evidence, drawn = sampled_evidence(rows, seed=options.seed, threads=threads, limits=options.limits)
+        evidence, drawn = sampled_evidence(rows, seed=options.seed, threads=threads, limits=options.limits, clock=clock)
     result = most_general(rows.space, evidence, options, clock, threads=threads)
     why = f"evidence was sampled: {drawn:,} of {rows.rows * (rows.rows - 1) // 2:,} pairs of rows"
+    if drawn < options.limits.sampled_pairs:
+        why = f"{why}, as many as there was time for"
     how = How("sample", exact=False, complete=False, why=f"{why}; {result.why}" if result.why else why, sampled=drawn)
     return _weighed(rows, result.masks, result.violating, evidence, options, clock, threads, how)
 

@@ -152,6 +152,9 @@ class _Completion:
                 why = "the time limit was reached before every candidate was put to the whole table"
                 if candidates.too_many:
                     why = "there are more candidates than can be kept, and not all were put to the whole table"
+                if len(valid) == 0:
+                    # Of no rules nothing is asked that known pairs say, and time is up.
+                    return Completed(masks[valid], sample, False, why)
                 return Completed(masks[valid], self._estimated(sample, known), False, why, tuple(self.settled))
             if len(undecided) == 0:
                 return Completed(masks, self._estimated(sample, known), True, None, tuple(self.settled))

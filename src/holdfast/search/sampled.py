@@ -8,18 +8,24 @@ from math import sqrt
 import numpy as np
 
 from holdfast.kernels.evidence import Counted, listed_pairs, merged
+from holdfast.search.clock import Clock
 from holdfast.search.coded_rows import CodedRows
 from holdfast.search.evidence import Evidence
 from holdfast.search.limits import DEFAULT_LIMITS, SearchLimits
 
 # How many standard deviations an interval reaches to either side: it holds the truth 95 times in 100.
 _DEVIATIONS = 1.96
+# The share of the time left that drawing takes; and what is the least that a part of it takes.
+_TIME_SHARE, _SHORTEST = 1 / 3, 1e-4
 
 
 def sampled_evidence(
-    rows: CodedRows, *, seed: int, threads: int, limits: SearchLimits = DEFAULT_LIMITS
+    rows: CodedRows, *, seed: int, threads: int, limits: SearchLimits = DEFAULT_LIMITS, clock: Clock | None = None
 ) -> tuple[Evidence, int]:
-    """The evidence of pairs of different rows, each drawn on its own and counted in both orders; and how many."""
+    """The evidence of pairs of different rows, each drawn on its own and counted in both orders; and how many.
+
+    Where the clock has too little time for all of them, as many as the first ones say there is time for.
+    """
     ends, pairs, at_once = np.cumsum(rows.weights), limits.sampled_pairs, limits.drawn_at_once
 
     def drawn(part: int) -> Counted:
@@ -31,9 +37,16 @@ def sampled_evidence(
         left, right = (np.searchsorted(ends, numbers, side="right") for numbers in (left, right))
         return listed_pairs(rows.codes, left, right, rows.packing)
 
-    with ThreadPoolExecutor(threads) as pool:
-        parts = list(pool.map(drawn, range(-(-pairs // at_once))))
-    return rows.evidence(merged(parts)), pairs
+    clock = Clock(None) if clock is None else clock
+    parts, before = -(-pairs // at_once), clock.left
+    known, left = rows.evidence(drawn(0)), clock.left
+    if before is not None and left is not None:
+        spent = max(before - left, _SHORTEST)
+        parts = min(parts, max(1, int(_TIME_SHARE * before / spent)))
+    if parts > 1:
+        with ThreadPoolExecutor(threads) as pool:
+            known = known.plus(rows.evidence(merged(list(pool.map(drawn, range(1, parts))))))
+    return known, min(pairs, parts * at_once)
 
 
 def interval(share: float, drawn: int) -> tuple[float, float]:

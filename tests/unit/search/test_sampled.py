@@ -17,6 +17,7 @@ from holdfast.search.options import DiscoverOptions
 from holdfast.search.rank import ranked
 from holdfast.search.result import SearchResult
 from holdfast.search.sampled import interval, sampled_evidence
+from ticking_clock import clock_of_looks
 
 TYPES = {name: column_type("bigint") for name in ("zip", "city", "salary")}
 
@@ -104,3 +105,18 @@ def test_intervals_hold_the_truth_most_of_the_time() -> None:
         assert 0.92 < sum(inside) / 1_000 < 0.98
     assert interval(0.0, 1_000)[0] == 0.0
     assert 0.003 < interval(0.0, 1_000)[1] < 0.005
+
+
+def test_with_little_time_fewer_pairs_are_drawn_the_first_ones_of_all() -> None:
+    rows = rows_of(table())
+    wanted = SearchLimits(sampled_pairs=20_000, drawn_at_once=1_000)
+    few, drawn = sampled_evidence(rows, seed=1, threads=2, limits=wanted, clock=clock_of_looks(16))
+    assert 1_000 < drawn < 20_000
+    assert few.pairs == 2 * drawn
+    limits = SearchLimits(sampled_pairs=drawn, drawn_at_once=1_000)
+    same, pairs = sampled_evidence(rows, seed=1, threads=1, limits=limits)
+    assert pairs == drawn
+    assert np.array_equal(few.words, same.words)
+    assert np.array_equal(few.counts, same.counts)
+    _, least = sampled_evidence(rows, seed=1, threads=1, limits=wanted, clock=clock_of_looks(1))
+    assert least == 1_000, "some are needed to say anything"
