@@ -16,6 +16,8 @@ Ids = NDArray[np.uint64]
 """A line of two words for each id."""
 
 SIZE = 16
+# Of the values in one Arrow array, whose offsets have 32 bits.
+MOST_BYTES = 2**31 - 1
 _SIDE, _PLACE = 1 << 40, 1 << 41
 
 
@@ -62,6 +64,12 @@ def to_arrow(lines: Ids | NDArray[np.uint8]) -> pa.Array:
     offsets = np.arange(len(lines) + 1, dtype=np.int32) * np.int32(lines.shape[1] * lines.itemsize)
     data = pa.py_buffer(np.ascontiguousarray(lines))
     return pa.Array.from_buffers(pa.binary(), len(lines), [None, pa.py_buffer(offsets), data])
+
+
+def to_column(lines: Ids | NDArray[np.uint8]) -> pa.ChunkedArray:
+    """The same for lines of any number and width, in as many chunks as it takes: one has 2^31 bytes at most."""
+    most = max(1, MOST_BYTES // max(1, lines.shape[1] * lines.itemsize))
+    return pa.chunked_array([to_arrow(lines[i : i + most]) for i in range(0, len(lines), most)], pa.binary())
 
 
 def packed(column: pa.ChunkedArray, width: int) -> NDArray[np.uint8]:

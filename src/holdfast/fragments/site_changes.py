@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from holdfast.encode.codes import shared_codes
 from holdfast.fragments.door import Door
 from holdfast.fragments.id_packing import INSIDE
-from holdfast.fragments.ids import Ids, hashes_of, no_ids, packed, to_arrow, words
+from holdfast.fragments.ids import Ids, hashes_of, no_ids, packed, to_arrow, to_column, words
 from holdfast.fragments.shipment_plan import ShipmentPlan
 from holdfast.fragments.site_tables import ROWS, HeldAtoms, table_name
 from holdfast.fragments.vertical import Known, Placed, ShippedIds
@@ -50,7 +50,7 @@ class SiteRows:
         return SiteRows(self.hashes[start:end], keys, self.ids[start:end], self.bits[start:end])
 
     def entries(self, version: int, *, gone: bool) -> pa.Table:
-        columns = {"k": self.keys, "ids": to_arrow(self.ids), "bits": to_arrow(self.bits)}
+        columns = {"k": self.keys, "ids": to_column(self.ids), "bits": to_column(self.bits)}
         return marked(pa.table({"h": pa.array(self.hashes), **columns}), version, gone=gone)
 
 

@@ -20,6 +20,7 @@ from holdfast.engines.states.init_fragments import init_fragments
 from holdfast.engines.states.state_engine import StateEngine
 from holdfast.engines.states.watched_table import watched
 from holdfast.errors import HoldfastError, OnlySparkError, StateError
+from holdfast.fragments import ids
 from holdfast.fragments.shipment_plan import plan_shipments
 from holdfast.fragments.sites import Site, SplitTable, parse_sites
 from holdfast.rules.rule import rule_set
@@ -119,6 +120,8 @@ def test_a_few_parts_at_a_time_tell_what_all_parts_together_do(
     told, files = [], []
     for most in (1, 5, 1000):
         monkeypatch.setattr(local_engine, "PIECE_ROWS", most)
+        # Packed rows of as many bytes go into one array.
+        monkeypatch.setattr(ids, "MOST_BYTES", 20 * most)
         folder = tmp_path / str(most)
         folder.mkdir()
         state = made(HERE, folder, text)

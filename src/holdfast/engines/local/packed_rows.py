@@ -19,7 +19,7 @@ from holdfast.engines.local.typed_changes import typed_column
 from holdfast.engines.states.changes import unfit_at_site
 from holdfast.errors import OnlySparkError, SitesError
 from holdfast.fragments.id_packing import INSIDE, KNOWN, MOST_PLAIN_DIGITS, NULL, OUTSIDE, UNTOLD, IdPacking
-from holdfast.fragments.ids import SIZE, to_arrow
+from holdfast.fragments.ids import SIZE, to_column
 from holdfast.fragments.parts import Atom
 from holdfast.programs.arrow_forms import flag_values
 from holdfast.programs.arrow_rows import TableColumns
@@ -115,12 +115,12 @@ def _value(constant: Constant, kind: ColumnType, name: str) -> Any:
     return constant_value(constant, kind) if bound.exact and bound.literal is not None else None
 
 
-def _side_by_side(parts: Sequence[NDArray[Any]], rows: int) -> pa.Array:
+def _side_by_side(parts: Sequence[NDArray[Any]], rows: int) -> pa.ChunkedArray:
     """The bytes of each row, of all parts, as one binary value."""
     lines = np.concatenate(
         [np.zeros((rows, 0), np.uint8), *(part.astype(np.uint8, copy=False) for part in parts)], axis=1
     )
-    return to_arrow(lines)
+    return to_column(lines)
 
 
 def _holds(atom: Atom, columns: TableColumns) -> Bools:
