@@ -138,7 +138,8 @@ class _TestedPairs:
 
     def __init__(self, result: SearchResult) -> None:
         self._result = result
-        self._known = result.sampled is None and (result.exact or bool(result.settled))
+        # Where rows are counted there is no evidence.
+        self._known = len(result.evidence) > 0 and result.sampled is None and (result.exact or bool(result.settled))
 
     @cached_property
     def _shown(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from math import exp, inf
 from typing import Any
 
@@ -133,6 +134,8 @@ def test_one_exception_more_makes_an_accident_no_less_likely() -> None:
     city[0] = 9
     found = estimates({"zip": zips, "city": city}, cross_columns=None, error=0.01)
     assert found["not(t.zip = s.zip and t.city != s.city)"] < 0.01
+    by_rows = estimates({"zip": zips, "city": city}, cross_columns=None, error_rows=Decimal("0.01"))
+    assert by_rows["not(t.zip = s.zip and t.city != s.city)"] < 0.01
     nonsense = estimates({"zip": zips, "noise": random.integers(0, 2, 300)}, cross_columns=None, error=0.07)
     assert nonsense["not(t.zip = s.zip and t.noise != s.noise)"] == 1.0
 
