@@ -11,7 +11,7 @@ from holdfast.kernels.dual_tree import EQUAL, GREATER, LESS, NULL_BESIDE_VALUE, 
 from holdfast.kernels.evidence import EQUALITY_SKIP, LEFT_ROW, NULL, ORDER_MEET, ORDER_SKIP, RIGHT_ROW
 from holdfast.rules.relation import ANY, EQ, GT, LT, NE
 from holdfast.search.coded_rows import CodedRows
-from holdfast.search.evidence import Flags, Ints
+from holdfast.search.evidence import Codes, Flags, Ints
 from holdfast.search.space import Words
 
 
@@ -47,11 +47,11 @@ def pairs_that_violate(
     compared.sort(key=lambda i: (allowed[i] != EQ, allowed[i] == NE, i))
     ways = np.array([_ways(int(allowed[i]), packing.ways[i]) for i in compared], np.int64)
     own, others = ([lines[i] for i in compared] for lines in (packing.left, packing.right))
-    left, left_ids = _sorted(rows, own, sides[0])
+    left, left_ids = _sorted(rows.codes, own, sides[0])
     if own == others and _same_rows(*sides):
         right, right_ids = left, left_ids
     else:
-        right, right_ids = _sorted(rows, others, sides[1])
+        right, right_ids = _sorted(rows.codes, others, sides[1])
     return satisfying_pairs(left, right, ways, left_ids, right_ids, rows.weights > 1, limit=limit, seed=seed, flag=flag)
 
 
@@ -59,7 +59,7 @@ def _same_rows(left: Ints | None, right: Ints | None) -> bool:
     return left is right or (left is not None and right is not None and np.array_equal(left, right))
 
 
-def _taken(line: NDArray[np.int32], ids: Ints | None) -> NDArray[np.int32]:
+def _taken(line: Codes, ids: Ints | None) -> Codes:
     """The codes of these rows; None for all of them."""
     return line if ids is None else line[ids]
 
@@ -71,13 +71,13 @@ def _kept(ids: Ints | None, which: Flags) -> Ints | None:
     return np.flatnonzero(which) if ids is None else ids[which]
 
 
-def _sorted(rows: CodedRows, lines: Sequence[int], among: Ints | None) -> tuple[NDArray[np.int32], Ints]:
+def _sorted(table: Codes, lines: Sequence[int], among: Ints | None) -> tuple[Codes, Ints]:
     """The codes of these lines for these rows (None: for all), sorted, and the rows. Of rows that are alike on all
     lines two are enough."""
-    count = rows.codes.shape[1] if among is None else len(among)
+    count = table.shape[1] if among is None else len(among)
     key, size = np.zeros(count, np.int64), 1
     for line in lines:
-        codes = _taken(rows.codes[line], among)
+        codes = _taken(table[line], among)
         radix = int(codes.max(initial=NULL)) + 2
         if size * radix >= 2**62:
             order, key, size = _numbered(key)
@@ -97,7 +97,7 @@ def _sorted(rows: CodedRows, lines: Sequence[int], among: Ints | None) -> tuple[
     codes = np.empty((len(lines), len(order)), np.int32)
     ids = order if among is None else among[order]
     for place, line in enumerate(lines):
-        codes[place] = rows.codes[line][ids]
+        codes[place] = table[line][ids]
     return codes, ids
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from holdfast.encode.column_type import column_type
 from holdfast.rules.relation import EQ
+from holdfast.search import walk
 from holdfast.search.find import find
 from holdfast.search.invert import allowed_relations
 from holdfast.search.limits import SearchLimits
@@ -53,3 +55,27 @@ def test_what_pairs_show_that_meet_in_a_settled_way_is_counted_as_of_all_pairs(m
     assert counted.any()
     for words, count in zip(found.evidence.words[counted], found.evidence.counts[counted].tolist(), strict=True):
         assert wanted[words.tobytes()] == count
+
+
+@pytest.mark.parametrize("values", [3, 1 << 30])
+@pytest.mark.parametrize("drawn", [False, True])
+def test_rows_are_sorted_by_their_lines_also_where_no_number_holds_them(values: int, drawn: bool) -> None:
+    random = np.random.default_rng(2)
+    codes = random.integers(-1, values, (5, 60)).astype(np.int32)
+    codes[:, 20:] = codes[:, random.integers(0, 20, 40)]  # rows that are alike
+    among = np.flatnonzero(random.random(60) < 0.8) if drawn else None
+    lines = [3, 1, 4, 0]
+    found, ids = walk._sorted(codes, lines, among)
+    np.testing.assert_array_equal(found, codes[lines][:, ids])
+    kept = [tuple(row) for row in found.T.tolist()]
+    assert kept == sorted(kept)
+    counts = Counter(tuple(row) for row in codes[lines][:, slice(None) if among is None else among].T.tolist())
+    assert Counter(kept) == {row: min(count, 2) for row, count in counts.items()}
+
+
+def test_rows_that_few_lines_tell_apart_are_sorted_by_these() -> None:
+    random = np.random.default_rng(3)
+    codes = np.stack([random.permutation(50) + (1 << 30) for _ in range(4)]).astype(np.int32)
+    found, ids = walk._sorted(codes, [0, 1, 2, 3], None)
+    np.testing.assert_array_equal(ids, np.argsort(codes[0]))
+    np.testing.assert_array_equal(found, codes[:, ids])
