@@ -170,8 +170,10 @@ class _Completion:
         more there is of it. Nothing is settled or walked for beyond what the table's size allows."""
         left = self.limits.small_pairs_per_row * self.size
         with self.clock.phase("sample"):
-            sample = self._sample()
-            if sample.words.size > self.limits.small_kinds:
+            few = self.random.permutation(self.size)[: self.limits.sampled_rows]
+            try:
+                sample = self._pairs_of(few, self.limits.small_kinds)
+            except CountingEnded:
                 return None
             known = sample.plus(self._neighbours())
         while known.words.size <= self.limits.small_kinds:
@@ -210,24 +212,28 @@ class _Completion:
     def _sample(self) -> Evidence:
         """All pairs of a few rows, chosen at random: what pairs of this table look like. Of fewer rows where their
         pairs are of too many kinds, and none when time is up."""
-        rows, chance = self.rows, self.random.permutation(self.size)
-        # In small blocks, between which it is looked whether that is so.
-        most_kinds = self.limits.evidence_words // rows.space.words
-        limits = CountingLimits(at_once=_SAMPLED_AT_ONCE, most_kinds=most_kinds, over=self.clock.is_over)
+        chance = self.random.permutation(self.size)
         few = self.limits.sampled_rows
         while few > 1:
-            drawn = np.sort(chance[:few])
             try:
-                counted = all_pairs(
-                    rows.codes[:, drawn], rows.weights[drawn], rows.packing, threads=self.threads, limits=limits
-                )
+                return self._pairs_of(chance[:few], self.limits.evidence_words)
             except CountingEnded as ended:
                 if ended.out_of_time:
                     break
                 few //= 2
-                continue
-            return rows.evidence(counted)
         return self.nothing()
+
+    def _pairs_of(self, few: Ints, most_words: int) -> Evidence:
+        """The evidence of all pairs of these rows. Raises CountingEnded where it has more words, or time is up."""
+        rows, drawn = self.rows, np.sort(few)
+        # In small blocks, between which it is looked whether that is so.
+        limits = CountingLimits(
+            at_once=_SAMPLED_AT_ONCE, most_kinds=most_words // rows.space.words, over=self.clock.is_over
+        )
+        counted = all_pairs(
+            rows.codes[:, drawn], rows.weights[drawn], rows.packing, threads=self.threads, limits=limits
+        )
+        return rows.evidence(counted)
 
     def _neighbours(self) -> Evidence:
         """Pairs that are close in some column, as in focused sampling: equal and almost equal values are the rare
