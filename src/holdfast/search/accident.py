@@ -453,18 +453,24 @@ class _Believing:
             return 0.0
         random = np.random.default_rng(self.seed)
         left = right = np.arange(rows.count)
-        if not rows_alone:
-            left, right = self._disjoint(said, name, rows, equal, random)
-        t, s = ({column: line[side] for column, line in rows.lines.items()} for side in (left, right))
         own = [predicate for predicate in said if name in predicate.columns]
-        if surely is not None and len(own) == 1 and own[0].pair.same_column:
+        others = [predicate for predicate in said if predicate not in own]
+        counted = surely is not None and len(own) == 1 and own[0].pair.same_column
+        one_way = both_ways = 0.0
+        if counted:
             # Which values two rows get can be counted, so that no rows are shuffled.
-            others = [predicate for predicate in said if predicate not in own]
             _, values = np.unique(rows.lines[name], return_counts=True)
-            share, either_way = (self._broken_share(own[0].allowed, values, both_ways=way) for way in (False, True))
+            one_way, both_ways = (self._broken_share(own[0].allowed, values, both_ways=way) for way in (False, True))
+        if not rows_alone:
+            likeliest = both_ways if both_ways < 1 else one_way
+            needed = surely / log1p(-likeliest) if surely is not None and 0 < likeliest < 1 else 0.0
+            left, right = self._disjoint(said, name, rows, equal, random, needed=needed)
+        t, s = ({column: line[side] for column, line in rows.lines.items()} for side in (left, right))
+        if counted and surely is not None:
+            share = one_way
             if len(left):
                 both = float((self._meet(others, t, s) & self._meet(others, s, t)).mean()) if others else 1.0
-                share = both * either_way + (1 - both) * share
+                share = both * both_ways + (1 - both) * one_way
             return inf if self._tells_nothing(len(left), share, rows, surely) else log_few_hits(0, len(left), share)
         if len(left) == 0:
             return 0.0
@@ -501,9 +507,11 @@ class _Believing:
         return most * log1p(-share) >= surely
 
     def _disjoint(
-        self, said: Sequence[_Said], name: str, rows: _Rows, equal: Sequence[str], random: np.random.Generator
-    ) -> tuple[Ints, Ints]:
-        """Pairs of rows that share no row and meet the predicates without the column, in one order or the other."""
+        self, said: Sequence[_Said], name: str, rows: _Rows, equal: Sequence[str], random: np.random.Generator, *,
+        needed: float,
+    ) -> tuple[Ints, Ints]:  # fmt: skip
+        """Pairs of rows that share no row and meet the predicates without the column, in one order or the other; fewer
+        than there are, where these would hardly be as many as are needed."""
         # Rows are paired within groups that are equal in those columns.
         others = [
             predicate
@@ -543,6 +551,10 @@ class _Believing:
             right.append(b[meet])
             taken = np.zeros(rows.count, np.bool_)
             taken[a[meet]] = taken[b[meet]] = True
+            found = sum(map(len, left))
+            tried = (turn + 1) / _ROUNDS
+            if turn + 1 >= 3 * max(len(ordered), 1) and (found + 2 * sqrt(found) + 2) / tried < needed:
+                break
             alone = start & np.append(start[1:], True)
             rest = rest[~(taken[rest] | alone)]
         return np.concatenate(left or [rest[:0]]), np.concatenate(right or [rest[:0]])
