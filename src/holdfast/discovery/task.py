@@ -25,17 +25,10 @@ from holdfast.rules.parse import parse_constraint
 from holdfast.rules.predicate import Comparison, Constant
 from holdfast.search.accident import with_accidents
 from holdfast.search.clock import Clock
-from holdfast.search.coded_rows import CodedRows, coded_rows
+from holdfast.search.coded_rows import CodedRows, EncodingEnded, coded_rows
 from holdfast.search.device import count_pairs
 from holdfast.search.evidence import Evidence
-from holdfast.search.find import (
-    SEARCH_SHARE,
-    chosen_strategy,
-    find,
-    find_in,
-    search_evidence,
-    what_rows_keep,
-)
+from holdfast.search.find import SEARCH_SHARE, chosen_strategy, find_in_coded, search_evidence, uncoded, what_rows_keep
 from holdfast.search.lines import PIECE_BYTES, Batches, Parts, arrived, joined_parts, lines_of, own_cores, parts_in
 from holdfast.search.options import Device, DiscoverOptions
 from holdfast.search.result import ByRows, SearchResult
@@ -80,8 +73,38 @@ class FindTask(TableTask):
 
     space: PredicateSpace | None = None
 
-    def parts(self, table: pa.Table) -> Parts:
-        return _search_parts(find(table, self.types, self.options, threads=own_cores(), space=self.space))
+    def __call__(self, batches: Batches) -> Batches:
+        encoded = self._encoded(batches)
+        # From here on the table's own values are gone: the search needs codes alone, which are a third of them.
+        if encoded is not None:
+            rows, clock, columns = encoded
+
+            def search() -> Parts:
+                if isinstance(rows, SearchResult):
+                    return {**_search_parts(rows), **columns}
+                return {**_search_parts(find_in_coded(rows, self.options, clock, threads=own_cores())), **columns}
+
+            yield from lines_of(_unless_refused(search), piece_bytes=self.piece_bytes)
+
+    def _encoded(self, batches: Batches) -> tuple[CodedRows | SearchResult, Clock, Parts] | None:
+        """The rows that arrive as codes, or what is known where time is up before; the clock that counted that, and the
+        rules on single columns if asked for."""
+        # Rows take their time to arrive, which is the limit's, too.
+        arriving = Clock(self.options.time_limit)
+        table = arrived(batches, self.types)
+        if table is None:
+            return None
+        options, columns = self.options.within(arriving.left), {}
+        if self.column_rules:
+            single, options = column_rules_first(table, self.types, options)
+            columns = {_COLUMNS: column_rules_json(single).encode()}
+        clock = Clock(options.time_limit)
+        try:
+            with clock.phase("encode"):
+                rows = coded_rows(table, self.types, options, self.space, over=clock.is_over)
+        except EncodingEnded:
+            return uncoded(table.num_rows, self.types, options, clock), clock, columns
+        return rows, clock, columns
 
 
 @dataclass(frozen=True)
@@ -128,6 +151,7 @@ class EvidenceTask:
             return
         own_shares = np.unique(table.column("share").to_numpy())
         parts = parts_in(table.filter(pa.array(table.column("share").to_numpy() == own_shares[0])))
+        del table  # the parts are copies
         rows, about = _rows_of(parts)
 
         def counted() -> Parts:
@@ -155,6 +179,7 @@ class SolveTask:
         if table is None:
             return
         parts = parts_in(table)
+        del table  # the parts are copies
         if "refused" in parts:
             yield from lines_of({"refused": parts["refused"]})
             return
@@ -173,13 +198,13 @@ class SolveTask:
         devices = sorted({bytes(content).decode() for name, content in parts.items() if name.endswith("-device")})
 
         def search() -> SearchResult:
+            cores = own_cores()
+            if not counted:
+                return find_in_coded(rows, self.options, clock, threads=cores, strategy=about["strategy"])
             orders = what_rows_keep(rows, self.options, clock)
-            cores, searching = own_cores(), clock.part(SEARCH_SHARE)
-            if counted:
-                evidence, device = rows.evidence(merged(counted)), " and ".join(devices)
-                result = search_evidence(rows, evidence, self.options, searching, threads=cores, device=device)
-            else:
-                result = find_in(rows, self.options, searching, threads=cores, strategy=about["strategy"])
+            evidence, device = rows.evidence(merged(counted)), " and ".join(devices)
+            searching = clock.part(SEARCH_SHARE)
+            result = search_evidence(rows, evidence, self.options, searching, threads=cores, device=device)
             return replace(with_accidents(rows, result, self.options, clock), row_orders=orders)
 
         yield from lines_of(_unless_refused(lambda: _search_parts(search())))

@@ -52,9 +52,16 @@ def find(
             rows = coded_rows(table, types, options, space, over=clock.is_over)
     except EncodingEnded:
         return uncoded(table.num_rows, types, options, clock)
+    return find_in_coded(rows, options, clock, threads=threads)
+
+
+def find_in_coded(
+    rows: CodedRows, options: DiscoverOptions, clock: Clock, *, threads: int, strategy: str | None = None
+) -> SearchResult:
+    """As `find`, on rows that are coded."""
     orders = what_rows_keep(rows, options, clock)
     # The rest is for what is said of the rules that are found.
-    result = find_in(rows, options, clock.part(SEARCH_SHARE), threads=threads)
+    result = find_in(rows, options, clock.part(SEARCH_SHARE), threads=threads, strategy=strategy)
     return replace(with_accidents(rows, result, options, clock), row_orders=orders)
 
 
@@ -78,7 +85,7 @@ def what_rows_keep(rows: CodedRows, options: DiscoverOptions, clock: Clock) -> t
 def find_in(
     rows: CodedRows, options: DiscoverOptions, clock: Clock, *, threads: int, strategy: str | None = None
 ) -> SearchResult:
-    """As `find`, on rows that are coded."""
+    """The most general valid constraints over coded rows, not yet with how likely they are accidents."""
     if clock.over:
         why = "the time limit was reached before any rule was looked for"
         return _nothing(rows, options, clock, threads, why, strategy or chosen_strategy(rows, options, cores=threads))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +28,8 @@ def arrived(batches: Batches, names: Iterable[str] | None = None) -> pa.Table | 
 
 def lines_of(parts: Parts, *, piece_bytes: int = PIECE_BYTES) -> Batches:
     """The parts as batches of lines, long ones in pieces of at most so many bytes."""
-    for part, content in parts.items():
+    for part, whole in parts.items():
+        content = memoryview(whole).cast("B") if len(whole) else b""  # its slices are no copies
         for piece, start in enumerate(range(0, max(len(content), 1), piece_bytes)):
             line = [[part], [piece], [content[start : start + piece_bytes]]]
             arrays = [pa.array(values, field.type) for values, field in zip(line, LINE, strict=True)]
@@ -36,15 +38,19 @@ def lines_of(parts: Parts, *, piece_bytes: int = PIECE_BYTES) -> Batches:
 
 def joined_parts(lines: Iterable[tuple[Any, ...]]) -> dict[str, bytes]:
     """The parts, from their lines in any order."""
-    parts: dict[str, bytes] = {}
-    for part, _, content in sorted((part, piece, bytes(content)) for part, piece, content in lines):
-        parts[part] = parts.get(part, b"") + content
-    return parts
+    pieces: dict[str, list[tuple[int, Any]]] = {}
+    for part, piece, content in lines:
+        pieces.setdefault(part, []).append((piece, content))
+    # Each part is joined at once: it may be most of what this process holds.
+    in_order = ((part, sorted(of_part, key=itemgetter(0))) for part, of_part in pieces.items())
+    return {part: b"".join(content for _, content in of_part) for part, of_part in in_order}
 
 
 def parts_in(table: pa.Table) -> dict[str, bytes]:
-    """The parts whose lines the table has."""
-    return joined_parts(zip(*(table.column(name).to_pylist() for name in LINE.names), strict=True))
+    """The parts whose lines the table has; of its bytes one copy is made."""
+    names, numbers = (table.column(name).to_pylist() for name in ("part", "piece"))
+    contents = (content.as_buffer() for content in table.column("bytes"))
+    return joined_parts(zip(names, numbers, contents, strict=True))
 
 
 def own_cores() -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from holdfast.discovery import task
 from holdfast.discovery.column_rules import column_rules
 from holdfast.discovery.task import (
     ConditionalTask,
@@ -19,9 +22,10 @@ from holdfast.discovery.task import (
 )
 from holdfast.encode.column_type import column_type
 from holdfast.rules.rule import Nulls
-from holdfast.search.find import find
+from holdfast.search.find import find, find_in_coded
 from holdfast.search.lines import LINE
 from holdfast.search.options import DiscoverOptions
+from holdfast.search.result import SearchResult
 
 TABLE = pa.table({"a": [1, 2, 3, 3], 'q"t': ["x", "y", None, "x"], "Ünï": [0.5, 1.5, 2.0, 0.5]})
 TYPES = {name: column_type(kind) for name, kind in zip(TABLE.column_names, ("bigint", "string", "double"), strict=True)}
@@ -96,3 +100,19 @@ def test_each_task_on_all_rows_also_looks_at_single_columns(task: type[TableTask
     assert read_columns(lines(wanted=True)) == column_rules(table, types)
     assert len(column_rules(table, types).rules) == 5
     assert read_columns(lines(wanted=False)) is None
+
+
+def test_the_search_no_longer_holds_the_values_that_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = []
+
+    def searched(*given: Any, **more: Any) -> SearchResult:
+        held.append(pa.total_allocated_bytes())
+        return find_in_coded(*given, **more)
+
+    monkeypatch.setattr(task, "find_in_coded", searched)
+    texts = [f"number {i}" for i in range(20_000)]
+    before = pa.total_allocated_bytes()
+    arriving = (pa.record_batch([pa.array(texts)], names=["c0"]) for _ in range(1))
+    told = FindTask({"name": column_type("string")}, DiscoverOptions(top=5))(arriving)
+    assert list(told)
+    assert held[0] - before < sum(map(len, texts)) / 2
