@@ -2,6 +2,7 @@
 
     python benchmarks/check.py [--rows 100000 1000000] [--peers-up-to 100000] [--seed 1]
     python benchmarks/check.py --rows 1000000 --curve       one table of seconds over 1 to 5 % errors
+    python benchmarks/check.py --rows 10000000 --together   only all rules of a table in one check
 
 Tables are generated: Tax-like (salary and rate monotone within a state but for injected errors), Flights-like and
 order-like. Peers are the self-join that a person writes first, in DuckDB and in Spark SQL, and the best that we could
@@ -49,6 +50,7 @@ RULES: dict[str, tuple[str, str]] = {
     ),
 }
 
+_WARM_ROWS = 100_000
 UNITS = {"pairs": "pairs", "holdfast": "s", "by_hand": "s", "duckdb_join": "s", "spark_join": "s"}
 
 GROUPED = """
@@ -147,6 +149,7 @@ def main() -> None:
     options.add_argument("--peer-seconds", type=float, default=60)
     options.add_argument("--noise", type=float, default=0.01)
     options.add_argument("--curve", action="store_true", help="seconds over 1 to 5 %% errors instead")
+    options.add_argument("--together", action="store_true", help="all rules of a table in one check, and none alone")
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--rules", nargs="+", default=list(RULES), choices=list(RULES), metavar="RULE")
     add_record_options(options)
@@ -164,9 +167,15 @@ def main() -> None:
                 curve(spark, Path(folder), rows, chosen.seed, chosen.rules, record)
                 continue
             print(f"\n{rows:,} rows, {chosen.noise:.0%} errors, seed {chosen.seed}")
+            keys = {"rows": rows, "noise": chosen.noise}
+            if chosen.together:
+                warm(spark, write_tables(Path(folder), _WARM_ROWS, chosen.noise, chosen.seed))
+                needed = {RULES[name][0] for name in chosen.rules}
+                paths = write_tables(Path(folder), rows, chosen.noise, chosen.seed, needed)
+                all_together(spark, paths, chosen.rules, record, keys)
+                continue
             paths = write_tables(Path(folder), rows, chosen.noise, chosen.seed)
             peers = Peers(spark, duckdb, chosen.peer_seconds)
-            keys = {"rows": rows, "noise": chosen.noise}
             compare(peers, paths, chosen.rules, record, keys, joined=rows <= chosen.peers_up_to)
 
 
@@ -187,7 +196,6 @@ def compare(
     """One table: each rule's counts, seconds and memory, beside the peers' seconds."""
     warm(peers.spark, paths)
     kept = record.table("rules", keys=("rule", "rows", "noise"), units=UNITS)
-    together = record.table("together", keys=("source", "rows", "noise"), units={"holdfast": "s"})
     heads = {
         "pairs": 16,
         "rows": 10,
@@ -227,10 +235,16 @@ def compare(
         counts = [f"{told['violating_pairs']:,}", f"{told['violating_rows']:,}"]
         values = [*counts, f"{seconds:.2f}", in_all(peak), *cells]
         print(f"{name:20} " + " ".join(f"{v:>{w}}" for v, w in zip(values, heads.values(), strict=True)), flush=True)
+    all_together(peers.spark, paths, names, record, keys)
+
+
+def all_together(spark: Any, paths: dict[str, str], names: list[str], record: Recording, keys: dict[str, Any]) -> None:
+    """The rules of each table in one check: their seconds and memory."""
+    together = record.table("together", keys=("source", "rows", "noise"), units={"holdfast": "s"})
     for source in MAKERS:
         mine = [RULES[name][1] for name in names if RULES[name][0] == source]
         if len(mine) > 1:
-            seconds, _, peak = measured(lambda source=source, mine=mine: check(peers.spark, paths[source], mine))
+            seconds, _, peak = measured(lambda source=source, mine=mine: check(spark, paths[source], mine))
             together.add(peak, source=source, **keys, rules=len(mine), holdfast=seconds)
             print(f"all {len(mine)} rules of {source} together: {seconds:.2f} s; {peak}", flush=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import numpy as np
@@ -96,10 +96,14 @@ MAKERS: dict[str, Callable[[int, np.random.Generator, float], pa.Table]] = {
 }
 
 
-def write_tables(folder: Path, rows: int, noise: float, seed: int) -> dict[str, str]:
+def write_tables(
+    folder: Path, rows: int, noise: float, seed: int, names: Collection[str] = tuple(MAKERS)
+) -> dict[str, str]:
     """Each of them as a Parquet file in the folder; its path by name."""
     paths = {}
     for name, make in MAKERS.items():
+        if name not in names:
+            continue
         path = folder / f"{name}-{rows}-{noise}.parquet"
         pq.write_table(make(rows, np.random.default_rng(seed), noise), path, row_group_size=max(rows // 8, 10_000))
         paths[name] = str(path)
