@@ -86,7 +86,7 @@ LARGE = (
     Step("evolve.py --data DATA", 3),
     Step("fragments.py --engine spark --rows 20000 200000", 4),
     Step("fragments.py --engine spark --split vertical --rows 200000 2000000", 10),
-    Step("fragments.py --rows 2000000 --changes 200000 --rules 50 --repeat 1", 30),
+    Step("fragments.py --engine local --rows 2000000 --changes 200000 --rules 50 125 --repeat 1", 30),
     Step("object_store.py", 1.5),
     Step("gpu.py --rows 100000 1000000 --columns 8 15 30", 3),
     Step("gpu.py --rows 10000000 --columns 15 --cpu-up-to 0", 12),
