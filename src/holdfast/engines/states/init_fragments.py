@@ -73,7 +73,8 @@ def init_fragments(
             task = FirstSiteRowsTask(store, plan, held_atoms, len(sites.key), record)
             index = IndexChangesTask(store, body.tables, plan, fixed.meetings, 0, first=True, record=record)
             last = RuleViolationsTask(store, body.tables[VIOLATIONS], names, 0, UNLIMITED, logged=False)
-            splits = places_for(count * max(1, len(sites.sites) // 2)), _pieces(engine, count * len(plan.parts))
+            held = count * max(1, len(sites.sites) // 2)
+            splits = max(places_for(held), _pieces(engine, held)), _pieces(engine, count * len(plan.parts))
             messages = run_steps(engine, packed, splits, key, task, index, last)
         refused = of_type(messages, RefusedFragment)
         if refused:
