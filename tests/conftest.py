@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import importlib.util
+import json
 import os
+import secrets
 import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +22,7 @@ from small_table_settings import SMALL_TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.scheduler import LoadScopeScheduling
 
 # What tests share asserts, too: it says what differs, and does so also where Python leaves assertions out (-O).
 pytest.register_assert_rewrite("matching_checks", "row_trials", "strategies", "valid_formats")
@@ -44,16 +48,59 @@ settings.load_profile("holdfast")
 
 # What takes long alone comes first, so that of the processes that run the tests none waits for it at the end.
 _FIRST = (
-    *("test_cluster.py", "test_connect.py", "test_engines_agree.py", "test_on_spark.py", "test_in_pipelines.py"),
-    *("test_check_matches_reference.py", "test_tables_results_agree.py", "test_evolve_matches_reference.py"),
-    *("test_best_match_all.py", "test_skew.py", "test_watch_command.py", "test_explain_matches_reference.py"),
-    *("test_watch_crashes.py", "test_evolve_crashes.py", "test_fragments_crashes.py", "test_help_examples.py"),
+    *("test_in_pipelines.py", "test_best_match_all.py", "test_watch_crashes.py", "test_evolve_crashes.py"),
+    *("test_fragments_crashes.py", "test_without_spark.py", "test_fragments_match_reference.py"),
+    *("test_discover_matches_reference.py", "test_tables_watch_matches_reference.py"),
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that need a Spark session come first."""
     places = {name: place for place, name in enumerate(_FIRST)}
-    items.sort(key=lambda item: places.get(item.path.name, len(_FIRST)))
+    on_spark = dict.fromkeys(item.nodeid for item in items if _needs_session(item))
+    items.sort(key=lambda item: (item.nodeid not in on_spark, places.get(item.path.name, len(_FIRST))))
+    given = getattr(config, "workerinput", {})
+    if given.get("workerid") == "gw0":
+        Path(given["on_spark"]).write_text(json.dumps(list(on_spark)), encoding="utf-8")
+
+
+def _needs_session(item: pytest.Item) -> bool:
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    return "spark" in getattr(item, "fixturenames", ()) or parameters.get("engine") == "spark"
+
+
+# Of the processes that run the tests side by side, one runs all that need a Spark session: Java starts once for them,
+# and becomes quick once. The processes know which these are; the one that hands tests out reads it in a file.
+_ON_SPARK = pytest.StashKey[Path]()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    place = node.config.stash.setdefault(_ON_SPARK, Path(tempfile.gettempdir(), f"holdfast-{secrets.token_hex(6)}"))
+    node.workerinput["on_spark"] = str(place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """Gives a process the tests of a file at a time, as they share fixtures, or all those that need a Spark session."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class OneSession(LoadFileScheduling):  # type: ignore[misc]  # its package has no types
+        @cached_property
+        def on_spark(self) -> frozenset[str]:
+            return frozenset(json.loads(config.stash[_ON_SPARK].read_text("utf-8")))
+
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if nodeid in self.on_spark else str(super()._split_scope(nodeid))
+
+    return OneSession(config, log)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _ON_SPARK in config.stash:
+        config.stash[_ON_SPARK].unlink(missing_ok=True)
 
 
 @pytest.fixture(scope="session")
@@ -107,7 +154,7 @@ def spark() -> Iterator[SparkSession]:
         left_over.stop()  # that of a command which a test has run in this process
     settings = {
         "spark.ui.enabled": "false",
-        "spark.driver.memory": "2g",  # two processes of tests have one each, beside executors of clusters
+        "spark.driver.memory": "2g",  # beside executors of clusters and the Javas of commands
         "spark.sql.shuffle.partitions": "1",
         **SMALL_TABLES,
         **_serving_connect(),
