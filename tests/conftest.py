@@ -34,9 +34,10 @@ os.environ.pop("COLUMNS", None)
 
 # A Spark of the tests lives shortly, on tables of a few rows: Java's second compiler costs more there than it brings.
 # Without that compiler Java reserves little room for compiled code, and compiles nothing more when it is full. Nor are
-# there cores to collect garbage on side by side.
-_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
-os.environ["SPARK_SUBMIT_OPTS"] = f"{_JAVA_OPTIONS} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".rstrip()
+# there cores to collect garbage on side by side; with room for what planning leaves behind, little is collected.
+_COMPILER = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+_MEMORY = "-XX:+UseSerialGC -Xmn512m -XX:MetaspaceSize=256m"
+os.environ["SPARK_SUBMIT_OPTS"] = f"{_COMPILER} {_MEMORY} {os.environ.get('SPARK_SUBMIT_OPTS', '')}".rstrip()
 
 # Nor does a command that a test runs prepare the start of the next one.
 os.environ["HOLDFAST_CDS"] = "0"
@@ -156,6 +157,9 @@ def spark() -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.driver.memory": "2g",  # beside executors of clusters and the Javas of commands
         "spark.sql.shuffle.partitions": "1",
+        # Else each sort, grouping and join of a few rows takes 32 MB, and each query leaves its plan in memory.
+        "spark.buffer.pageSize": "1m",
+        "spark.sql.ui.retainedExecutions": "10",
         **SMALL_TABLES,
         **_serving_connect(),
     }
