@@ -244,7 +244,7 @@ CASES = [
     csv("bzip2", bz2.compress(b"a,b\n1,x\n"), file="t.csv.bz2"),
     csv(
         "gzip that ends early",
-        gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * 7919 % 10007) for i in range(400_000)))[:600_000],
+        gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * 7919 % 10007) for i in range(400_000)), 1)[:600_000],
         file="t.csv.gz",
     ),
     csv("gzip in name only", b"a\n1\n", file="t.csv.gz"),

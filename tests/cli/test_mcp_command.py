@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,8 @@ from holdfast.demo.run import copy_demo
 from holdfast.errors import OptionError, SourceNotFoundError
 from holdfast.serving.served_files import served_files
 
-mcp = pytest.importorskip("mcp", reason="the package mcp is not installed")
+# The package is imported where it is used: the import takes a second, and other processes collect these tests, too.
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not installed")
 
 COMMAND = "import sys; from holdfast.cli import main; sys.argv[0] = 'holdfast'; main()"
 SERVED = ("clean.csv", "orders.csv", "rules.yaml", "decisions.yaml")
@@ -32,6 +35,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def asked(demo: Path, served: Sequence[str], *calls: tuple[str, dict[str, Any]]) -> list[Any]:
     """What the tools answer, one call after the other in one process: the answers, or the words of errors."""
+    mcp = import_module("mcp")
 
     async def ask() -> list[Any]:
         place = mcp.StdioServerParameters(
@@ -52,6 +56,8 @@ def nothing_is_written(demo: Path) -> Iterator[None]:
 
 
 def test_the_tools_say_what_they_do_and_that_they_only_read(demo: Path) -> None:
+    mcp = import_module("mcp")
+
     async def ask() -> Any:
         place = mcp.StdioServerParameters(
             command=sys.executable, args=["-c", COMMAND, "mcp", *SERVED], cwd=str(demo), env=dict(os.environ)

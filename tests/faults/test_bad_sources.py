@@ -161,7 +161,7 @@ def test_formats_that_are_not_what_they_seem(spark: SparkSession, tmp_path: Path
     }
     for name, (content, message) in says.items():
         assert message.replace("a ORC", "an ORC") in refused(spark, write(tmp_path / name, content)).for_command(), name
-    packed = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * 7919 % 10007) for i in range(400_000)))
+    packed = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * 7919 % 10007) for i in range(400_000)), 1)
     cut = read_table(spark, write(tmp_path / "cut.csv.gz", packed[: len(packed) // 2]))
     assert "cut.csv.gz is damaged and cannot be unpacked: it ends too early" in failed_scan(cut)
     write(tmp_path / "mixed" / "a.csv", "a\n1\n")
