@@ -61,23 +61,24 @@ def small_limits(walk_cost: int) -> SearchLimits:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("strategy", "walk_cost"), WAYS)
 @example(case=Discovery(WITHIN, {**WITHIN_OPTIONS, "nulls": "sql"}), threads=1)
 @example(case=Discovery(WITHIN, {**WITHIN_OPTIONS, "nulls": "equal"}), threads=2)
-@settings(slowly, max_examples=150)
+@settings(slowly, max_examples=200)
 @given(case=discoveries(), threads=st.sampled_from([1, 2]))
-def test_find_matches_reference(strategy: Strategy, walk_cost: int, case: Discovery, threads: int) -> None:
+def test_find_matches_reference_in_every_way(case: Discovery, threads: int) -> None:
     table = case.table
     columns = {name: pa.array([row[name] for row in table.rows], ARROW[kind]) for name, kind in table.types.items()}
     types = {name: column_type(kind) for name, kind in table.types.items()}
-    options = DiscoverOptions(**case.options, strategy=strategy, limits=small_limits(walk_cost))
-    found = find(pa.table(columns), types, options, threads=threads)
-    constraints = [found.space.constraint(mask) for mask in as_masks(found.masks)]
-    assert_same(constraints, reference.discover(table.rows, case.kinds, **case.options), case)
-    assert found.complete
-    assert found.rows == len(table.rows)
-    if found.exact:
-        assert found.evidence.pairs == len(table.rows) * (len(table.rows) - 1)
+    wanted = reference.discover(table.rows, case.kinds, **case.options)
+    for strategy, walk_cost in WAYS:
+        options = DiscoverOptions(**case.options, strategy=strategy, limits=small_limits(walk_cost))
+        found = find(pa.table(columns), types, options, threads=threads)
+        constraints = [found.space.constraint(mask) for mask in as_masks(found.masks)]
+        assert_same(constraints, wanted, (strategy, walk_cost, case))
+        assert found.complete
+        assert found.rows == len(table.rows)
+        if found.exact:
+            assert found.evidence.pairs == len(table.rows) * (len(table.rows) - 1)
 
 
 @in_every_strategy
