@@ -74,70 +74,72 @@ def many_columns(seed: int, rows: int, *, missing: float) -> pa.Table:
     return pa.concat_tables([table, table.slice(0, rows // 10)])
 
 
+# What a seed makes is one table; the slow tests try another.
+in_tables = pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 TYPES = {name: column_type("bigint") for name in ("place", "region", "start", "end", "price", "noise")}
 TYPES["code"] = column_type("string")
 
 
+@in_tables
 @pytest.mark.parametrize(("nulls", "missing"), [("sql", 0.0), ("sql", 0.1), ("equal", 0.1)])
 @pytest.mark.parametrize("one_row", [False, True])
-def test_the_best_are_the_first_of_many(nulls: Any, missing: float, one_row: bool) -> None:
-    for seed in range(2):
-        table = many_columns(seed, 40, missing=missing)
-        options: dict[str, Any] = {"nulls": nulls, "one_row": one_row, "max_predicates": 3}
-        everything = find(table, TYPES, DiscoverOptions(**options))
-        first = listed(everything, 60)
-        limits = SearchLimits(small_work=0, little_work=0)
-        for top in (1, 10, 60):
-            best = find(table, TYPES, DiscoverOptions(**options, top=top, limits=limits))
-            wanted = [rule for rule in first[:top] if rule[2] >= limits.believed]
-            assert listed(best, top)[: len(wanted)] == wanted
-            assert best.complete == (len(wanted) == top)
-            assert len(best.masks) < len(everything.masks)
+def test_the_best_are_the_first_of_many(nulls: Any, missing: float, one_row: bool, seed: int) -> None:
+    table = many_columns(seed, 40, missing=missing)
+    options: dict[str, Any] = {"nulls": nulls, "one_row": one_row, "max_predicates": 3}
+    everything = find(table, TYPES, DiscoverOptions(**options))
+    first = listed(everything, 60)
+    limits = SearchLimits(small_work=0, little_work=0)
+    for top in (1, 10, 60):
+        best = find(table, TYPES, DiscoverOptions(**options, top=top, limits=limits))
+        wanted = [rule for rule in first[:top] if rule[2] >= limits.believed]
+        assert listed(best, top)[: len(wanted)] == wanted
+        assert best.complete == (len(wanted) == top)
+        assert len(best.masks) < len(everything.masks)
 
 
+@in_tables
 @pytest.mark.parametrize("cross", [None, 0.3])
-def test_of_drawn_pairs_the_best_hold_and_are_most_general(cross: float | None) -> None:
+def test_of_drawn_pairs_the_best_hold_and_are_most_general(cross: float | None, seed: int) -> None:
     # So few pairs that most candidates are wrong at first.
     limits = SearchLimits(
         drawn_pairs=60, pairs_of_best=4, first_rows=4, more_rows=2, small_work=0, little_work=0, believed=0.05
     )
-    for seed in range(2):
-        table = many_columns(seed, 60, missing=0.05)
-        everything = find(table, TYPES, DiscoverOptions(cross_columns=cross, max_predicates=3))
-        options = DiscoverOptions(cross_columns=cross, max_predicates=3, top=12, limits=limits, strategy="hybrid")
-        best = find(table, TYPES, options)
-        assert best.complete
-        assert not best.exact
-        assert len(ranked(best)) >= 12
-        assert {mask.tobytes() for mask in best.masks} <= {mask.tobytes() for mask in everything.masks}
+    table = many_columns(seed, 60, missing=0.05)
+    everything = find(table, TYPES, DiscoverOptions(cross_columns=cross, max_predicates=3))
+    options = DiscoverOptions(cross_columns=cross, max_predicates=3, top=12, limits=limits, strategy="hybrid")
+    best = find(table, TYPES, options)
+    assert best.complete
+    assert not best.exact
+    assert len(ranked(best)) >= 12
+    assert {mask.tobytes() for mask in best.masks} <= {mask.tobytes() for mask in everything.masks}
 
 
-def test_of_drawn_pairs_the_best_are_those_of_all_by_the_same_evidence() -> None:
+@in_tables
+def test_of_drawn_pairs_the_best_are_those_of_all_by_the_same_evidence(seed: int) -> None:
     # Scores are estimated, but by what is known in the end no other rule scores more.
     limits = SearchLimits(drawn_pairs=400, small_work=0, little_work=0, believed=0.05)
-    for seed in range(2):
-        table = many_columns(seed, 60, missing=0.05)
-        everything = find(table, TYPES, DiscoverOptions(max_predicates=3))
-        options = DiscoverOptions(max_predicates=3, top=12, limits=limits, strategy="hybrid")
-        best = find(table, TYPES, options)
-        known = best.evidence
-        support = least_support(everything.masks, best.space.pair_of_bit, known.words, known.counts)
-        by_sample = replace(everything, support=support, evidence=known, exact=False)
-        assert listed(best, 12) == listed(by_sample, 12)
+    table = many_columns(seed, 60, missing=0.05)
+    everything = find(table, TYPES, DiscoverOptions(max_predicates=3))
+    options = DiscoverOptions(max_predicates=3, top=12, limits=limits, strategy="hybrid")
+    best = find(table, TYPES, options)
+    known = best.evidence
+    support = least_support(everything.masks, best.space.pair_of_bit, known.words, known.counts)
+    by_sample = replace(everything, support=support, evidence=known, exact=False)
+    assert listed(best, 12) == listed(by_sample, 12)
 
 
+@in_tables
 @pytest.mark.parametrize("cross", [None, 0.3])
-def test_where_all_are_few_the_best_are_the_first_of_all_that_a_sample_leaves(cross: float | None) -> None:
+def test_where_all_are_few_the_best_are_the_first_of_all_that_a_sample_leaves(cross: float | None, seed: int) -> None:
     limits = SearchLimits(sampled_rows=20, windowed_rows=30, small_pairs_per_row=1 << 20)
-    for seed in range(2):
-        table = many_columns(seed, 60, missing=0.05)
-        options: dict[str, Any] = {"cross_columns": cross, "max_predicates": 3, "strategy": "hybrid", "limits": limits}
-        everything = find(table, TYPES, DiscoverOptions(**options))
-        best = find(table, TYPES, DiscoverOptions(**options, top=12))
-        assert best.complete
-        assert {mask.tobytes() for mask in best.masks} == {mask.tobytes() for mask in everything.masks}
-        exactly = find(table, TYPES, DiscoverOptions(**{**options, "strategy": "all-pairs"}))
-        assert {mask.tobytes() for mask in best.masks} == {mask.tobytes() for mask in exactly.masks}
+    table = many_columns(seed, 60, missing=0.05)
+    options: dict[str, Any] = {"cross_columns": cross, "max_predicates": 3, "strategy": "hybrid", "limits": limits}
+    everything = find(table, TYPES, DiscoverOptions(**options))
+    best = find(table, TYPES, DiscoverOptions(**options, top=12))
+    assert best.complete
+    assert {mask.tobytes() for mask in best.masks} == {mask.tobytes() for mask in everything.masks}
+    exactly = find(table, TYPES, DiscoverOptions(**{**options, "strategy": "all-pairs"}))
+    assert {mask.tobytes() for mask in best.masks} == {mask.tobytes() for mask in exactly.masks}
 
 
 @pytest.mark.parametrize("limits", [SearchLimits(small_kinds=0), SearchLimits(small_pairs_per_row=0)])
