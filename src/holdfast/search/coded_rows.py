@@ -8,10 +8,12 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.encode.codes import comparable_codes, dense_codes
 from holdfast.encode.column_type import ColumnType
+from holdfast.encode.one_array import decoded, one_array
 from holdfast.kernels.contradiction import ANYWHERE
 from holdfast.kernels.evidence import (
     EQUALITY,
@@ -31,7 +33,7 @@ from holdfast.rules.predicate import Column
 from holdfast.rules.rule import Nulls
 from holdfast.search.evidence import Codes, Evidence, Ints, evidence
 from holdfast.search.options import DiscoverOptions
-from holdfast.search.possible_values import possible_values
+from holdfast.search.possible_values import possible_texts, possible_values
 from holdfast.search.space import OperandPair, PredicateSpace, Ranges, both_ways
 
 # The bits that each state of an operand pair shows, lowest first: `=` and `!=`, or `<`, `=` and `>`. A null under `sql`
@@ -43,6 +45,11 @@ _SHOWN = {
     ORDER_SKIP: (0b001, 0b010, 0b100, 0b111),
     ORDER_MEET: (0b001, 0b010, 0b100, 0b101),
 }
+
+
+# Columns of text that share fewer values than this are alike by chance, and those that share no more than would be
+# expected by so many standard deviations.
+_FEW_SHARED, _DEVIATIONS = 3, 3.0
 
 
 @dataclass(frozen=True)
@@ -132,7 +139,7 @@ def coded_rows(
     left_out = 0
     if space is None:
         pairs, left_out = compared_pairs(codes, types, options)
-        space = space_over(pairs, types, options)
+        space = space_over(pairs, types, options, by_chance=chance_pairs(table, codes, pairs, types, over=over))
     possible: dict[str, float] = {}
     for name in space.columns:
         _look(over)
@@ -208,9 +215,14 @@ def compared_pairs(
 
 
 def space_over(
-    compared: Iterable[tuple[str, str]], types: Mapping[str, ColumnType], options: DiscoverOptions
+    compared: Iterable[tuple[str, str]],
+    types: Mapping[str, ColumnType],
+    options: DiscoverOptions,
+    *,
+    by_chance: Collection[tuple[str, str]] = (),
 ) -> PredicateSpace:
-    """The operand pairs of columns with themselves, and of these pairs of columns."""
+    """The operand pairs of columns with themselves, and of these pairs of columns, some of which are alike
+    `by_chance`."""
 
     def ordered(name: str) -> bool:
         kind = types[name]
@@ -219,9 +231,10 @@ def space_over(
     t, s = ({name: Column(row, name) for name in types} for row in ("t", "s"))
     pairs = [OperandPair(t[name], s[name], ordered(name)) for name in types]
     for a, b in compared:
-        pairs += [OperandPair(t[a], s[b], ordered(a)), OperandPair(t[b], s[a], ordered(a))]
+        how = ordered(a), (a, b) in by_chance
+        pairs += [OperandPair(t[a], s[b], *how), OperandPair(t[b], s[a], *how)]
         if options.one_row:
-            pairs += [OperandPair(t[a], t[b], ordered(a)), OperandPair(s[a], s[b], ordered(a))]
+            pairs += [OperandPair(t[a], t[b], *how), OperandPair(s[a], s[b], *how)]
     return PredicateSpace(tuple(pairs))
 
 
@@ -268,6 +281,44 @@ def overlaps(codes: Mapping[str, Codes], types: Mapping[str, ColumnType]) -> lis
             ]
     place = {name: i for i, name in enumerate(types)}
     return sorted(pairs, key=lambda pair: (place[pair.left], place[pair.right]))
+
+
+def chance_pairs(
+    table: pa.Table,
+    codes: Mapping[str, Codes],
+    compared: Iterable[tuple[str, str]],
+    types: Mapping[str, ColumnType],
+    *,
+    over: Callable[[], bool] = _never,
+) -> set[tuple[str, str]]:
+    """The pairs of columns of text that are alike by chance: they share fewer than three values, or hardly more than as
+    many texts drawn at random would that are written as theirs are.
+
+    Flags are `Y` and `N` everywhere, and of the codes of continents some are codes of countries. Those that there is no
+    time to look at are not among them.
+    """
+    texts: dict[str, pa.Array] = {}
+    alike = set()
+    for a, b in compared:
+        if types[a].family != "text" or over():
+            continue
+        for name in (a, b):
+            if name not in texts:
+                first = np.unique(codes[name], return_index=True)[1]
+                texts[name] = one_array(
+                    decoded(table.column(name).take(pa.array(first))).cast(pa.large_string())
+                ).drop_null()
+        own, theirs = texts[a], texts[b]
+        shared = int(pc.sum(pc.is_in(own, value_set=theirs)).as_py() or 0)
+        if shared < _FEW_SHARED:
+            alike.add((a, b))
+            continue
+        # Texts are drawn from all that have such characters in such places.
+        written = pa.chunked_array([own, theirs])
+        expected = len(own) * len(theirs) / max(possible_texts(written), len(own), len(theirs))
+        if shared <= expected + _DEVIATIONS * expected**0.5:
+            alike.add((a, b))
+    return alike
 
 
 def _collapsed(codes: Mapping[str, Codes], rows: int, over: Callable[[], bool]) -> tuple[dict[str, Codes], Ints]:

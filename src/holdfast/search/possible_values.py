@@ -66,7 +66,7 @@ def _possible(column: pa.ChunkedArray) -> float | None:
                 return _steps(column, 10.0**-digits)
         return UNBOUNDED
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _texts(column)
+        return possible_texts(column)
     return None
 
 
@@ -75,7 +75,8 @@ def _steps(column: pa.ChunkedArray, step: float) -> float:
     return min((float(ends["max"]) - float(ends["min"])) / step + 1, UNBOUNDED)
 
 
-def _texts(column: pa.ChunkedArray) -> float:
+def possible_texts(column: pa.ChunkedArray) -> float:
+    """About how many texts are written as these are: the product, over places, of how many characters stand there."""
     longest = pc.max(pc.utf8_length(column)).as_py()
     total = 0.0
     for place in range(longest):

@@ -30,6 +30,8 @@ CHANCE = 4.0
 _STRICT = 4
 # What is left where the columns' values lie such that no two of them could violate a rule: month is below year.
 _BY_RANGES = 0.25
+# What is left where columns are compared that share values by chance.
+_BY_CHANCE = 0.5
 # What is left of a rule's score when it follows from better ones, or says of the same columns what a better one says.
 _FOLLOWS, _REPEATS = 0.5, 0.5
 # A dependency that follows from others of the same left side still belongs beside them.
@@ -127,8 +129,8 @@ def scores(result: SearchResult, shapes: ConstraintShapes, pairs: int, shares: S
     nothing to do with the others, it would hold for as large a share of these pairs as it does for all: so many
     violations are *expected*, and none is there. Thousands that do not come are a law; three are an accident. Nothing
     can be expected of a constraint of one predicate (a key that no two rows share): all pairs without nulls speak for
-    it. Denials that are neither key, dependency nor order rule count a little less, and what follows from where the
-    values of columns lie much less.
+    it. Denials that are neither key, dependency nor order rule count a little less, what compares columns that are
+    alike by chance half, and what follows from where the values of columns lie less still.
 
     Where some pairs may violate a rule, what is left of its score is how much rarer they are than expected: a rule that
     is broken as often as chance would break it says nothing. Of a key nothing is expected, but it speaks of rows: its
@@ -151,6 +153,8 @@ def scores(result: SearchResult, shapes: ConstraintShapes, pairs: int, shares: S
     lawful = expected / (expected + CHANCE * shapes.predicates)
     worth = np.array([_WORTH[kind] for kind in KINDS])[shapes.kinds]
     worth = np.where(ordered_row, 1.0, worth)
+    chance = [i for i, pair in enumerate(shapes.space.pairs) if pair.by_chance]
+    worth = worth * np.where((shapes.allowed[:, chance] != ANY).any(axis=1), _BY_CHANCE, 1.0)
     if result.ranges is not None:
         worth = worth * np.where(by_ranges(shapes.space, shapes.allowed, result.ranges), _BY_RANGES, 1.0)
     return np.asarray(np.round(worth * lawful * (short + tested) / 2 * _kept(result, shapes, pairs, expected), 9))

@@ -8,7 +8,7 @@ its evidence; the pair violates the constraint exactly when its evidence lies in
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -30,11 +30,15 @@ WORD = 64
 
 @dataclass(frozen=True)
 class OperandPair:
-    """Two operands that are compared: `t.A` with `s.A`, `t.A` with `s.B`, or `t.A` with `t.B`."""
+    """Two operands that are compared: `t.A` with `s.A`, `t.A` with `s.B`, or `t.A` with `t.B`.
+
+    Columns may be alike `by_chance`, such as those of flags: rules that compare them are worth less.
+    """
 
     left: Column
     right: Column
     ordered: bool
+    by_chance: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return f"{self.left} {'<, =, >' if self.ordered else '=, !='} {self.right}"
@@ -61,12 +65,15 @@ class PredicateSpace:
 
     def to_lists(self) -> list[list[Any]]:
         """The operand pairs as plain values, to travel as JSON."""
-        return [[p.left.row, p.left.name, p.right.row, p.right.name, p.ordered] for p in self.pairs]
+        return [
+            [p.left.row, p.left.name, p.right.row, p.right.name, p.ordered, *([True] if p.by_chance else [])]
+            for p in self.pairs
+        ]
 
     @classmethod
     def from_lists(cls, pairs: Iterable[Sequence[Any]]) -> PredicateSpace:
         """What `to_lists` told."""
-        return cls(tuple(OperandPair(Column(a, left), Column(b, right), order) for a, left, b, right, order in pairs))
+        return cls(tuple(OperandPair(Column(a, left), Column(b, right), *more) for a, left, b, right, *more in pairs))
 
     @cached_property
     def first_bits(self) -> tuple[int, ...]:

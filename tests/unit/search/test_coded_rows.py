@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -13,10 +14,13 @@ import pytest
 from holdfast import reference
 from holdfast.encode.column_type import column_type
 from holdfast.kernels.evidence import all_pairs
+from holdfast.rules.predicate import Comparison
 from holdfast.rules.rule import Nulls
 from holdfast.search.coded_rows import CodedRows, EncodingEnded, coded_rows
+from holdfast.search.find import find
 from holdfast.search.options import DiscoverOptions
-from holdfast.search.space import as_masks
+from holdfast.search.score import scored
+from holdfast.search.space import PredicateSpace, as_masks
 
 KINDS = {"bigint": "number", "double": "number", "string": "text"}
 
@@ -111,3 +115,43 @@ def test_coding_ends_at_any_look_when_time_is_up_and_else_says_the_same() -> Non
         left = iter([False] * last)
         with pytest.raises(EncodingEnded):
             coded_rows(table, kinds, options, over=lambda left=left: next(left, True))  # type: ignore[misc]
+
+
+def test_flags_and_short_codes_are_alike_by_chance_and_names_are_not() -> None:
+    rng = np.random.default_rng(1)
+    codes = [a + b for a in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" for b in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"]
+    countries = sorted(rng.choice(codes, 240, replace=False).tolist())
+    towns = [f"{a}{b}{c}" for a in ("North", "South", "Old") for b in ("ham", "ford", "by") for c in ("ton", " on Sea")]
+    columns = {
+        "gender": ["F", "M"], "married": ["M", "S"], "paid": ["N", "Y"], "seen": ["N", "Y"],
+        "continent": [*countries[:3], *(code for code in codes if code not in countries)][:7], "country": countries,
+        "born": towns, "lives": towns[3:], "code": countries[40:],
+    }  # fmt: skip
+    table = pa.table({name: [values[i % len(values)] for i in range(300)] for name, values in columns.items()})
+    kinds = {name: column_type("string") for name in columns}
+    space = coded_rows(table, kinds, DiscoverOptions(cross_columns=0.3, one_row=True)).space
+    across = {(p.left.name, p.right.name): p.by_chance for p in space.pairs if not p.same_column and p.left.row == "t"}
+    assert across["gender", "married"]
+    assert across["paid", "seen"]
+    assert across["continent", "country"]
+    assert across["country", "continent"]
+    assert not across["born", "lives"]
+    assert not across["country", "code"]
+    assert not any(pair.by_chance for pair in space.pairs if pair.same_column)
+    again = type(space).from_lists(space.to_lists())
+    assert [pair.by_chance for pair in again.pairs] == [pair.by_chance for pair in space.pairs]
+
+
+def test_rules_that_compare_columns_alike_by_chance_have_half_the_score() -> None:
+    rows = pa.table({"a": ["x", "y", "z"] * 4, "b": ["y", "z", "w"] * 4, "n": list(range(12))})
+    kinds = {"a": column_type("string"), "b": column_type("string"), "n": column_type("bigint")}
+    result = find(rows, kinds, DiscoverOptions(cross_columns=0.3))
+    plain = PredicateSpace(tuple(replace(pair, by_chance=False) for pair in result.space.pairs))
+    shown, before = scored(result), scored(replace(result, space=plain))
+    across = [
+        any(isinstance(p, Comparison) and not p.same_column for p in result.space.constraint(mask).predicates)
+        for mask in as_masks(result.masks)
+    ]
+    assert any(across)
+    assert not all(across)
+    assert np.allclose(shown.alone, before.alone * np.where(across, 0.5, 1.0), atol=1e-8)
