@@ -35,6 +35,8 @@ _DRAWN, _DRAWN_AT_ONCE, _ORDERED_ROWS, _BEHIND = 400_000, 100_000, 50_000, 3
 _FEWER_KINDS = 8
 # Candidates are put to so many rows before they are put to all, so many at a time, and brought so many pairs at most.
 _FEW_ROWS, _AT_ONCE, _PAIRS_OF_CANDIDATE = 8_000, 64, 64
+# Looks at a few rows cost as much as so many walks over all.
+_WALKS_OF_FEW = 8
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,7 @@ def put_to_the_table(
             return None
         rows, ids = everyone()
         walked = _walked(undecided, rows, options, threads)
-        left -= walked.walks
+        left -= walked.walks or _WALKS_OF_FEW
         held = np.concatenate([held, walked.holding])
         if not len(walked.left):
             continue

@@ -70,7 +70,7 @@ class SearchLimits:
     most_fallen: float = 0.5
     most_named: float = 0.01
     most_walks: int = 256
-    most_undecided: int = 20_000
+    most_undecided: int = 2_000
     shared_rows: int = 20_000
     breaking_rows: int = 512
     estimated_rules: int = 200

@@ -61,7 +61,7 @@ def test_rows_go_and_come_by_pairs_that_prove_rules(
     def table() -> pa.Table:
         return pa.Table.from_pylist(list(there.values()), schema)
 
-    limits = SearchLimits(most_named=1e9, most_walks=100_000)
+    limits = SearchLimits(most_named=1e9, most_walks=100_000, most_undecided=100_000)
     keeper = RuleKeeper(table(), key="id", strategy="index", limits=limits, nulls=nulls, **OPTIONS)
     changes: list[RulesChange] = []
     for step in range(6):
