@@ -245,7 +245,7 @@ class _Believing:
         unequal = sum(predicate.allowed != EQ for predicate in others)
         if own[0].allowed == EQ and unequal == 1:
             return -inf  # it may be shuffled within groups, see _dependent()
-        pairs = self.tested.meeting([(self.space.pairs.index(one.pair), one.allowed) for one in others])
+        pairs = self.tested.meeting([(self.space.pairs.index(other.pair), other.allowed) for other in others])
         if pairs is None:
             return -inf
         values, chance = self._values_of(name), 0.0
@@ -343,11 +343,11 @@ class _Believing:
     def _lines(self, columns: Sequence[str], numbers: Ints) -> _Rows:
         """The rows that have a value in all of these columns."""
         lines = {name: self.coded.codes[self.places[name]] for name in columns}
-        some = [name for name in columns if name in self.nullable]
+        with_nulls = [name for name in columns if name in self.nullable]
         level = next((i for i, (kept, _) in enumerate(self.levels) if kept is numbers), None)
-        if some:
-            numbers = numbers[np.logical_and.reduce([lines[name][numbers] != NULL for name in some])]
-        key = None if level is None else (level, *some)
+        if with_nulls:
+            numbers = numbers[np.logical_and.reduce([lines[name][numbers] != NULL for name in with_nulls])]
+        key = None if level is None else (level, *with_nulls)
         return _Rows({name: line[numbers] for name, line in lines.items()}, len(numbers), key)
 
     def _groups(self, rows: _Rows, equal: Sequence[str]) -> Ints:
@@ -551,9 +551,9 @@ class _Believing:
             right.append(b[meet])
             taken = np.zeros(rows.count, np.bool_)
             taken[a[meet]] = taken[b[meet]] = True
-            found = sum(map(len, left))
+            drawn = sum(map(len, left))
             tried = (turn + 1) / _ROUNDS
-            if turn + 1 >= 3 * max(len(ordered), 1) and (found + 2 * sqrt(found) + 2) / tried < needed:
+            if turn + 1 >= 3 * max(len(ordered), 1) and (drawn + 2 * sqrt(drawn) + 2) / tried < needed:
                 break
             alone = start & np.append(start[1:], True)
             rest = rest[~(taken[rest] | alone)]

@@ -186,8 +186,8 @@ def _completed(
 ) -> SearchResult:
     how = How("hybrid", exact=False, complete=result.complete, why=result.why)
     none = np.zeros(len(result.masks), np.int64)
-    found = _weighed(rows, result.masks, none, result.evidence, options, clock, threads, how)
-    return replace(found, settled=result.settled)
+    weighed_result = _weighed(rows, result.masks, none, result.evidence, options, clock, threads, how)
+    return replace(weighed_result, settled=result.settled)
 
 
 def _sampled(rows: CodedRows, options: DiscoverOptions, clock: Clock, threads: int) -> SearchResult:

@@ -177,23 +177,23 @@ class _Completion:
                 return None
             known = sample.plus(self._neighbours())
         while known.words.size <= self.limits.small_kinds:
-            found = most_general(
+            candidates = most_general(
                 self.rows.space, known, self.options, self.clock, threads=self.threads,
                 most_work=self.limits.small_work,
             )  # fmt: skip
-            if not found.complete or self.clock.over:
+            if not candidates.complete or self.clock.over:
                 return None
-            undecided = self.open(found.masks)
+            undecided = self.open(candidates.masks)
             if len(undecided) == 0:
-                return Completed(found.masks, self._estimated(sample, known), True, None, tuple(self.settled))
+                return Completed(candidates.masks, self._estimated(sample, known), True, None, tuple(self.settled))
             with self.clock.phase("settle"):
                 worth = [] if self.settled else self._cheap_columns()
-                worth = worth or self._worth_settling(found.masks[undecided])
-            left -= sum(map(self._cost, worth)) if worth else self._walks(found.masks[undecided]).sum()
+                worth = worth or self._worth_settling(candidates.masks[undecided])
+            left -= sum(map(self._cost, worth)) if worth else self._walks(candidates.masks[undecided]).sum()
             if left < 0:
                 return None
             with self.clock.phase("settle" if worth else "walk"):
-                known = known.plus(self._settle(worth) if worth else self.walk(found.masks[undecided]))
+                known = known.plus(self._settle(worth) if worth else self.walk(candidates.masks[undecided]))
         return None
 
     def put_to_the_table(self, masks: Words) -> Evidence:
