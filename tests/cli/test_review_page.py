@@ -25,7 +25,7 @@ from holdfast.violations.witness import Witness
 EVIL = "</script><script>window.pwned = 1</script>"
 # One wrong city among twelve towns, and values and a column that try to be markup.
 TABLE = "id,zip,city,\"a </script> <b>\",n\n" + "".join(
-    f"{i},{8000 + i % 12},{'Bern' if i == 7 else f'{EVIL} {i % 12}'},{i % 5},{i * 7 % 240}\n" for i in range(240)
+    f"{i},{8000 + i % 12},{'Bern' if i == 7 else f'{EVIL} {i % 12}'},{(i + 2) % 4},{i * 7 % 240}\n" for i in range(240)
 )  # fmt: skip
 
 

@@ -1,7 +1,10 @@
 "use strict";
 for (const bar of document.querySelectorAll("[data-filters]")) {
   const items = [...document.querySelectorAll("[data-item]")];
-  const texts = items.map((item) => item.textContent.toLowerCase());
+  // What a rule follows from names other rules, which are found as themselves.
+  const others = (item) => [...item.querySelectorAll("[data-follows]")].map((told) => told.textContent);
+  const own = (item) => others(item).reduce((text, told) => text.replace(told, ""), item.textContent);
+  const texts = items.map((item) => own(item).toLowerCase());
   const columns = items.map((item) => (item.dataset.columns || "").split("\n"));
   const chips = [...bar.querySelectorAll("[data-kind]")];
   const search = bar.querySelector("input");
