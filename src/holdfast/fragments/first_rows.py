@@ -85,8 +85,8 @@ class FirstSiteRowsTask(PieceTask):
         """The files of the rows, which are in the order of files: one for each SEGMENT_ROWS of them."""
         table = table_name(site, ROWS)
         for start in range(0, len(rows.hashes), SEGMENT_ROWS):
-            some = rows.slice(start, start + SEGMENT_ROWS)
-            yield WrittenSegment(table, write_segment(self.store, table, some.entries(0, gone=False), base=True))
+            part = rows.slice(start, start + SEGMENT_ROWS)
+            yield WrittenSegment(table, write_segment(self.store, table, part.entries(0, gone=False), base=True))
 
     def _problem(self, piece: pa.Table) -> RefusedFragment | None:
         """What is wrong with the sites' keys or rows, of the smallest key that something is wrong with."""

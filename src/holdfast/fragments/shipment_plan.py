@@ -94,9 +94,9 @@ class GroupPlan:
         """The shipments of one round between two sites, those in one list that cross as one letter for each row."""
         alike: dict[tuple[tuple[int, ...], int], list[int]] = {}
         for number in numbers:
-            columns, made = self.columns(self.shipments[number]), self.shipments[number].made
+            columns, recipe = self.columns(self.shipments[number]), self.shipments[number].made
             # An id made of pieces that overlap is no other's, whatever its columns are.
-            alike.setdefault((columns, -1 if not columns or self._is_plain(made) else number), []).append(number)
+            alike.setdefault((columns, -1 if not columns or self._is_plain(recipe) else number), []).append(number)
         conditions = alike.pop(((), -1), [])
         by_reach = sorted(alike.values(), key=lambda own: min(self._conditions(number) for number in own))
         # Conditions go beside the id that most rows have, which cross anyway.

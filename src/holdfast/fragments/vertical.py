@@ -87,14 +87,16 @@ class ShippedIds:
     def _ship(self, numbers: Sequence[int]) -> None:
         """The shipments have crossed together: between two sites, with one id for each row that meets any of them."""
         shipments = [self.plan.shipments[number] for number in numbers]
-        made = [self._make_ids(shipment.sender, shipment.made) for shipment in shipments]
+        rows_and_ids = [self._make_ids(shipment.sender, shipment.made) for shipment in shipments]
         known, ids = np.zeros(len(self.keys), np.bool_), no_ids(len(self.keys))
-        for shipment, (rows, own) in zip(shipments, made, strict=True):
+        for shipment, (rows, own) in zip(shipments, rows_and_ids, strict=True):
             # Conditions alone have no id: that a key arrives says all.
             if self.plan.columns(shipment):
                 ids = np.where(known[:, None], ids, own) if known.any() else own
                 known |= rows
-        self._cross(shipments[0].sender, shipments[0].receiver, "eqids", [rows for rows, _ in made], (known, ids))
+        self._cross(
+            shipments[0].sender, shipments[0].receiver, "eqids", [rows for rows, _ in rows_and_ids], (known, ids)
+        )
 
     def _tell_keys(self) -> None:
         """The keys of rows that meet conditions of constant parts have crossed, as one letter for each row and way."""
@@ -102,8 +104,8 @@ class ShippedIds:
         for settling in self.plan.settlings:
             for site, atoms in settling.keys:
                 ways.setdefault((site, settling.site), {})[atoms] = None
-        for (sender, receiver), told in ways.items():
-            met = [self._make_ids(sender, IdRecipe(atoms, ()))[0] for atoms in told]
+        for (sender, receiver), conditions in ways.items():
+            met = [self._make_ids(sender, IdRecipe(atoms, ()))[0] for atoms in conditions]
             for at in range(0, len(met), MOST_SHARED):
                 self._cross(sender, receiver, "tuples", met[at : at + MOST_SHARED])
 
@@ -114,11 +116,11 @@ class ShippedIds:
 
         Its count has a bit for each of those that it is among, and the sign of the change.
         """
-        told = np.zeros(len(self.keys), np.int8)
+        among = np.zeros(len(self.keys), np.int8)
         for bit, own in enumerate(rows):
-            told |= own.astype(np.int8) << np.int8(bit)
-        sent = told != 0
-        letters = {KEY: self.keys.filter(pa.array(sent)), COUNT: pa.array((told * self.signs)[sent], pa.int8())}
+            among |= own.astype(np.int8) << np.int8(bit)
+        sent = among != 0
+        letters = {KEY: self.keys.filter(pa.array(sent)), COUNT: pa.array((among * self.signs)[sent], pa.int8())}
         if ids is not None and ids[0].any():
             known, shown = ids[0][sent], to_arrow(ids[1][sent])
             letters[ID] = shown if known.all() else pc.if_else(pa.array(known), shown, pa.scalar(b""))

@@ -57,11 +57,11 @@ def row_orders(rows: CodedRows, *, nulls_equal: bool, over: Callable[[], bool]) 
     columns, and at all rows where these agree.
     """
     places = {pair.left.name: i for i, pair in enumerate(rows.space.pairs) if pair.same_column}
-    found: list[RowOrder] = []
+    orders: list[RowOrder] = []
     for members in _families(rows):
         for left, right in combinations(sorted(members, key=places.__getitem__), 2):
             if over():
-                return tuple(found)
+                return tuple(orders)
             a, b = (rows.codes[rows.packing.left[places[name]]] for name in (left, right))
             ordered = rows.space.pairs[places[left]].ordered
             few = _relations(a[:_FIRST_ROWS], b[:_FIRST_ROWS], ordered=ordered, nulls_equal=nulls_equal)
@@ -69,8 +69,8 @@ def row_orders(rows: CodedRows, *, nulls_equal: bool, over: Callable[[], bool]) 
                 continue
             allowed = few | _relations(a[_FIRST_ROWS:], b[_FIRST_ROWS:], ordered=ordered, nulls_equal=nulls_equal)
             if allowed not in (0, ANY):
-                found.append(RowOrder(left, right, allowed))
-    return tuple(found)
+                orders.append(RowOrder(left, right, allowed))
+    return tuple(orders)
 
 
 def orders_to_lists(orders: Iterable[RowOrder]) -> list[list[Any]]:
