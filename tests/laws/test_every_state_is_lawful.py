@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import holdfast
 from holdfast.evolving.changed_evidence import KeptRows
+from holdfast.evolving.proving_pairs import ProvingPairs
 from holdfast.search.evidence import Evidence
 from holdfast.states import lawful
 from holdfast.states.lawful import Mergeable, Reversible
@@ -40,6 +41,18 @@ def kept_rows(draw: st.DrawFn) -> KeptRows:
     return KeptRows({"a": codes, "b": -codes}, {"a": valid, "b": ~valid}, len(rows))
 
 
+@st.composite
+def proving_pairs(draw: st.DrawFn) -> ProvingPairs:
+    """Pairs of few kinds, so that many show the same."""
+    pairs = draw(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2**40), st.integers(0, 2**40)), max_size=12))
+    words, left, right = (np.array([pair[i] for pair in pairs], np.int64) for i in range(3))
+    return ProvingPairs(words.astype(np.uint64).reshape(-1, 1), left, right)
+
+
+def meaning_of_pairs(pairs: ProvingPairs) -> object:
+    return pairs.words.tolist(), pairs.left.tolist(), pairs.right.tolist()
+
+
 def meaning_of_rows(rows: KeptRows) -> object:
     return [{name: array.tolist() for name, array in side.items()} for side in (rows.codes, rows.valid)], rows.size
 
@@ -49,6 +62,7 @@ COUNT = st.integers(0, 2**40)
 LAWS: Mapping[type[Mergeable], Law] = {
     Evidence: Law(groups_of(3), counted),
     KeptRows: Law(st.lists(kept_rows(), min_size=3, max_size=3), meaning_of_rows),
+    ProvingPairs: Law(st.lists(proving_pairs(), min_size=3, max_size=3), meaning_of_pairs),
     RuleViolationsChange: Law(
         histories().map(lambda changes: [change.rules.get("r", RuleViolationsChange()) for change in changes[:3]]),
         lambda change: said(ViolationsChange({"r": change})),

@@ -25,6 +25,7 @@ from holdfast.search.invert import allowed_relations, full_mask, most_general
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.space import PredicateSpace, Words, both_ways
 from holdfast.search.walk import pairs_that_violate
+from holdfast.states.lawful import Mergeable
 
 # So many pairs that show the same are kept: one of them stays when a row of another goes.
 _ALIKE = 3
@@ -40,7 +41,7 @@ _WALKS_OF_FEW = 8
 
 
 @dataclass(frozen=True)
-class ProvingPairs:
+class ProvingPairs(Mergeable):
     """Pairs of rows by the ids of their rows, and the bits each shows with its left row as t.
 
     Several rows may have one id; a pair is then gone when one of them goes.

@@ -20,7 +20,8 @@ Share = Decimal | float | str
 DEFAULT_OVERLAP = 0.3
 DEFAULT_TOP = 50
 DEFAULT_TIME_LIMIT = 300.0
-_NO_TIME = 0.001
+# Over before anything is looked at, also on a table of a few rows.
+_NO_TIME = 1e-9
 DEFAULT_SUPPORT = Decimal("0.05")
 
 
