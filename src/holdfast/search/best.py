@@ -38,7 +38,7 @@ from holdfast.search.space import PredicateSpace, Ranges, Words, as_words
 _LEVELS = (0.5, 0.43, 0.37, 0.32, 0.25)
 # Constraints of up to so many predicates are looked for as long as time lasts; longer ones for a share of it, but at
 # least so many seconds.
-_SHORT, _PATIENCE, _LEAST_PATIENCE = 3, 1 / 6, 30.0
+_SHORT, _PATIENCE, _LEAST_PATIENCE = 3, 1 / 10, 30.0
 # All constraints are looked for only where they are no more than so many; fewer where each is put to the table.
 _FEW, _FEW_TO_WALK = 10_000, 1_000
 # A search ends with so many words of sets: more score as much than anybody reads.
