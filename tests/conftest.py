@@ -102,7 +102,7 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
-    """Gives a process the tests of a file at a time, as they share fixtures, or half of those that need a Spark session."""
+    """Gives a process the tests of a file, which share fixtures, or half of those that need a Spark session."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
