@@ -12,13 +12,10 @@ import pytest
 
 from faults.test_watch_crashes import RULES, assert_log_adds_up, written
 
-# Ends as if it was killed when it has put so many files on the disk; 0 is never.
-PROGRAM = """
+# Ends as if it was killed when it has put so many files on the disk, the last argument; 0 is never.
+DYING = """
 import json, os, sys
-from holdfast.api import WatchState
-place, data, rules, changes, last = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4], int(sys.argv[5])
-if not os.path.exists(place):
-    WatchState.create(place, data, rules, key="id", engine="local")
+last = int(sys.argv[-1])
 synced, count = os.fsync, 0
 def fsync(file):
     global count
@@ -27,12 +24,22 @@ def fsync(file):
     if count == last:
         os._exit(9)
 os.fsync = fsync
+"""
+
+PROGRAM = (
+    DYING
+    + """
+from holdfast.api import WatchState
+place, data, rules, changes = sys.argv[1], sys.argv[2], json.loads(sys.argv[3]), sys.argv[4]
+if not os.path.exists(place):
+    WatchState.create(place, data, rules, key="id", engine="local")
 state = WatchState.open(place, engine="local")
 outcome = state.apply(changes, limit=None)
 shown = state.show()
 print(json.dumps({"applied": outcome.applied, "totals": dict(shown.totals), "rows": shown.rows, "synced": count,
                   "version": shown.version}))
 """
+)
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -66,22 +73,15 @@ def test_a_batch_counts_once_wherever_its_process_dies(tmp_path: Path) -> None:
 
 
 # Makes a state of rules by indexes where there is none, applies a batch, and says which rules there are then.
-EVOLVING = """
-import json, os, sys
+EVOLVING = (
+    DYING
+    + """
 import holdfast as hf
 from holdfast.api import EvolveState
 from holdfast.search.space import as_masks
 from holdfast.states.store import open_store
 from holdfast.states.versions import has_state
-place, data, changes, last = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
-synced, count = os.fsync, 0
-def fsync(file):
-    global count
-    synced(file)
-    count += 1
-    if count == last:
-        os._exit(9)
-os.fsync = fsync
+place, data, changes = sys.argv[1:4]
 options = {"exclude": ["id"], "cross_columns": "off"}
 if not has_state(open_store(place)):
     EvolveState.create(place, data, key="id", engine="local", strategy="index", options=options)
@@ -95,6 +95,7 @@ print(json.dumps({"kept": sorted(str(kept.space.constraint(mask)) for mask in as
                   "fresh": sorted(str(rule.constraint) for rule in fresh), "rows": kept.rows, "there": len(now),
                   "made": made, "synced": count, "problems": dict(EvolveState.verify(place).problems)}))
 """
+)
 
 
 def evolve(*arguments: object) -> subprocess.CompletedProcess[str]:
