@@ -31,7 +31,7 @@ from holdfast.kernels.evidence import (
 )
 from holdfast.rules.predicate import Column
 from holdfast.rules.rule import Nulls
-from holdfast.search.evidence import Codes, Evidence, Ints, evidence
+from holdfast.search.evidence import Codes, Evidence, Flags, Ints, evidence
 from holdfast.search.options import DiscoverOptions
 from holdfast.search.possible_values import possible_texts, possible_values
 from holdfast.search.space import OperandPair, PredicateSpace, Ranges, both_ways
@@ -72,6 +72,11 @@ class CodedRows:
     @property
     def rows(self) -> int:
         return int(self.weights.sum())
+
+    @cached_property
+    def repeated(self) -> Flags:
+        """Which rows stand for several: these are pairs with themselves, too."""
+        return np.asarray(self.weights > 1)
 
     @cached_property
     def ranges(self) -> Ranges:

@@ -52,7 +52,7 @@ def pairs_that_violate(
         right, right_ids = left, left_ids
     else:
         right, right_ids = _sorted(rows.codes, others, sides[1])
-    return satisfying_pairs(left, right, ways, left_ids, right_ids, rows.weights > 1, limit=limit, seed=seed, flag=flag)
+    return satisfying_pairs(left, right, ways, left_ids, right_ids, rows.repeated, limit=limit, seed=seed, flag=flag)
 
 
 def _same_rows(left: Ints | None, right: Ints | None) -> bool:
